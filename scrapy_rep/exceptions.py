@@ -1,0 +1,34 @@
+"""What a spider's errback can get of us."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import IgnoreRequest
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.verdict import Reason, Verdict
+
+
+class RobotsTxtDisallowed(IgnoreRequest):
+    """A request was dropped because of robots.txt; ``verdict`` tells why."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(f"Forbidden by robots.txt: {explain(verdict)}")
+        self.verdict = verdict
+
+    @property
+    def reason(self) -> Reason:
+        """Why: see :class:`~scrapy_rep.protocol.verdict.Reason`."""
+        return self.verdict.reason
+
+    def __reduce__(self) -> tuple[type[RobotsTxtDisallowed], tuple[Verdict]]:
+        return type(self), (self.verdict,)
+
+
+def explain(verdict: Verdict) -> str:
+    """Return a verdict in words: the rule, its line and its file, or the state of the origin."""
+    where = verdict.robotstxt_url or "robots.txt"
+    if verdict.rule is not None:
+        return f"{verdict.rule} (line {verdict.line} of {where})"
+    return f"{verdict.reason.value} ({where})"

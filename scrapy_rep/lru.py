@@ -1,0 +1,55 @@
+"""A mapping bounded by entries and by bytes, which lets go of the least recently used."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class BoundedCache(Generic[K, V]):
+    """A mapping that holds at most ``max_entries`` values and ``max_bytes`` of their sizes.
+
+    The newest value always stays, however large it is.
+    """
+
+    def __init__(self, max_entries: int, max_bytes: int) -> None:
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    @property
+    def nbytes(self) -> int:
+        """The sizes of all values, in bytes."""
+        return self._bytes
+
+    def get(self, key: K) -> V | None:
+        """Return the value of ``key``, now the most recently used, or None."""
+        held = self._values.get(key)
+        if held is None:
+            return None
+        self._values.move_to_end(key)
+        return held[0]
+
+    def put(self, key: K, value: V, nbytes: int) -> None:
+        """Hold ``value``, of ``nbytes`` bytes, in place of what was held of ``key``."""
+        self.drop(key)
+        self._values[key] = value, nbytes
+        self._bytes += nbytes
+        while len(self._values) > 1 and (
+            len(self._values) > self._max_entries or self._bytes > self._max_bytes
+        ):
+            _, (_, oldest) = self._values.popitem(last=False)
+            self._bytes -= oldest
+
+    def drop(self, key: K) -> None:
+        """Let go of ``key``, if it is held."""
+        held = self._values.pop(key, None)
+        if held is not None:
+            self._bytes -= held[1]

@@ -1,0 +1,220 @@
+"""The downloader middleware that lets no disallowed request out."""
+
+from __future__ import annotations
+
+import logging
+import random
+from time import time
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from scrapy import signals
+from scrapy.core.scheduler import Scheduler
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
+
+from scrapy_rep import stats
+from scrapy_rep.engine import ClosingWatch
+from scrapy_rep.exceptions import RobotsTxtDisallowed, explain
+from scrapy_rep.fetcher import Fetcher, RobotsTxtFetchMiddleware
+from scrapy_rep.keeper import CrawlClosing, Keeper
+from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.agents import is_product_token
+from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.robotparser import RobotParser
+from scrapy_rep.settings import Options, SettingsError, unknown_settings
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.useragent import ProductTokens
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.parser import RobotsTxt
+
+logger = logging.getLogger(__name__)
+
+_RETURNED: Final = "_robotstxt_returned"
+_SCHEMES: Final = ("http:", "https:", "ftp:")
+
+
+class RobotsTxtMiddleware:
+    """Drops every request that the robots.txt of its origin disallows."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self._options = options = Options.from_settings(crawler.settings)
+        _check_components(crawler)
+        self._crawler = crawler
+        # Scrapy's own scheduler forgets everything at the end of a crawl without a JOBDIR.
+        self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or (
+            load_object(crawler.settings["SCHEDULER"]) is not Scheduler
+        )
+        self._tokens = ProductTokens(crawler, options)
+        self._keeper = Keeper(
+            policy=options.policy,
+            store=MemoryStore(
+                max_origins=options.memory_max_origins,
+                max_bytes=options.memory_max_bytes,
+                max_size=options.max_size,
+            ),
+            fetch=Fetcher(crawler, options).fetch,
+            parsed=self._parsed,
+            clock=time,
+            jitter=random.random,
+            max_origins=options.memory_max_origins,
+            max_bytes=options.memory_max_bytes,
+            concurrent_fetches=options.concurrent_fetches,
+        )
+        self._watch = ClosingWatch(crawler, self._keeper.close)
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
+        """Let ``request`` pass, or raise RobotsTxtDisallowed.
+
+        An awaitable comes back only where the origin isn't known yet, or its answer has expired.
+        """
+        if request.meta.get("dont_obey_robotstxt"):
+            return None
+        returned = request.meta.pop(_RETURNED, None)
+        if returned is not None:
+            request.dont_filter = returned
+        try:
+            if not request.url.startswith(_SCHEMES):
+                return None
+            origin, target = origin_of(request.url), target_of(request.url)
+            if target == "/robots.txt":  # SPEC S-9
+                return None
+            tokens = self._tokens.of(request)
+            entry = self._keeper.known(origin)
+            verdict = None if entry is None else entry.verdict(target, tokens)
+            if verdict is None and returned is not None and self._keeper.closing:
+                # It was no request of the scheduler's: who waits for it must not wait for ever.
+                verdict = Verdict(False, Reason.CLOSING, None, origin.robotstxt_url)
+            if verdict is None:
+                return self._wait(request, origin, target, tokens)
+        except Exception:
+            self._fail(request)
+        if not verdict.allowed:
+            self._drop(request, verdict)
+        return None
+
+    async def _wait(
+        self, request: Request, origin: Origin, target: str, tokens: tuple[str, ...]
+    ) -> Request | None:
+        self._count(stats.WAITED)
+        try:
+            verdict = await self._keeper.verdict(origin, target, tokens, request)
+        except CrawlClosing:
+            return self._return(request, origin)
+        except Exception:
+            self._fail(request)
+        if not verdict.allowed:
+            self._drop(request, verdict)
+        return None
+
+    def _return(self, request: Request, origin: Origin) -> Request:
+        """Give ``request`` back to the scheduler where that keeps it, else drop it."""
+        if not self._scheduler_keeps:
+            self._drop(request, Verdict(False, Reason.CLOSING, None, origin.robotstxt_url))
+        self._count(stats.RETURNED)
+        logger.debug("Not known before the crawl closed, back to the scheduler: %s", _show(request))
+        # It is in the dupefilter already.
+        meta = {**request.meta, _RETURNED: request.dont_filter}
+        return request.replace(dont_filter=True, meta=meta)
+
+    def _fail(self, request: Request) -> NoReturn:
+        """Drop ``request`` because of an error of ours: nothing else is safe."""
+        logger.exception("Error while obeying robots.txt, the request is dropped: %s", _show(request))
+        self._count(stats.ERROR_COUNT)
+        self._drop(request, Verdict(False, Reason.ERROR, None, None))
+
+    def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
+        self._count(stats.FORBIDDEN)
+        self._count(stats.FORBIDDEN_REASON_COUNT.format(reason=verdict.reason.value))
+        logger.debug(
+            "Forbidden by robots.txt: %(request)s: %(verdict)s",
+            {"request": _show(request), "verdict": explain(verdict)},
+            extra={"spider": self._crawler.spider},
+        )
+        raise RobotsTxtDisallowed(verdict)
+
+    async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
+        await self._crawler.signals.send_catch_log_async(
+            signal=signals.robots_parsed, robotparser=RobotParser(robots), request=request
+        )
+
+    def _spider_opened(self, spider: Spider) -> None:
+        self._watch.start()
+        tokens = self._tokens.of_crawl()
+        extra = {"spider": spider}
+        changed = {k: v for k, v in self._options.changed().items() if k != "ROBOTSTXT_USER_AGENT"}
+        logger.info(
+            "Obeying robots.txt as %s, records in %s%s",
+            ", ".join(map(ascii, tokens)) or "a crawler without a product token ('*' alone)",
+            self._options.store,
+            "".join(f", {name}={value!r}" for name, value in changed.items()),
+            extra=extra,
+        )
+        if not tokens:
+            logger.warning(
+                "The User-Agent names no crawler, and so only the '*' groups of robots.txt are "
+                "obeyed: set ROBOTSTXT_USER_AGENT or a USER_AGENT with a name of your own",
+                extra=extra,
+            )
+        for token in tokens:
+            if not is_product_token(token):
+                logger.warning(
+                    "No robots.txt can name %a by RFC 9309 §2.2.1, which takes letters, '_' and "
+                    "'-' alone: set ROBOTSTXT_USER_AGENT",
+                    token,
+                    extra=extra,
+                )
+        if self._options.max_size < limits.MAX_SIZE:
+            logger.warning(
+                "REP_MAX_SIZE is %d: RFC 9309 §2.5 asks for at least 500 KiB (%d)",
+                self._options.max_size,
+                limits.MAX_SIZE,
+                extra=extra,
+            )
+        for name in unknown_settings(self._crawler.settings):
+            logger.warning("%s is no setting of this version of scrapy-rep", name, extra=extra)
+
+    def _spider_closed(self) -> None:
+        self._watch.stop()
+        self._keeper.close()
+
+    def _count(self, name: str) -> None:
+        if self._crawler.stats is not None:
+            self._crawler.stats.inc_value(name)
+
+
+def _show(request: Request) -> str:
+    """Return a request for a log line, without the credentials that its URL may hold."""
+    scheme, slashes, rest = request.url.partition("://")
+    authority = rest[: min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))]
+    return f"<{request.method} {scheme}{slashes}{rest[authority.rfind('@') + 1 :]}>"
+
+
+def _check_components(crawler: Crawler) -> None:
+    """Raise SettingsError where the answers of robots.txt would not come to the fetcher."""
+    paths = build_component_list(crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES"))
+    classes = [component for component in map(load_object, paths) if isinstance(component, type)]
+    if not any(issubclass(component, RobotsTxtFetchMiddleware) for component in classes):
+        raise SettingsError(
+            "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
+            "scrapy_rep.fetcher.RobotsTxtFetchMiddleware at 595 too; "
+            "ADDONS = {'scrapy_rep.Addon': 500} sets both"
+        )

@@ -1,0 +1,127 @@
+"""From what is remembered of an origin, and the time, to what may be fetched there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.freshness import fresh_for, retry_after
+from scrapy_rep.protocol.outcome import Available, Outcome, Unavailable, Unreachable
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.verdict import Reason
+
+_SERVICE_UNAVAILABLE: Final = 503
+_MAX_DOUBLINGS: Final = 32
+
+
+class Grant(Enum):
+    """What may be fetched of an origin."""
+
+    RULES = "rules"
+    ALL = "all"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What may be fetched of an origin, why, and between which times that holds."""
+
+    grant: Grant
+    reason: Reason
+    copy: Available | None
+    """The robots.txt whose rules hold, where ``grant`` is RULES."""
+    start: float
+    """From when this holds, seconds since the epoch; a clock set back makes it void."""
+    end: float
+    """Until when this holds, seconds since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The clocks that govern the use of an answer; all in seconds."""
+
+    cache_ttl: float = limits.CACHE_TTL
+    cache_ttl_min: float = limits.CACHE_TTL_MIN
+    cache_ttl_max: float = limits.CACHE_TTL_MAX
+    stale_after: float = limits.UNREACHABLE_STALE_AFTER
+    allow_after: float = limits.UNREACHABLE_ALLOW_AFTER
+    retry_delay: float = limits.RETRY_DELAY
+    retry_delay_max: float = limits.RETRY_DELAY_MAX
+
+    def is_due(self, record: Record | None, now: float) -> bool:
+        """Return whether robots.txt has to be fetched before anything else of its origin.
+
+        An expired copy is not used while its refresh is under way; between the tries of an
+        unreachable robots.txt nothing is sent.
+        """
+        return record is None or not record.last.evidence.at <= now < self._asked_again_at(record)
+
+    def access(self, record: Record, now: float) -> Access:
+        """Return what may be fetched according to ``record``, due or not.
+
+        RFC 9309 §2.3.1.1 (rules), §2.3.1.3 (all), §2.3.1.4 (none; after a long time the last
+        copy, or all).
+        """
+        start, end = record.last.evidence.at, self._asked_again_at(record)
+        if record.unreachable_since is None:
+            if isinstance(record.last, Available):
+                return Access(Grant.RULES, Reason.RULE, record.last, start, end)
+            return Access(Grant.ALL, Reason.UNAVAILABLE, None, start, end)
+        patience = self.allow_after if record.copy is None else self.stale_after
+        turn = record.unreachable_since + patience
+        if now < turn:
+            return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, turn))
+        if record.copy is None:
+            return Access(Grant.ALL, Reason.UNREACHABLE_LONG, None, start, end)
+        return Access(Grant.RULES, Reason.RULE, record.copy, start, end)
+
+    def record_after(
+        self, previous: Record | None, origin: str, outcome: Outcome, *, jitter: float
+    ) -> Record:
+        """Return what to remember of ``origin`` after a fetch that ended with ``outcome``.
+
+        ``jitter``, from 0 to 1, spreads the retries of many crawlers. A fetch that failed keeps
+        the last good copy; any other answer ends the time of being unreachable.
+        """
+        if isinstance(outcome, Available):
+            return Record(origin, outcome, outcome)
+        if isinstance(outcome, Unavailable):
+            return Record(origin, outcome)
+        at = outcome.evidence.at
+        copy, since, tries = None, at, 1
+        if previous is not None:
+            copy = previous.copy
+            if previous.unreachable_since is not None:
+                # A clock that was set back must not make the origin unreachable for ever.
+                since, tries = min(previous.unreachable_since, at), previous.tries + 1
+        next_try = at + self._retry_delay(outcome, tries, jitter)
+        return Record(origin, outcome, copy, since, tries, next_try)
+
+    def _asked_again_at(self, record: Record) -> float:
+        evidence = record.last.evidence
+        if record.next_try is not None:
+            # Bounded, as a record may come from elsewhere.
+            return min(record.next_try, evidence.at + self.retry_delay_max)
+        return evidence.at + fresh_for(
+            evidence.cache_control,
+            evidence.age,
+            ttl=self.cache_ttl,
+            ttl_min=self.cache_ttl_min,
+            ttl_max=self.cache_ttl_max,
+        )
+
+    def _retry_delay(self, outcome: Unreachable, tries: int, jitter: float) -> float:
+        evidence = outcome.evidence
+        asked = retry_after(evidence.retry_after, evidence.at)
+        if asked is not None:
+            return max(self.retry_delay, min(self.retry_delay_max, asked))
+        delay = min(
+            self.retry_delay_max, self.retry_delay * 2.0 ** min(tries - 1, _MAX_DOUBLINGS)
+        )
+        # Google: a 503 "results in fairly frequent retrying".
+        if evidence.status == _SERVICE_UNAVAILABLE:
+            delay /= 2
+        # Never earlier than that: jitter only adds.
+        return min(self.retry_delay_max, delay * (1 + jitter / 4))

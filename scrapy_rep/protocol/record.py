@@ -1,0 +1,147 @@
+"""What is remembered of an origin, and its form in a store."""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
+
+VERSION: Final = 1
+_MAX_HEADER: Final = 262_144
+"""Bytes of a record beside its body; a record with more was not written by us."""
+
+
+class RecordError(ValueError):
+    """A stored record that can't be taken for one of ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What is remembered of an origin: how its last fetch ended, and its last good copy."""
+
+    origin: str
+    last: Outcome
+    """How the last fetch ended."""
+    copy: Available | None = None
+    """The last robots.txt that was read; ``last`` itself where that one was."""
+    unreachable_since: float | None = None
+    """Since when every fetch has failed, seconds since the epoch; None where the last did not."""
+    tries: int = 0
+    """How many fetches have failed since then."""
+    next_try: float | None = None
+    """Before when no other fetch is made, seconds since the epoch."""
+
+    def encode(self) -> bytes:
+        """Return the record as bytes: version, header as JSON, body compressed."""
+        header = {
+            "origin": self.origin,
+            "last": {"kind": _KINDS[type(self.last)].value, **asdict(self.last.evidence)},
+            "copy": None if self.copy is None else asdict(self.copy.evidence),
+            "unreachable_since": self.unreachable_since,
+            "tries": self.tries,
+            "next_try": self.next_try,
+        }
+        head = json.dumps(header, separators=(",", ":")).encode()
+        body = b"" if self.copy is None else zlib.compress(self.copy.body)
+        return bytes([VERSION]) + len(head).to_bytes(4, "big") + head + body
+
+    @classmethod
+    def decode(cls, data: bytes, origin: str, *, max_size: int) -> Record:
+        """Return the record that ``encode`` wrote for ``origin``.
+
+        A store holds untrusted data: raises RecordError for another version, another origin, a
+        body of more than ``max_size`` bytes, or any other shape than ours.
+        """
+        try:
+            return _decode(data, origin, max_size)
+        except RecordError:
+            raise
+        # Whatever a damaged record makes of the decoder, it is a miss and never a crash.
+        except Exception as error:
+            raise RecordError(f"damaged record: {type(error).__name__}") from error
+
+
+_KINDS: Final = {
+    Available: Kind.AVAILABLE,
+    Unavailable: Kind.UNAVAILABLE,
+    Unreachable: Kind.UNREACHABLE,
+}
+
+
+def _decode(data: bytes, origin: str, max_size: int) -> Record:
+    if data[:1] != bytes([VERSION]):
+        raise RecordError("record of another version")
+    length = int.from_bytes(data[1:5], "big")
+    if length > _MAX_HEADER:
+        raise RecordError("record with too large a header")
+    header = json.loads(data[5 : 5 + length])
+    if header["origin"] != origin:
+        raise RecordError("record of another origin")
+    last = dict(header["last"])
+    kind = Kind(last.pop("kind"))
+    evidence = _evidence(last)
+    copy = None
+    if header["copy"] is not None:
+        copy = Available(_body(data[5 + length :], max_size), _evidence(header["copy"]))
+    outcome: Outcome
+    if kind is Kind.AVAILABLE:
+        if copy is None or copy.evidence != evidence:
+            raise RecordError("record without its body")
+        outcome = copy
+    elif kind is Kind.UNAVAILABLE:
+        outcome = Unavailable(evidence)
+    else:
+        outcome = Unreachable(evidence)
+    since, next_try = _time(header["unreachable_since"]), _time(header["next_try"])
+    tries = header["tries"]
+    failed = kind is Kind.UNREACHABLE
+    if type(tries) is not int or tries < 0 or {since is None, next_try is None} != {not failed}:
+        raise RecordError("record that contradicts itself")
+    return Record(origin, outcome, copy, since, tries, next_try)
+
+
+def _body(compressed: bytes, max_size: int) -> bytes:
+    inflater = zlib.decompressobj()
+    body = inflater.decompress(compressed, max_size + 1)
+    if len(body) > max_size or not inflater.eof:
+        raise RecordError("record with a body that is too large or cut")
+    return body
+
+
+def _time(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise RecordError("record with a time that is none")
+    return float(value)
+
+
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "at": (float, int),
+    "url": (str,),
+    "status": (int, type(None)),
+    "size": (int,),
+    "truncated": (bool,),
+    "error": (str, type(None)),
+    "cache_control": (str, type(None)),
+    "age": (str, type(None)),
+    "retry_after": (str, type(None)),
+}
+
+
+def _evidence(values: dict[str, Any]) -> Evidence:
+    if values.keys() != {field.name for field in fields(Evidence)}:
+        raise RecordError("record with other fields")
+    hops = values["hops"]
+    if not isinstance(hops, list) or not all(isinstance(hop, str) for hop in hops):
+        raise RecordError("record with hops that are none")
+    for name, types in _TYPES.items():
+        if type(values[name]) not in types:
+            raise RecordError(f"record with a {name} of another type")
+    if _time(values["at"]) is None:
+        raise RecordError("record without a time")
+    return Evidence(**{**values, "hops": tuple(hops)})

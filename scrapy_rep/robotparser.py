@@ -1,0 +1,52 @@
+"""Our parser behind Scrapy's RobotParser interface."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from scrapy.robotstxt import RobotParser as BaseRobotParser
+
+from scrapy_rep.protocol.agents import tokens_of_setting
+from scrapy_rep.protocol.parser import RobotsTxt
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+
+class RobotParser(BaseRobotParser):
+    """A parser for Scrapy's ``ROBOTSTXT_PARSER`` setting and ``robots_parsed`` signal."""
+
+    def __init__(self, robots: RobotsTxt) -> None:
+        self.robots = robots
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:  # noqa: ARG003
+        """Return a parser of ``robotstxt_body``; any bytes will do."""
+        return cls(RobotsTxt.parse(robotstxt_body))
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        """Return whether ``user_agent``, a product token or a whole header, may fetch ``url``."""
+        return self.robots.verdict(_text(url), *_tokens(user_agent)).allowed
+
+    def crawl_delay(self, user_agent: str | bytes) -> float | None:
+        """Return the seconds that Crawl-delay asks of ``user_agent``, or None."""
+        group = self.robots.group_for(*_tokens(user_agent))
+        for record in () if group is None else group.records:
+            if record.field.lower() == "crawl-delay":
+                try:
+                    delay = float(record.value)
+                except ValueError:
+                    continue
+                if math.isfinite(delay) and delay >= 0:
+                    return delay
+        return None
+
+
+def _tokens(user_agent: str | bytes) -> tuple[str, ...]:
+    return tokens_of_setting(_text(user_agent))
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")

@@ -1,0 +1,207 @@
+"""The settings of scrapy-rep, checked once, as one value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.agents import tokens_of_setting
+from scrapy_rep.protocol.policy import Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.settings import BaseSettings
+
+_TRUE: Final = {"1", "true"}
+_FALSE: Final = {"0", "false"}
+
+
+class SettingsError(ValueError):
+    """A setting with a value that it doesn't take; stops the crawl at its start."""
+
+
+def _number(*, low: float, above: bool = False) -> Callable[[Any], float]:
+    def parse(value: Any) -> float:
+        if isinstance(value, bool):
+            raise TypeError
+        number = float(value)
+        if not math.isfinite(number) or number < low or (above and number == low):
+            raise ValueError
+        return number
+
+    return parse
+
+
+def _integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
+    def parse(value: Any) -> int:
+        if isinstance(value, bool | float) and value != int(value):
+            raise ValueError
+        number = int(value)
+        if isinstance(value, bool) or not low <= number <= high:
+            raise ValueError
+        return number
+
+    return parse
+
+
+def _boolean(value: Any) -> bool:
+    text = str(value).lower()
+    if text not in _TRUE | _FALSE:
+        raise ValueError
+    return text in _TRUE
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    return parse
+
+
+def _tokens(value: Any) -> tuple[str, ...] | None:
+    if value is None or value == "":
+        return None
+    if isinstance(value, str):
+        value = [value]
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise TypeError
+    tokens = tokens_of_setting(value)
+    if not tokens:
+        raise ValueError
+    return tokens
+
+
+def _setting(name: str, default: Any, parse: Callable[[Any], Any], takes: str) -> Any:
+    return field(default=default, metadata={"name": name, "parse": parse, "takes": takes})
+
+
+_SECONDS: Final = "a number of seconds, 0 or more"
+_SECONDS_ABOVE_0: Final = "a number of seconds above 0"
+_not_negative: Final = _number(low=0)
+_positive: Final = _number(low=0, above=True)
+
+
+@dataclass(frozen=True)
+class Options:
+    """Every setting of scrapy-rep, checked; ``metadata`` of a field tells its name and values."""
+
+    tokens: tuple[str, ...] | None = _setting(
+        "ROBOTSTXT_USER_AGENT",
+        None,
+        _tokens,
+        "a product token, or a list of them, the most specific first",
+    )
+    store: str = _setting(
+        "REP_STORE", "memory://", _one_of("memory://"), "'memory://', the only store so far"
+    )
+    memory_max_origins: int = _setting(
+        "REP_MEMORY_MAX_ORIGINS", 100_000, _integer(1), "a whole number of origins, 1 or more"
+    )
+    memory_max_bytes: int = _setting(
+        "REP_MEMORY_MAX_BYTES", 64 * 1024 * 1024, _integer(1), "a whole number of bytes, 1 or more"
+    )
+    cache_ttl: float = _setting("REP_CACHE_TTL", limits.CACHE_TTL, _not_negative, _SECONDS)
+    cache_ttl_min: float = _setting(
+        "REP_CACHE_TTL_MIN",
+        limits.CACHE_TTL_MIN,
+        _not_negative,
+        f"{_SECONDS}, at most REP_CACHE_TTL_MAX",
+    )
+    cache_ttl_max: float = _setting(
+        "REP_CACHE_TTL_MAX", limits.CACHE_TTL_MAX, _not_negative, _SECONDS
+    )
+    timeout: float = _setting("REP_TIMEOUT", 30.0, _positive, _SECONDS_ABOVE_0)
+    max_redirects: int = _setting(
+        "REP_MAX_REDIRECTS",
+        limits.MAX_REDIRECTS,
+        _integer(0, 20),
+        "a whole number of redirects from 0 to 20",
+    )
+    max_size: int = _setting(
+        "REP_MAX_SIZE", limits.MAX_SIZE, _integer(1), "a whole number of bytes, 1 or more"
+    )
+    unreachable_stale_after: float = _setting(
+        "REP_UNREACHABLE_STALE_AFTER", limits.UNREACHABLE_STALE_AFTER, _not_negative, _SECONDS
+    )
+    unreachable_allow_after: float = _setting(
+        "REP_UNREACHABLE_ALLOW_AFTER", limits.UNREACHABLE_ALLOW_AFTER, _not_negative, _SECONDS
+    )
+    unreachable_action: str = _setting(
+        "REP_UNREACHABLE_ACTION", "drop", _one_of("drop"), "'drop', the only action so far"
+    )
+    retry_delay: float = _setting(
+        "REP_RETRY_DELAY",
+        limits.RETRY_DELAY,
+        _positive,
+        f"{_SECONDS_ABOVE_0}, at most REP_RETRY_DELAY_MAX",
+    )
+    retry_delay_max: float = _setting(
+        "REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _positive, _SECONDS_ABOVE_0
+    )
+    soft_404: bool = _setting("REP_SOFT_404", True, _boolean, "True or False")
+    concurrent_fetches: int = _setting(
+        "REP_CONCURRENT_FETCHES", 16, _integer(1), "a whole number of fetches, 1 or more"
+    )
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings) -> Options:
+        """Return the options that ``settings`` give.
+
+        Raises SettingsError, which names the setting, what it got and what it takes.
+        """
+        values = {}
+        for option in fields(cls):
+            name = option.metadata["name"]
+            value = settings.get(name)
+            if value is None:
+                value = option.default
+            try:
+                values[option.name] = option.metadata["parse"](value)
+            except (ValueError, TypeError, OverflowError):
+                raise _wrong(name, value) from None
+        options = cls(**values)
+        for low, high in (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max")):
+            if getattr(options, low) > getattr(options, high):
+                raise _wrong(_metadata(low)["name"], getattr(options, low))
+        return options
+
+    @property
+    def policy(self) -> Policy:
+        """The clocks, as the protocol takes them."""
+        return Policy(
+            cache_ttl=self.cache_ttl,
+            cache_ttl_min=self.cache_ttl_min,
+            cache_ttl_max=self.cache_ttl_max,
+            stale_after=self.unreachable_stale_after,
+            allow_after=self.unreachable_allow_after,
+            retry_delay=self.retry_delay,
+            retry_delay_max=self.retry_delay_max,
+        )
+
+    def changed(self) -> dict[str, Any]:
+        """Return the settings whose values differ from their defaults, by name."""
+        return {
+            option.metadata["name"]: getattr(self, option.name)
+            for option in fields(self)
+            if getattr(self, option.name) != option.default
+        }
+
+
+def unknown_settings(settings: BaseSettings) -> list[str]:
+    """Return the names in ``settings`` that look like ours and are none."""
+    known = {option.metadata["name"] for option in fields(Options)}
+    return sorted(name for name in settings if name.startswith("REP_") and name not in known)
+
+
+def _metadata(field_name: str) -> Any:
+    return next(option.metadata for option in fields(Options) if option.name == field_name)
+
+
+def _wrong(name: str, value: Any) -> SettingsError:
+    takes = next(o.metadata["takes"] for o in fields(Options) if o.metadata["name"] == name)
+    return SettingsError(f"{name} is {value!r}: it takes {takes}")

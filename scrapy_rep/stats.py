@@ -1,0 +1,21 @@
+"""Names of the stats that are kept of robots.txt."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# As Scrapy's built-in middleware keeps them.
+FORBIDDEN: Final = "robotstxt/forbidden"
+REQUEST_COUNT: Final = "robotstxt/request_count"
+RESPONSE_COUNT: Final = "robotstxt/response_count"
+RESPONSE_STATUS_COUNT: Final = "robotstxt/response_status_count/{status}"
+EXCEPTION_COUNT: Final = "robotstxt/exception_count/{exception}"
+
+# Ours.
+FORBIDDEN_REASON_COUNT: Final = "robotstxt/forbidden_reason_count/{reason}"
+REDIRECT_COUNT: Final = "robotstxt/redirect_count"
+OUTCOME_COUNT: Final = "robotstxt/outcome_count/{kind}"
+RESPONSE_BYTES: Final = "robotstxt/response_bytes"
+WAITED: Final = "robotstxt/waited"
+RETURNED: Final = "robotstxt/returned_to_scheduler"
+ERROR_COUNT: Final = "robotstxt/error_count"

@@ -1,0 +1,1 @@
+"""Where records of origins live: one protocol, several places."""

@@ -1,0 +1,92 @@
+"""The tests' side of server.py: opens sites, tells their stories, reads what reached them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+PAGE = "<html><title>a page</title>words</html>"
+
+
+def answer(status=200, body="", *, headers=None, length=True, reason="Reason"):
+    """The steps of a whole, well-formed answer."""
+    lines = [f"HTTP/1.1 {status} {reason}"]
+    if isinstance(body, bytes):
+        body = body.decode("latin-1")
+    lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+    if length and status not in {204, 304}:
+        lines.append(f"Content-Length: {len(body)}")
+    return [["send", "\r\n".join(lines) + "\r\n\r\n" + body]]
+
+
+def robots(body="", **kwargs):
+    return answer(200, body, headers={"Content-Type": "text/plain"}, **kwargs)
+
+
+def redirect(location, status=301, body=""):
+    return answer(status, body, headers={"Location": location})
+
+
+def gzipped(body, **kwargs):
+    packed = gzip.compress(body) if isinstance(body, bytes) else gzip.compress(body.encode())
+    return answer(200, packed, headers={"Content-Encoding": "gzip"}, **kwargs)
+
+
+class Site:
+    """One origin, and what reached it."""
+
+    def __init__(self, web, port, host, scheme):
+        self.web = web
+        self.port = port
+        self.host = host
+        self.scheme = scheme
+
+    def url(self, path="/"):
+        return f"{self.scheme}://{self.host}:{self.port}{path}"
+
+    @property
+    def journal(self):
+        return self.web.ask({"journal": self.port})
+
+    @property
+    def targets(self):
+        """Targets of all requests but those of robots.txt, as they came."""
+        return [entry["target"] for entry in self.journal if entry["target"] != "/robots.txt"]
+
+    @property
+    def robots_requests(self):
+        return [entry for entry in self.journal if entry["target"].endswith("/robots.txt")]
+
+
+class Web:
+    """The server's process."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).with_name("server.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, command):
+        self.process.stdin.write(json.dumps(command) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def site(self, *robots_answers, paths=None, host="127.0.0.1", certificate=None):
+        """Open a site; ``robots_answers`` are the answers to /robots.txt, one after another."""
+        answers = {"*": [answer(200, PAGE, headers={"Content-Type": "text/html"})], **(paths or {})}
+        if robots_answers:
+            answers["/robots.txt"] = list(robots_answers)
+        story = {"answers": answers, "host": host, "certificate": certificate}
+        scheme = "https" if certificate else "http"
+        return Site(self, self.ask({"open": story}), host, scheme)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(10)

@@ -1,0 +1,91 @@
+"""From headers to times: SPEC F-11, RFC 9309 §2.4, RFC 9111, RFC 9110 §10.2.3."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.freshness import delta_seconds, fresh_for, max_age, retry_after
+
+DAY = 86_400.0
+
+
+def fresh(cache_control, age=None):
+    return fresh_for(cache_control, age, ttl=DAY, ttl_min=600.0, ttl_max=DAY)
+
+
+@pytest.mark.parametrize(
+    ("cache_control", "age", "seconds"),
+    [
+        (None, None, DAY),
+        ("", None, DAY),
+        ("public", None, DAY),
+        ("max-age=3600", None, 3600),
+        ("Max-Age = 3600", None, 3600),
+        ('public, max-age="3600"', None, 3600),
+        ("max-age=3600, max-age=7200", None, 3600),
+        ("max-age=0", None, 600),
+        ("max-age=60", None, 600),
+        ("max-age=604800", None, DAY),
+        ("max-age=99999999999999999999999", None, DAY),
+        ("max-age=-1", None, 600),
+        ("max-age=soon", None, 600),
+        ("max-age=", None, 600),
+        ("max-age", None, DAY),
+        ("s-maxage=5", None, DAY),
+        ("no-cache", None, 600),
+        ("no-store, max-age=3600", None, 600),
+        ("max-age=36000", "30000", 6000),
+        ("max-age=36000", "soon", 36000),
+        ("max-age=3600", "99999", 600),
+        (None, "80000", DAY),
+        ("max-age=٣", None, 600),
+    ],
+)
+def test_spec_F11_max_age_lengthens_or_shortens(cache_control, age, seconds):
+    assert fresh(cache_control, age) == seconds
+
+
+@given(st.one_of(st.none(), st.text()), st.one_of(st.none(), st.text()))
+def test_spec_F11_any_header_keeps_within_the_bounds(cache_control, age):
+    assert 600.0 <= fresh(cache_control, age) <= DAY
+
+
+def test_ours_seconds_are_ascii_digits():
+    assert delta_seconds(" 12 ") == 12
+    assert delta_seconds("1.5") is None
+    assert delta_seconds("²") is None
+    assert max_age("max-age=5") == 5
+
+
+NOW = 1_900_000_000.0  # Sun, 17 Mar 2030 17:46:40 GMT
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        (None, None),
+        ("", None),
+        ("120", 120.0),
+        (" 120 ", 120.0),
+        ("0", 0.0),
+        ("-5", None),
+        ("soon", None),
+        ("1.5", None),
+        ("Sun, 17 Mar 2030 17:47:40 GMT", 60.0),
+        ("Sunday, 17-Mar-30 17:47:40 GMT", 60.0),
+        ("Sun, 17 Mar 2030 17:47:40 -0000", 60.0),
+        ("Sun, 17 Mar 2020 17:47:40 GMT", 0.0),
+        ("Sun, 99 Mar 2030 17:47:40 GMT", None),
+        ("99999999999999999", 2.0**31),
+    ],
+)
+def test_rfc9110_retry_after_in_seconds_or_as_a_date(value, seconds):
+    assert retry_after(value, NOW) == seconds
+
+
+@given(st.text())
+def test_ours_any_retry_after_can_be_read(value):
+    seconds = retry_after(value, NOW)
+    assert seconds is None or seconds >= 0

@@ -1,0 +1,108 @@
+"""How a fetch ended: SPEC F-1, F-2, F-5, F-6, F-9, F-10."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.outcome import (
+    STATUS_CLASSES,
+    Available,
+    Evidence,
+    Kind,
+    Unavailable,
+    Unreachable,
+    kind_of,
+    outcome_of,
+)
+from scrapy_rep.protocol.soft404 import says_not_found
+
+URL = "https://example.com/robots.txt"
+
+
+def ended(status, body=b"", *, soft_404=True):
+    return outcome_of(Evidence(0.0, URL, status), body, soft_404=soft_404)
+
+
+@pytest.mark.parametrize("status", [200, 201, 203, 204, 206, 226, 299])
+def test_spec_F1_2xx_is_processed(status):
+    assert ended(status, b"x") == Available(b"x", Evidence(0.0, URL, status))
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 305, 307, 308, 399])
+def test_spec_F2_what_is_left_of_3xx_is_a_404(status):
+    assert isinstance(ended(status), Unavailable)
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 410, 418, 428, 430, 451, 499])
+def test_spec_F5_4xx_is_unavailable(status):
+    assert isinstance(ended(status), Unavailable)
+
+
+@pytest.mark.parametrize("status", [429, 500, 501, 502, 503, 504, 520, 530, 599])
+def test_spec_F6_5xx_and_429_are_unreachable(status):
+    assert isinstance(ended(status), Unreachable)
+
+
+@pytest.mark.parametrize("status", [-1, 0, 99, 100, 103, 199, 600, 999])
+def test_spec_F10_a_status_that_http_does_not_have_is_unreachable(status):
+    assert isinstance(ended(status), Unreachable)
+
+
+def test_spec_F10_no_answer_is_unreachable():
+    assert isinstance(ended(None), Unreachable)
+
+
+def test_ours_the_table_covers_every_status_once():
+    covered = [s for row in STATUS_CLASSES for s in range(row.first, row.last + 1)]
+    assert covered == list(range(200, 600))
+
+
+@given(st.integers())
+def test_ours_every_status_has_a_kind(status):
+    assert isinstance(kind_of(status), Kind)
+
+
+NOT_FOUND_PAGES = [
+    b"<html><head><title>Page not found</title></head><body>Sorry</body></html>",
+    b"<h1>404 Not Found</h1>",
+    b"<!-- header --><script>var a = 1 < 2;</script><style>p {}</style><h1>PAGE\n NOT&nbsp;FOUND</h1>",
+    b"Error 404",
+    "<title>Página no encontrada</title>".encode(),
+    "<h1>找不到网页</h1>".encode(),  # noqa: RUF001
+    b"plain text: page not found <",
+    b"page not found <script> never closed",
+]
+OTHER_PAGES = [
+    b"",
+    b"<h1>Down for maintenance</h1>",
+    b"<h1>500 Internal Server Error</h1>",
+    b"<script>messages = {e404: 'page not found'}</script><h1>We'll be back</h1>",
+    b"<style>/* page not found */</style> back soon",
+    b"<!-- page not found --> back soon",
+    b"<h1>Back soon</h1>" + b"words " * 200 + b"page not found",
+    b"<" * 70_000 + b"page not found",
+    b"<script" * 9_000,
+    bytes(range(256)),
+]
+
+
+@pytest.mark.parametrize("page", NOT_FOUND_PAGES)
+def test_spec_F9_a_5xx_whose_page_says_not_found_is_a_404(page):
+    assert says_not_found(page)
+    assert isinstance(ended(500, page), Unavailable)
+    assert isinstance(ended(503, page), Unavailable)
+    assert isinstance(ended(500, page, soft_404=False), Unreachable)
+    assert isinstance(ended(429, page), Unreachable)
+
+
+@pytest.mark.parametrize("page", OTHER_PAGES)
+def test_spec_F9_other_error_pages_are_no_404(page):
+    assert not says_not_found(page)
+    assert isinstance(ended(500, page), Unreachable)
+
+
+@given(st.binary(max_size=2000))
+def test_ours_any_page_can_be_looked_at(page):
+    assert says_not_found(page) in {True, False}

@@ -1,0 +1,254 @@
+"""What may be fetched, over months of made-up time: SPEC F-5 to F-8 and F-11."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
+from scrapy_rep.protocol.policy import Grant, Policy
+from scrapy_rep.protocol.verdict import Reason
+
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/robots.txt"
+MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
+START = 1_900_000_000.0
+
+
+def available(at, body=b"User-agent: *\nDisallow: /x", **headers):
+    return Available(body, Evidence(at, URL, 200, **headers))
+
+
+def unavailable(at, **headers):
+    return Unavailable(Evidence(at, URL, 404, **headers))
+
+
+def unreachable(at, status=500, **headers):
+    return Unreachable(Evidence(at, URL, status, **headers))
+
+
+class Months:
+    """Time goes by; every fetch that is due is made, and ends as the site then is."""
+
+    def __init__(self, policy=None):
+        self.policy = policy or Policy()
+        self.record = None
+        self.fetches = []
+
+    def go(self, start, end, step, site):
+        """Ask every ``step`` seconds; return the grants, in order, without repetition."""
+        grants = []
+        now = start
+        while now < end:
+            if self.policy.is_due(self.record, now):
+                self.fetches.append(now)
+                self.record = self.policy.record_after(
+                    self.record, ORIGIN, site(now), jitter=0.5
+                )
+            grant = self.policy.access(self.record, now).grant
+            if not grants or grants[-1] is not grant:
+                grants.append(grant)
+            now += step
+        return grants
+
+
+def test_spec_F5_unavailable_means_no_restrictions():
+    months = Months()
+    assert months.go(START, START + DAY, HOUR, unavailable) == [Grant.ALL]
+    assert months.policy.access(months.record, START).reason is Reason.UNAVAILABLE
+
+
+def test_spec_F6_unreachable_means_nothing_for_now():
+    months = Months()
+    assert months.go(START, START + DAY, MINUTE, unreachable) == [Grant.NONE]
+    assert months.policy.access(months.record, START).reason is Reason.UNREACHABLE
+
+
+def test_spec_F8_without_a_copy_all_is_allowed_after_30_days():
+    months = Months()
+    assert months.go(START, START + 29.9 * DAY, HOUR, unreachable) == [Grant.NONE]
+    assert months.go(START + 30 * DAY, START + 90 * DAY, HOUR, unreachable) == [Grant.ALL]
+    assert months.policy.access(months.record, START + 60 * DAY).reason is Reason.UNREACHABLE_LONG
+
+
+def test_spec_F8_the_last_good_copy_is_used_after_30_days():
+    months = Months()
+    months.go(START, START + HOUR, HOUR, available)
+    down = START + 2 * DAY
+    assert months.go(down, down + 30 * DAY, HOUR, unreachable) == [Grant.NONE]
+    assert months.go(down + 30 * DAY, down + 90 * DAY, HOUR, unreachable) == [Grant.RULES]
+    access = months.policy.access(months.record, down + 90 * DAY)
+    assert access.copy == available(START)
+
+
+def test_spec_F8_the_30_days_begin_anew_with_every_answer():
+    months = Months()
+    months.go(START, START + 29 * DAY, HOUR, unreachable)
+    months.go(START + 29 * DAY, START + 29 * DAY + 2 * HOUR, HOUR, unavailable)
+    down = START + 31 * DAY
+    assert months.go(down, down + 29 * DAY, HOUR, unreachable) == [Grant.NONE]
+
+
+def test_spec_F8_a_404_leaves_no_copy_to_fall_back_on():
+    months = Months()
+    months.go(START, START + HOUR, HOUR, available)
+    months.go(START + 2 * DAY, START + 2 * DAY + HOUR, HOUR, unavailable)
+    months.go(START + 4 * DAY, START + 4 * DAY + HOUR, HOUR, unreachable)
+    assert months.record.copy is None
+
+
+def test_rfc9309_2_4_with_stale_after_0_the_copy_is_used_at_once():
+    months = Months(Policy(stale_after=0.0))
+    months.go(START, START + HOUR, HOUR, available)
+    assert months.go(START + 2 * DAY, START + 3 * DAY, HOUR, unreachable) == [Grant.RULES]
+
+
+def test_rfc9309_2_4_without_a_copy_stale_after_0_changes_nothing():
+    months = Months(Policy(stale_after=0.0))
+    assert months.go(START, START + DAY, HOUR, unreachable) == [Grant.NONE]
+
+
+def test_spec_F8_the_turn_comes_between_two_tries():
+    policy = Policy(allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)
+    record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
+    before = policy.access(record, START + 999)
+    assert (before.grant, before.end) == (Grant.NONE, START + 1_000)
+    after = policy.access(record, START + 1_000)
+    assert (after.grant, after.end) == (Grant.ALL, START + 5_000)
+    assert not policy.is_due(record, START + 1_000)
+
+
+@pytest.mark.parametrize(
+    ("cache_control", "fetches"),
+    [(None, 31), ("max-age=43200", 62), ("max-age=2592000", 31), ("max-age=0", 31 * 24)],
+)
+def test_spec_F11_a_month_of_refreshes(cache_control, fetches):
+    months = Months()
+    months.go(
+        START,
+        START + 31 * DAY,
+        HOUR,
+        lambda now: available(now, cache_control=cache_control),
+    )
+    assert len(months.fetches) == fetches
+
+
+def test_spec_F11_an_expired_copy_is_due():
+    policy = Policy()
+    record = policy.record_after(None, ORIGIN, available(START), jitter=0.0)
+    assert not policy.is_due(record, START)
+    assert not policy.is_due(record, START + DAY - 1)
+    assert policy.is_due(record, START + DAY)
+    assert policy.is_due(None, START)
+
+
+def test_spec_F11_a_404_expires_like_any_answer():
+    policy = Policy()
+    record = policy.record_after(
+        None, ORIGIN, unavailable(START, cache_control="max-age=3600"), jitter=0.0
+    )
+    assert not policy.is_due(record, START + HOUR - 1)
+    assert policy.is_due(record, START + HOUR)
+
+
+def retries(policy, statuses, *, jitter=0.0, **headers):
+    """The delays to the next try after each of ``statuses``, tried when due."""
+    record, now, delays = None, START, []
+    for status in statuses:
+        outcome = unreachable(now, status, **headers)
+        record = policy.record_after(record, ORIGIN, outcome, jitter=jitter)
+        delays.append(record.next_try - now)
+        assert not policy.is_due(record, record.next_try - 0.01)
+        assert policy.is_due(record, record.next_try)
+        now = record.next_try
+    return delays
+
+
+def test_spec_F7_retries_double_up_to_the_longest():
+    assert retries(Policy(), [500] * 11) == [
+        10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600,
+    ]  # fmt: skip
+
+
+def test_spec_F7_a_503_is_asked_again_more_often():
+    assert retries(Policy(), [503] * 4) == [5, 10, 20, 40]
+
+
+def test_ours_jitter_only_adds():
+    assert retries(Policy(), [500] * 3, jitter=1.0) == [12.5, 25, 50]
+    assert retries(Policy(), [500] * 12, jitter=1.0)[-1] == 3600
+
+
+@pytest.mark.parametrize(
+    ("value", "delay"),
+    [("120", 120), ("0", 10), ("3", 10), ("86400", 3600), ("soon", 10)],
+)
+def test_spec_F7_retry_after_within_the_bounds(value, delay):
+    assert retries(Policy(), [429], retry_after=value) == [delay]
+
+
+def test_ours_after_an_answer_the_retries_begin_anew():
+    policy = Policy()
+    record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
+    record = policy.record_after(record, ORIGIN, unreachable(START + 10), jitter=0.0)
+    assert (record.tries, record.unreachable_since) == (2, START)
+    record = policy.record_after(record, ORIGIN, available(START + 40), jitter=0.0)
+    assert (record.tries, record.unreachable_since, record.next_try) == (0, None, None)
+
+
+def test_ours_tries_without_end_do_not_overflow():
+    policy = Policy()
+    record = None
+    for _ in range(2_000):
+        record = policy.record_after(record, ORIGIN, unreachable(START), jitter=1.0)
+    assert record.next_try == START + 3600
+
+
+def test_ours_a_clock_set_back_makes_an_answer_void_and_no_wait_longer():
+    policy = Policy()
+    record = policy.record_after(None, ORIGIN, available(START), jitter=0.0)
+    assert policy.is_due(record, START - 1)
+    record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
+    record = policy.record_after(record, ORIGIN, unreachable(START - 90 * DAY), jitter=0.0)
+    assert record.unreachable_since == START - 90 * DAY
+
+
+def test_ours_a_next_try_from_elsewhere_is_bounded():
+    policy = Policy()
+    record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
+    other = Policy(retry_delay_max=5.0, retry_delay=5.0)
+    assert other.is_due(record, START + 5)
+
+
+outcomes = st.one_of(
+    st.builds(available, st.floats(START, START + 100 * DAY)),
+    st.builds(unavailable, st.floats(START, START + 100 * DAY)),
+    st.builds(
+        unreachable,
+        st.floats(START, START + 100 * DAY),
+        st.sampled_from([None, 429, 500, 503]),
+        retry_after=st.one_of(st.none(), st.text(max_size=5)),
+    ),
+)
+
+
+@given(st.lists(outcomes, min_size=1), st.floats(0, 1), st.floats(0, 200 * DAY))
+def test_ours_every_outcome_on_every_record(history, jitter, later):
+    policy = Policy()
+    record = None
+    for outcome in history:
+        record = policy.record_after(record, ORIGIN, outcome, jitter=jitter)
+    last = history[-1]
+    now = last.evidence.at + later
+    access = policy.access(record, now)
+    assert access.start == last.evidence.at
+    assert policy.is_due(record, now) or now < access.end
+    if isinstance(last, Available):
+        assert access.grant is Grant.RULES
+    elif isinstance(last, Unavailable):
+        assert access.grant is Grant.ALL
+    elif now - record.unreachable_since < 30 * DAY - 1:
+        assert access.grant is Grant.NONE
+    if access.grant is Grant.RULES:
+        assert access.copy is record.copy

@@ -1,0 +1,132 @@
+"""The form of a record in a store: what was written is read, anything else is refused."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
+from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.record import Record, RecordError
+
+ORIGIN = "https://example.com"
+URL = f"{ORIGIN}/robots.txt"
+SEEN = Evidence(
+    1.5, URL, 200, ("https://a/", "https://b/"), 3, truncated=True, cache_control="max-age=5"
+)
+
+
+def read(data, origin=ORIGIN, max_size=1000):
+    return Record.decode(data, origin, max_size=max_size)
+
+
+copy = Available(b"Disallow: /\n", SEEN)
+RECORDS = [
+    Record(ORIGIN, copy, copy),
+    Record(ORIGIN, Available(b"", Evidence(0.0, URL, 204)), Available(b"", Evidence(0.0, URL, 204))),
+    Record(ORIGIN, Unavailable(Evidence(1.0, URL, 404))),
+    Record(ORIGIN, Unreachable(Evidence(9.0, URL, error="boom")), copy, 3.0, 2, 20.0),
+    Record(ORIGIN, Unreachable(Evidence(9.0, URL, 503, retry_after="5", age="1")), None, 3.0, 1, 9.5),
+]
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_ours_what_was_written_is_read(record):
+    again = read(record.encode())
+    assert again == record
+    assert (again.last is again.copy) == isinstance(record.last, Available)
+
+
+def altered(record, **changes):
+    data = record.encode()
+    length = int.from_bytes(data[1:5], "big")
+    header = json.loads(data[5 : 5 + length])
+    for path, value in changes.items():
+        part = header
+        *names, name = path.split("__")
+        for step in names:
+            part = part[step]
+        if value is KeyError:
+            del part[name]
+        else:
+            part[name] = value
+    head = json.dumps(header).encode()
+    return data[:1] + len(head).to_bytes(4, "big") + head + data[5 + length :]
+
+
+DAMAGED = [
+    b"",
+    b"\x01",
+    b"\x02" + RECORDS[0].encode()[1:],
+    RECORDS[0].encode()[:40],
+    RECORDS[0].encode()[:-3],
+    b"\x01\xff\xff\xff\xff",
+    b"\x01\x00\x00\x00\x02[]",
+    b"\x01\x00\x00\x00\x04null",
+    altered(RECORDS[0], origin="https://other.example"),
+    altered(RECORDS[0], last__kind="other"),
+    altered(RECORDS[0], last__kind="unreachable"),
+    altered(RECORDS[0], copy=None),
+    altered(RECORDS[0], copy__at=2.5),
+    altered(RECORDS[0], copy__extra=1),
+    altered(RECORDS[0], copy__url=KeyError),
+    altered(RECORDS[0], copy__hops="x"),
+    altered(RECORDS[0], copy__hops=[1]),
+    altered(RECORDS[0], copy__status="200"),
+    altered(RECORDS[0], copy__truncated=1),
+    altered(RECORDS[0], copy__at=None),
+    altered(RECORDS[0], copy__at=True),
+    altered(RECORDS[0], copy__at=float("nan")),
+    altered(RECORDS[0], tries=-1),
+    altered(RECORDS[0], tries=1.5),
+    altered(RECORDS[0], tries=KeyError),
+    altered(RECORDS[3], unreachable_since=None),
+    altered(RECORDS[3], next_try=None),
+    altered(RECORDS[3], next_try=float("inf")),
+    altered(RECORDS[3], unreachable_since="3"),
+    altered(RECORDS[2], unreachable_since=3.0),
+]
+
+
+@pytest.mark.parametrize("data", DAMAGED, ids=range(len(DAMAGED)))
+def test_ours_a_damaged_record_is_refused(data):
+    with pytest.raises(RecordError):
+        read(data)
+
+
+def test_ours_a_body_larger_than_what_counts_is_refused():
+    body = b"x" * 1001
+    record = Record(ORIGIN, Available(body, SEEN), Available(body, SEEN))
+    with pytest.raises(RecordError, match="too large"):
+        read(record.encode())
+
+
+def test_ours_a_bomb_in_the_store_is_refused():
+    data = altered(RECORDS[0])
+    length = int.from_bytes(data[1:5], "big")
+    bomb = zlib.compress(b"\0" * 10_000_000)
+    with pytest.raises(RecordError, match="too large"):
+        read(data[: 5 + length] + bomb)
+
+
+@given(st.binary(max_size=400))
+def test_ours_any_bytes_are_read_or_refused(data):
+    with pytest.raises(RecordError):
+        read(data)
+
+
+@given(st.data())
+def test_ours_flipped_bytes_are_read_or_refused(data):
+    encoded = bytearray(RECORDS[3].encode())
+    for index in data.draw(st.lists(st.integers(0, len(encoded) - 1), max_size=4)):
+        encoded[index] = data.draw(st.integers(0, 255))
+    try:
+        record = read(bytes(encoded))
+    except RecordError:
+        return
+    Policy().access(record, 0.0)
+    Policy().is_due(record, 0.0)
