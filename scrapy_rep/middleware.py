@@ -182,11 +182,11 @@ class RobotsTxtMiddleware:
                     token,
                     extra=extra,
                 )
-        if self._options.max_size < limits.MAX_SIZE:
+        if self._options.max_size < limits.MAX_BODY_BYTES:
             logger.warning(
                 "REP_MAX_SIZE is %d: RFC 9309 §2.5 asks for at least 500 KiB (%d)",
                 self._options.max_size,
-                limits.MAX_SIZE,
+                limits.MAX_BODY_BYTES,
                 extra=extra,
             )
         for name in unknown_settings(self._crawler.settings):

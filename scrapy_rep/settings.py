@@ -123,7 +123,7 @@ class Options:
         "a whole number of redirects from 0 to 20",
     )
     max_size: int = _setting(
-        "REP_MAX_SIZE", limits.MAX_SIZE, _integer(1), "a whole number of bytes, 1 or more"
+        "REP_MAX_SIZE", limits.MAX_BODY_BYTES, _integer(1), "a whole number of bytes, 1 or more"
     )
     unreachable_stale_after: float = _setting(
         "REP_UNREACHABLE_STALE_AFTER", limits.UNREACHABLE_STALE_AFTER, _not_negative, _SECONDS

@@ -1,11 +1,26 @@
-"""Every number of the protocol: its value, its unit and where it comes from."""
+"""Every number of the protocol, with its unit and its source."""
 
 from __future__ import annotations
 
 from typing import Final
 
-MAX_SIZE: Final = 512_000
-"""Bytes of a robots.txt that count (RFC 9309 §2.5: at least 500 KiB; Google: 500 KiB)."""
+MAX_BODY_BYTES: Final = 512_000
+"""Bytes of robots.txt that count, 500 KiB; what follows is ignored (RFC 9309 §2.5, SPEC F-13)."""
+
+MAX_LINE_BYTES: Final = 16_664
+"""Bytes of a line that count, eight times the longest URL (2,083 bytes) of old browsers (Google)."""
+
+MAX_HOST_LENGTH: Final = 255
+"""Characters of a host name, the longest name of the DNS (RFC 1035 §2.3.4)."""
+
+MAX_PORT: Final = 65_535
+"""The highest port (RFC 9293 §3.1)."""
+
+ORIGIN_CACHE_SIZE: Final = 1_024
+"""Entries of the cache of origins by URL prefix (ours)."""
+
+ORIGIN_CACHE_KEY_LENGTH: Final = 300
+"""Characters of the longest URL prefix that is kept in that cache (ours)."""
 
 MAX_REDIRECTS: Final = 5
 """Redirects followed (RFC 9309 §2.3.1.2: at least five, across hosts too)."""
@@ -14,8 +29,8 @@ CACHE_TTL: Final = 86_400.0
 """Seconds that an answer without max-age is used (RFC 9309 §2.4: at most 24 hours)."""
 
 CACHE_TTL_MIN: Final = 600.0
-"""Seconds that any answer is used, however short its max-age (ours: a max-age of 0 would
-mean a robots.txt request before every page)."""
+"""Seconds that any answer is used, however short its max-age (ours: a max-age of 0 would mean a
+robots.txt request before every page)."""
 
 CACHE_TTL_MAX: Final = 86_400.0
 """Seconds that any answer is used at most, however long its max-age (RFC 9309 §2.4)."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.matcher import Rule
@@ -31,16 +30,16 @@ class Reason(str, Enum):
     """The crawl closed before robots.txt was known: not sent."""
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """Whether a URL may be fetched, and the rule or the state that decided."""
+class Verdict(NamedTuple):
+    """Whether a URL may be fetched, and the rule or the state that decided.
 
-    __slots__ = ("allowed", "reason", "rule", "robotstxt_url")
+    A named tuple, as one is made for every request.
+    """
 
     allowed: bool
     reason: Reason
-    rule: Rule | None
-    robotstxt_url: str | None
+    rule: Rule | None = None
+    robotstxt_url: str | None = None
 
     @property
     def line(self) -> int | None:

@@ -1,0 +1,85 @@
+"""Product tokens: the names by which robots.txt speaks to a crawler (RFC 9309 §2.2.1)."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_PRODUCT_TOKEN: Final = re.compile(r"[A-Za-z_-]+").fullmatch
+# A name has a letter in it; the look-ahead keeps the match linear.
+_NAME: Final = re.compile(r"(?=[0-9._-]*[A-Za-z])([A-Za-z0-9._-]+)")
+_VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
+_PARENTHESES: Final = re.compile(r"[()]")
+_CHUNK: Final = re.compile(r"[^\s;,]+").findall
+_NOT_A_NAME: Final = re.compile(r"://|@|^\+|^www\.", re.IGNORECASE).search
+
+BROWSERS: Final = frozenset(
+    """
+    applewebkit chrome chromium compatible crios edg edga edge edgios epiphany firefox fxios gecko
+    headlesschrome iceweasel khtml konqueror like mobile mozilla msie netscape opera opr presto
+    safari samsungbrowser seamonkey trident ubuntu version vivaldi
+    """.split()
+)
+"""Product names of browsers, lower case: crawlers carry them for show, no site means them by it."""
+
+
+def is_product_token(token: str) -> bool:
+    """Say whether a ``User-agent`` line can name this token (RFC 9309 §2.2.1)."""
+    return bool(_PRODUCT_TOKEN(token))
+
+
+def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the tokens of a setting, one or several, the most specific first.
+
+    A whole User-Agent string among them is replaced by its tokens; what stands behind a token
+    (``mybot*``) is dropped, and so are blanks and repetitions.
+    """
+    values = [value] if isinstance(value, str) else value
+    return _distinct(token for item in values for token in _tokens_of_item(item.strip()))
+
+
+def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
+    """Return the tokens of a User-Agent header (RFC 9110 §10.1.5), the most specific first.
+
+    Product names outside comments come first, then ``name/version`` inside them. Browsers' own
+    names and URLs are no tokens.
+    """
+    if isinstance(user_agent, bytes):
+        user_agent = user_agent.decode("latin-1")
+    products: list[str] = []
+    comments: list[str] = []
+    depth = start = 0
+    for parenthesis in _PARENTHESES.finditer(user_agent + "("):
+        text = user_agent[start : parenthesis.start()]
+        start = parenthesis.end()
+        if depth:
+            comments += _names(text, _VERSIONED)
+        else:
+            products += _names(text, _NAME)
+        depth = depth + 1 if parenthesis[0] == "(" else max(depth - 1, 0)
+    return _distinct(token for token in products + comments if token.lower() not in BROWSERS)
+
+
+def _tokens_of_item(item: str) -> tuple[str, ...]:
+    if re.search(r"[\s/(]", item):
+        return tokens_of_header(item)
+    name = _NAME.match(item)
+    return (name[1],) if name else ()
+
+
+def _names(text: str, name: re.Pattern[str]) -> Iterable[str]:
+    for chunk in _CHUNK(text):
+        match = None if _NOT_A_NAME(chunk) else name.match(chunk)
+        if match:
+            yield match[1]
+
+
+def _distinct(tokens: Iterable[str]) -> tuple[str, ...]:
+    """Keep the first of tokens that differ in case alone."""
+    first: dict[str, str] = {}
+    for token in tokens:
+        first.setdefault(token.lower(), token)
+    return tuple(first.values())

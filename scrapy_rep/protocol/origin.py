@@ -1,0 +1,121 @@
+"""URL to origin, and URL to the target that patterns are matched against.
+
+An origin is what one robots.txt holds for: scheme, host and port (SPEC S-1, RFC 9309 §2.3).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from ipaddress import IPv6Address
+from typing import Final, NamedTuple
+
+from scrapy_rep.protocol.canonical import PLAIN, canonical_target
+from scrapy_rep.protocol.limits import (
+    MAX_HOST_LENGTH,
+    MAX_PORT,
+    ORIGIN_CACHE_KEY_LENGTH,
+    ORIGIN_CACHE_SIZE,
+)
+
+DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21}
+"""Schemes that can have a robots.txt, and their default ports (SPEC S-1, S-5)."""
+
+_AUTHORITY: Final = re.compile(r"(https?|ftp)://([^/?#]*)", re.IGNORECASE).match
+_NO_AUTHORITY: Final = re.compile(r"[\\\x00-\x20\x7f]").search
+_HOST: Final = re.compile(
+    r"(?!\.)[a-z0-9._~!&'()*+,;=$-]+"
+).fullmatch  # RFC 3986 §3.2.2, no escapes
+_PORT: Final = re.compile(r"[0-9]*").fullmatch
+_BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?([^#]*)").match
+_PLAIN_URL: Final = re.compile(
+    rf"[A-Za-z]+://[^/?#]*(/[{PLAIN.replace('#', '')}]*)(?:#.*)?", re.DOTALL
+).fullmatch
+
+
+class Origin(NamedTuple):
+    """Scheme, host and port, normalised: equal origins share one robots.txt."""
+
+    scheme: str
+    """``http``, ``https`` or ``ftp``."""
+    host: str
+    """Lower case, punycode where the name is international; an IPv6 address without brackets."""
+    port: int
+    """The port, the scheme's default where the URL names none."""
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        port = "" if self.port == DEFAULT_PORTS[self.scheme] else f":{self.port}"
+        return f"{self.scheme}://{host}{port}"
+
+    @property
+    def robotstxt_url(self) -> str:
+        """URL of the robots.txt that holds for this origin (SPEC S-4, S-8)."""
+        return f"{self}/robots.txt"
+
+
+def origin_of(url: str) -> Origin:
+    """Return the origin of an absolute http, https or ftp URL.
+
+    Userinfo is dropped. A dot at the end of the host is kept: ``example.com.`` is another host to
+    the server that is asked (the Host header says so), and is asked for its own robots.txt.
+
+    :raises ValueError: the URL has no such origin: another scheme, no host, a host or port that no
+        two parsers would read alike (escapes, backslashes, blanks), a port above 65,535.
+    """
+    # The slash behind the authority, or one behind it: enough to decide the origin.
+    end = url.find("/", len("https://"))
+    prefix = url if end < 0 else url[:end]
+    if len(prefix) > ORIGIN_CACHE_KEY_LENGTH:
+        return _parse_origin(prefix)
+    return _cached_origin(prefix)
+
+
+def target_of(url: str) -> str:
+    """Return path and query of a URL in canonical form, ``/`` where the path is empty.
+
+    Any str is taken; what has no scheme and no authority is read as path and query.
+    """
+    plain = _PLAIN_URL(url)
+    if plain:
+        return plain[1]
+    behind = _BEHIND_AUTHORITY(url)
+    target = behind[1] if behind else ""
+    return canonical_target(target if target.startswith("/") else f"/{target}")
+
+
+def _parse_origin(url: str) -> Origin:
+    match = _AUTHORITY(url)
+    if not match:
+        raise ValueError("not an absolute http, https or ftp URL")
+    if _NO_AUTHORITY(match[2]):
+        raise ValueError("backslash, blank or control character before the path")
+    scheme = match[1].lower()
+    server = match[2].rpartition("@")[2]  # no message shows what stood before: a password may
+    if server.startswith("["):
+        address, bracket, rest = server[1:].partition("]")
+        if not bracket or "%" in address or (rest and rest[0] != ":"):
+            raise ValueError(f"bad IPv6 host: {server!r}")
+        host, port = IPv6Address(address).compressed, rest[1:]
+    else:
+        host, _, port = server.partition(":")
+        host = _normalise_host(host)
+    if not _PORT(port) or len(port) > len(str(MAX_PORT)) or int(port or 0) > MAX_PORT:
+        raise ValueError(f"bad port: {server!r}")
+    return Origin(scheme, host, int(port) if port else DEFAULT_PORTS[scheme])
+
+
+def _normalise_host(host: str) -> str:
+    if len(host) > MAX_HOST_LENGTH:
+        raise ValueError("host name too long")
+    if not host.isascii():
+        # IDNA 2003, as in w3lib, which makes Scrapy's request URLs: where the versions of IDNA
+        # differ (ß), robots.txt is asked of the host that the page will be asked of.
+        host = host.encode("idna").decode("ascii")
+    host = host.lower()
+    if not _HOST(host):
+        raise ValueError(f"bad host {host!r}")
+    return host
+
+
+_cached_origin = lru_cache(ORIGIN_CACHE_SIZE)(_parse_origin)
