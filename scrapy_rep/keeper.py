@@ -52,16 +52,16 @@ class CrawlClosing(Exception):
 class Entry:
     """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
 
-    __slots__ = ("_access", "_rules", "_state", "end", "start")
+    __slots__ = ("_rules", "_state", "end", "start")
 
-    def __init__(self, origin: Origin, access: Access) -> None:
+    def __init__(self, access: Access) -> None:
         self.start = access.start
         self.end = access.end
         # The body stays in the store: here are only the rules that are asked for.
         self._state = (
             None
             if access.grant is Grant.RULES
-            else Verdict(access.grant is Grant.ALL, access.reason, None, origin.robotstxt_url)
+            else Verdict(allowed=access.grant is Grant.ALL, reason=access.reason)
         )
         self._rules: dict[Tokens, RuleSet] = {}
 
@@ -206,7 +206,7 @@ class Keeper:
         access = self._policy.access(record, self._clock())
         entry = self._entries.get(origin)
         if entry is None or (entry.start, entry.end) != (access.start, access.end):
-            entry = Entry(origin, access)
+            entry = Entry(access)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
         self._hold(origin, entry, tokens, robots)
         return entry, robots
@@ -259,7 +259,7 @@ class Keeper:
         """Hold that nothing of ``origin`` may be fetched, as an error of ours kept us from it."""
         now = self._clock()
         end = now + self._policy.retry_delay
-        entry = Entry(origin, Access(Grant.NONE, Reason.ERROR, None, now, end))
+        entry = Entry(Access(Grant.NONE, Reason.ERROR, None, now, end))
         self._hold(origin, entry, (), None)
         return entry
 

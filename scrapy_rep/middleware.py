@@ -42,6 +42,9 @@ logger = logging.getLogger(__name__)
 _RETURNED: Final = "_robotstxt_returned"
 _SCHEMES: Final = ("http:", "https:", "ftp:")
 
+_CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
+_ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
+
 
 class RobotsTxtMiddleware:
     """Drops every request that the robots.txt of its origin disallows."""
@@ -102,13 +105,13 @@ class RobotsTxtMiddleware:
             verdict = None if entry is None else entry.verdict(target, tokens)
             if verdict is None and returned is not None and self._keeper.closing:
                 # It was no request of the scheduler's: who waits for it must not wait for ever.
-                verdict = Verdict(False, Reason.CLOSING, None, origin.robotstxt_url)
+                verdict = _CLOSING
             if verdict is None:
                 return self._wait(request, origin, target, tokens)
         except Exception:
             self._fail(request)
         if not verdict.allowed:
-            self._drop(request, verdict)
+            self._drop(request, verdict, origin)
         return None
 
     async def _wait(
@@ -122,13 +125,13 @@ class RobotsTxtMiddleware:
         except Exception:
             self._fail(request)
         if not verdict.allowed:
-            self._drop(request, verdict)
+            self._drop(request, verdict, origin)
         return None
 
     def _return(self, request: Request, origin: Origin) -> Request:
         """Give ``request`` back to the scheduler where that keeps it, else drop it."""
         if not self._scheduler_keeps:
-            self._drop(request, Verdict(False, Reason.CLOSING, None, origin.robotstxt_url))
+            self._drop(request, _CLOSING, origin)
         self._count(stats.RETURNED)
         logger.debug("Not known before the crawl closed, back to the scheduler: %s", _show(request))
         # It is in the dupefilter already.
@@ -139,9 +142,11 @@ class RobotsTxtMiddleware:
         """Drop ``request`` because of an error of ours: nothing else is safe."""
         logger.exception("Error while obeying robots.txt, the request is dropped: %s", _show(request))
         self._count(stats.ERROR_COUNT)
-        self._drop(request, Verdict(False, Reason.ERROR, None, None))
+        self._drop(request, _ERROR, None)
 
-    def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
+    def _drop(self, request: Request, verdict: Verdict, origin: Origin | None) -> NoReturn:
+        if origin is not None:
+            verdict = verdict._replace(robotstxt_url=origin.robotstxt_url)
         self._count(stats.FORBIDDEN)
         self._count(stats.FORBIDDEN_REASON_COUNT.format(reason=verdict.reason.value))
         logger.debug(
