@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _PLACE: Final = 100
 """Where Scrapy has its built-in RobotsTxtMiddleware."""
 _FETCH_PLACE: Final = 595
-"""After HttpCompressionMiddleware (590) as seen from the engine, so that answers come here first."""
+"""Nearer the downloader than HttpCompressionMiddleware (590): answers come here first."""
 
 
 class Addon:

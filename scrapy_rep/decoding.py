@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
@@ -117,10 +118,8 @@ def _zstd(body: bytes, limit: int, *, complete: bool) -> bytes:
 
 def _load(*names: str) -> Any:
     for name in names:
-        try:
+        with suppress(ImportError):
             return importlib.import_module(name)
-        except ImportError:
-            continue
     # Scrapy asks only for codings that it can undo, and so this server sent what nobody asked for.
     raise DecodingError(f"no library for this content coding: {' or '.join(names)}")
 

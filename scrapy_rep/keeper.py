@@ -45,7 +45,7 @@ _MAX_TOKEN_LISTS: Final = 16
 """Crawlers, each with its own list of product tokens, whose rules an entry holds."""
 
 
-class CrawlClosing(Exception):
+class CrawlClosingError(Exception):
     """The crawl closed before it was known what robots.txt says."""
 
 
@@ -134,10 +134,10 @@ class Keeper:
     async def verdict(self, origin: Origin, target: str, tokens: Tokens, page: Request) -> Verdict:
         """Return the verdict on ``target`` of ``origin``, when its robots.txt is known.
 
-        ``page`` is the request that waits. Raises CrawlClosing.
+        ``page`` is the request that waits. Raises CrawlClosingError.
         """
         if self.closing:
-            raise CrawlClosing
+            raise CrawlClosingError
         flight = self._flights.get(origin)
         if flight is None:
             flight = self._flights[origin] = _Flight()
@@ -155,7 +155,7 @@ class Keeper:
         return verdict
 
     def close(self) -> None:
-        """End every flight; whoever waits gets CrawlClosing."""
+        """End every flight; whoever waits gets CrawlClosingError."""
         self.closing = True
         for flight in list(self._flights.values()):
             if flight.task is not None:
@@ -184,19 +184,19 @@ class Keeper:
                 if waiter.called:
                     continue
                 if result is None:
-                    waiter.errback(CrawlClosing())
+                    waiter.errback(CrawlClosingError())
                 else:
                     waiter.callback(result)
 
     async def _look_up(
         self, origin: Origin, tokens: Tokens, page: Request
     ) -> tuple[Entry, RobotsTxt | None]:
-        record = await self._stored(origin)
-        due = record is None or self._policy.is_due(record, self._clock())
-        if due:
-            record = await self._fetched(origin, record, tokens, page)
+        stored = await self._stored(origin)
+        if stored is not None and not self._policy.is_due(stored, self._clock()):
+            return self._remember(origin, stored, tokens)
+        record = await self._fetched(origin, stored, tokens, page)
         entry, robots = self._remember(origin, record, tokens)
-        if due and robots is not None and record.copy is record.last:
+        if robots is not None and record.copy is record.last:
             await self._parsed(robots, page)
         return entry, robots
 
@@ -211,9 +211,7 @@ class Keeper:
         self._hold(origin, entry, tokens, robots)
         return entry, robots
 
-    def _hold(
-        self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None
-    ) -> None:
+    def _hold(self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None) -> None:
         if robots is not None:
             entry.add(tokens, robots)
         self._entries.put(origin, entry, entry.nbytes)

@@ -17,7 +17,7 @@ from scrapy_rep import stats
 from scrapy_rep.engine import ClosingWatch
 from scrapy_rep.exceptions import RobotsTxtDisallowed, explain
 from scrapy_rep.fetcher import Fetcher, RobotsTxtFetchMiddleware
-from scrapy_rep.keeper import CrawlClosing, Keeper
+from scrapy_rep.keeper import CrawlClosingError, Keeper
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.agents import is_product_token
 from scrapy_rep.protocol.origin import origin_of, target_of
@@ -108,7 +108,7 @@ class RobotsTxtMiddleware:
                 verdict = _CLOSING
             if verdict is None:
                 return self._wait(request, origin, target, tokens)
-        except Exception:
+        except Exception:  # noqa: BLE001 - logged there
             self._fail(request)
         if not verdict.allowed:
             self._drop(request, verdict, origin)
@@ -120,9 +120,9 @@ class RobotsTxtMiddleware:
         self._count(stats.WAITED)
         try:
             verdict = await self._keeper.verdict(origin, target, tokens, request)
-        except CrawlClosing:
+        except CrawlClosingError:
             return self._return(request, origin)
-        except Exception:
+        except Exception:  # noqa: BLE001 - logged there
             self._fail(request)
         if not verdict.allowed:
             self._drop(request, verdict, origin)
@@ -140,7 +140,11 @@ class RobotsTxtMiddleware:
 
     def _fail(self, request: Request) -> NoReturn:
         """Drop ``request`` because of an error of ours: nothing else is safe."""
-        logger.exception("Error while obeying robots.txt, the request is dropped: %s", _show(request))
+        logger.error(
+            "Error while obeying robots.txt, the request is dropped: %s",
+            _show(request),
+            exc_info=True,
+        )
         self._count(stats.ERROR_COUNT)
         self._drop(request, _ERROR, None)
 

@@ -117,9 +117,7 @@ class Policy:
         asked = retry_after(evidence.retry_after, evidence.at)
         if asked is not None:
             return max(self.retry_delay, min(self.retry_delay_max, asked))
-        delay = min(
-            self.retry_delay_max, self.retry_delay * 2.0 ** min(tries - 1, _MAX_DOUBLINGS)
-        )
+        delay = min(self.retry_delay_max, self.retry_delay * 2.0 ** min(tries - 1, _MAX_DOUBLINGS))
         # Google: a 503 "results in fairly frequent retrying".
         if evidence.status == _SERVICE_UNAVAILABLE:
             delay /= 2

@@ -26,7 +26,9 @@ def pytest_terminal_summary(terminalreporter, config):
         return
     terminalreporter.section("robots.txt faults")
     asked = {"rules": "its rules", "all": "no restrictions", "none": "nothing"}
-    terminalreporter.write_line(f"{'fault':48} {'to robots.txt':>13}  {'pages on the wire':19} asked")
+    terminalreporter.write_line(
+        f"{'fault':48} {'to robots.txt':>13}  {'pages on the wire':19} asked"
+    )
     for fault, robots_requests, pages in _FAULTS:
         terminalreporter.write_line(
             f"{fault.name:48} {robots_requests:13}  {' '.join(pages) or '-':19}"

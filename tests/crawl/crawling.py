@@ -100,8 +100,7 @@ async def crawl(
     """Crawl ``requests``; ``opened`` is called with the crawler when the spider is open."""
     result = Crawl()
     runner = CrawlerRunner(Settings({**SETTINGS, **(settings or {})}, priority="project"))
-    attributes = {name: value for name, value in spider_attributes.items()}
-    crawler = runner.create_crawler(type("Spider", (spidercls,), attributes))
+    crawler = runner.create_crawler(type("Spider", (spidercls,), spider_attributes))
     result.crawler = crawler
 
     def parsed(robotparser, request):

@@ -70,7 +70,7 @@ NOT_FOUND_PAGES = [
     b"<!-- header --><script>var a = 1 < 2;</script><style>p {}</style><h1>PAGE\n NOT&nbsp;FOUND</h1>",
     b"Error 404",
     "<title>Página no encontrada</title>".encode(),
-    "<h1>找不到网页</h1>".encode(),  # noqa: RUF001
+    "<h1>找不到网页</h1>".encode(),
     b"plain text: page not found <",
     b"page not found <script> never closed",
 ]

@@ -43,9 +43,7 @@ class Months:
         while now < end:
             if self.policy.is_due(self.record, now):
                 self.fetches.append(now)
-                self.record = self.policy.record_after(
-                    self.record, ORIGIN, site(now), jitter=0.5
-                )
+                self.record = self.policy.record_after(self.record, ORIGIN, site(now), jitter=0.5)
             grant = self.policy.access(self.record, now).grant
             if not grants or grants[-1] is not grant:
                 grants.append(grant)

@@ -27,10 +27,14 @@ def read(data, origin=ORIGIN, max_size=1000):
 copy = Available(b"Disallow: /\n", SEEN)
 RECORDS = [
     Record(ORIGIN, copy, copy),
-    Record(ORIGIN, Available(b"", Evidence(0.0, URL, 204)), Available(b"", Evidence(0.0, URL, 204))),
+    Record(
+        ORIGIN, Available(b"", Evidence(0.0, URL, 204)), Available(b"", Evidence(0.0, URL, 204))
+    ),
     Record(ORIGIN, Unavailable(Evidence(1.0, URL, 404))),
     Record(ORIGIN, Unreachable(Evidence(9.0, URL, error="boom")), copy, 3.0, 2, 20.0),
-    Record(ORIGIN, Unreachable(Evidence(9.0, URL, 503, retry_after="5", age="1")), None, 3.0, 1, 9.5),
+    Record(
+        ORIGIN, Unreachable(Evidence(9.0, URL, 503, retry_after="5", age="1")), None, 3.0, 1, 9.5
+    ),
 ]
 
 

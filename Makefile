@@ -1,0 +1,53 @@
+# Two commands: `make demo` and `make test`. Each makes what it needs in .venv, and is quick the
+# second time.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help demo test lint unit faults bench clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    crawl a small web of fifteen sites, each with its own robots.txt story"
+	@echo "make test    lint, types, import contracts and all tests"
+	@echo "make faults  the table of everything that can go wrong with a fetch"
+	@echo "make clean   remove what the others made"
+
+$(INSTALLED): pyproject.toml
+	@echo "== making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "== installing scrapy-rep and what its tests need"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group test --group lint
+	@touch $@
+
+demo: $(INSTALLED)
+	@echo "== crawling the demonstration web"
+	@cd example_project && ../$(BIN)/python demo.py
+
+test: lint unit
+
+lint: $(INSTALLED)
+	@echo "== ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@echo "== mypy --strict"
+	@$(BIN)/mypy
+	@echo "== import contracts"
+	@$(BIN)/lint-imports
+
+unit: $(INSTALLED)
+	@echo "== tests"
+	@$(BIN)/python -m pytest --cov --cov-report=term --cov-report=xml
+
+faults: $(INSTALLED)
+	@$(BIN)/python -m pytest tests/crawl/test_faults.py --fault-table -q
+
+bench: $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml
