@@ -170,12 +170,14 @@ class Keeper:
 
     async def _fly(self, flight: _Flight, origin: Origin, tokens: Tokens, page: Request) -> None:
         result: tuple[Entry, RobotsTxt | None] | None = None
+        failure: Exception = CrawlClosingError()
         try:
             result = await self._look_up(origin, tokens, page)
         except (CancelledError, asyncio.CancelledError):
             if not self.closing:
                 raise
-        except Exception:
+        except Exception as error:
+            failure = error
             logger.exception("Error while finding out what the robots.txt of %s says", origin)
             result = self._shut(origin), None
         finally:
@@ -184,7 +186,7 @@ class Keeper:
                 if waiter.called:
                     continue
                 if result is None:
-                    waiter.errback(CrawlClosingError())
+                    waiter.errback(failure)
                 else:
                     waiter.callback(result)
 

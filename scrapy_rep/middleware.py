@@ -108,8 +108,8 @@ class RobotsTxtMiddleware:
                 verdict = _CLOSING
             if verdict is None:
                 return self._wait(request, origin, target, tokens)
-        except Exception:  # noqa: BLE001 - logged there
-            self._fail(request)
+        except Exception as error:  # noqa: BLE001 - logged there
+            self._fail(request, error)
         if not verdict.allowed:
             self._drop(request, verdict, origin)
         return None
@@ -122,8 +122,8 @@ class RobotsTxtMiddleware:
             verdict = await self._keeper.verdict(origin, target, tokens, request)
         except CrawlClosingError:
             return self._return(request, origin)
-        except Exception:  # noqa: BLE001 - logged there
-            self._fail(request)
+        except Exception as error:  # noqa: BLE001 - logged there
+            self._fail(request, error)
         if not verdict.allowed:
             self._drop(request, verdict, origin)
         return None
@@ -138,12 +138,12 @@ class RobotsTxtMiddleware:
         meta = {**request.meta, _RETURNED: request.dont_filter}
         return request.replace(dont_filter=True, meta=meta)
 
-    def _fail(self, request: Request) -> NoReturn:
+    def _fail(self, request: Request, error: Exception) -> NoReturn:
         """Drop ``request`` because of an error of ours: nothing else is safe."""
         logger.error(
             "Error while obeying robots.txt, the request is dropped: %s",
             _show(request),
-            exc_info=True,
+            exc_info=error,
         )
         self._count(stats.ERROR_COUNT)
         self._drop(request, _ERROR, None)

@@ -1,0 +1,179 @@
+"""Settings are checked at the start; the addon leaves alone what the user has set."""
+
+from __future__ import annotations
+
+import pytest
+import pytest_twisted
+from scrapy.settings import Settings
+from scrapy.utils.conf import build_component_list
+
+import scrapy_rep
+from scrapy_rep.addon import Addon
+from scrapy_rep.fetcher import RobotsTxtFetchMiddleware
+from scrapy_rep.middleware import RobotsTxtMiddleware
+from scrapy_rep.settings import Options, SettingsError
+from tests.crawl.crawling import crawl
+from tests.crawl.web import robots
+
+WRONG = [
+    ("REP_STORE", "sqlite:///robots.sqlite"),
+    ("REP_STORE", "redis://localhost"),
+    ("REP_STORE", 5),
+    ("REP_MEMORY_MAX_ORIGINS", 0),
+    ("REP_MEMORY_MAX_ORIGINS", "many"),
+    ("REP_MEMORY_MAX_BYTES", 1.5),
+    ("REP_MEMORY_MAX_BYTES", True),
+    ("REP_CACHE_TTL", -1),
+    ("REP_CACHE_TTL", "a day"),
+    ("REP_CACHE_TTL", float("nan")),
+    ("REP_CACHE_TTL", float("inf")),
+    ("REP_CACHE_TTL_MIN", 100_000),
+    ("REP_CACHE_TTL_MAX", [5]),
+    ("REP_TIMEOUT", 0),
+    ("REP_TIMEOUT", True),
+    ("REP_TIMEOUT", "1e999"),
+    ("REP_MAX_REDIRECTS", -1),
+    ("REP_MAX_REDIRECTS", 21),
+    ("REP_MAX_SIZE", 0),
+    ("REP_UNREACHABLE_STALE_AFTER", -1),
+    ("REP_UNREACHABLE_ALLOW_AFTER", {}),
+    ("REP_UNREACHABLE_ACTION", "defer"),
+    ("REP_UNREACHABLE_ACTION", "allow"),
+    ("REP_RETRY_DELAY", 0),
+    ("REP_RETRY_DELAY", 7200),
+    ("REP_RETRY_DELAY_MAX", "hour"),
+    ("REP_SOFT_404", "perhaps"),
+    ("REP_SOFT_404", 2),
+    ("REP_CONCURRENT_FETCHES", 0),
+    ("ROBOTSTXT_USER_AGENT", 5),
+    ("ROBOTSTXT_USER_AGENT", []),
+    ("ROBOTSTXT_USER_AGENT", ["bot", 5]),
+    ("ROBOTSTXT_USER_AGENT", "*"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_ours_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, value):
+    with pytest.raises(SettingsError) as caught:
+        Options.from_settings(Settings({name: value}))
+    message = str(caught.value)
+    assert message.startswith(f"{name} is {value!r}: it takes ") or "MIN" in name
+    assert "\n" not in message
+    assert name in message
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "field", "read"),
+    [
+        ("REP_TIMEOUT", "10", "timeout", 10.0),
+        ("REP_SOFT_404", "False", "soft_404", False),
+        ("REP_SOFT_404", "1", "soft_404", True),
+        ("REP_SOFT_404", 0, "soft_404", False),
+        ("REP_MAX_REDIRECTS", "7", "max_redirects", 7),
+        ("REP_MAX_SIZE", 1e6, "max_size", 1_000_000),
+        ("REP_CACHE_TTL", 0, "cache_ttl", 0.0),
+        ("ROBOTSTXT_USER_AGENT", "mybot", "tokens", ("mybot",)),
+        ("ROBOTSTXT_USER_AGENT", "mybot/1.0 (+http://x)", "tokens", ("mybot",)),
+        ("ROBOTSTXT_USER_AGENT", ["mybot-news", "mybot"], "tokens", ("mybot-news", "mybot")),
+        ("ROBOTSTXT_USER_AGENT", None, "tokens", None),
+        ("ROBOTSTXT_USER_AGENT", "", "tokens", None),
+    ],
+)
+def test_ours_values_as_settings_and_the_command_line_give_them(name, value, field, read):
+    assert getattr(Options.from_settings(Settings({name: value})), field) == read
+
+
+def test_ours_defaults_are_valid_and_nothing_is_changed():
+    assert Options.from_settings(Settings()) == Options()
+    assert Options().changed() == {}
+
+
+@pytest_twisted.ensureDeferred
+async def test_ours_a_wrong_value_stops_the_crawl_before_any_request(web):
+    site = web.site(robots(""))
+    with pytest.raises(SettingsError, match="REP_TIMEOUT is 'soon': it takes a number of seconds"):
+        await crawl(site.url("/"), settings={"REP_TIMEOUT": "soon"})
+    assert site.journal == []
+
+
+def components(settings):
+    settings = Settings(settings, priority="project")
+    Addon().update_settings(settings)
+    return settings, build_component_list(settings.getwithbase("DOWNLOADER_MIDDLEWARES"))
+
+
+BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+
+
+def test_ours_the_addon_takes_the_place_of_the_builtin():
+    settings, order = components({})
+    assert BUILTIN not in order
+    assert order.index(RobotsTxtMiddleware) == 1
+    compression = order.index(
+        "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware"
+    )
+    assert order.index(RobotsTxtFetchMiddleware) == compression + 1
+    assert settings.getbool("ROBOTSTXT_OBEY")
+    assert settings["ROBOTSTXT_PARSER"] == "scrapy_rep.RobotParser"
+
+
+def test_ours_the_builtin_moved_by_the_user_is_replaced_where_it_was():
+    settings, order = components({"DOWNLOADER_MIDDLEWARES": {BUILTIN: 320}})
+    assert settings["DOWNLOADER_MIDDLEWARES"][RobotsTxtMiddleware] == 320
+    assert BUILTIN not in order
+
+
+def test_ours_what_the_user_has_set_or_switched_off_stays():
+    ours = "scrapy_rep.RobotsTxtMiddleware"
+    settings, _ = components({"DOWNLOADER_MIDDLEWARES": {ours: 150}})
+    assert settings["DOWNLOADER_MIDDLEWARES"][ours] == 150
+    assert RobotsTxtMiddleware not in settings["DOWNLOADER_MIDDLEWARES"]
+    settings, order = components({"DOWNLOADER_MIDDLEWARES": {ours: None}})
+    assert ours not in order
+    settings, _ = components({"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": "their.Parser"})
+    assert not settings.getbool("ROBOTSTXT_OBEY")
+    assert settings["ROBOTSTXT_PARSER"] == "their.Parser"
+
+
+@pytest_twisted.ensureDeferred
+async def test_builtin_without_robotstxt_obey_nothing_is_asked(web):
+    site = web.site(robots("User-agent: *\nDisallow: /"))
+    result = await crawl(site.url("/a"), settings={"ROBOTSTXT_OBEY": False})
+    assert result.fetched == [site.url("/a")]
+    assert site.robots_requests == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_ours_without_the_addon_both_middlewares_can_be_set_by_hand(web):
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    settings = {
+        "ADDONS": {},
+        "ROBOTSTXT_OBEY": True,
+        "DOWNLOADER_MIDDLEWARES": {
+            BUILTIN: None,
+            "scrapy_rep.RobotsTxtMiddleware": 100,
+            "scrapy_rep.fetcher.RobotsTxtFetchMiddleware": 595,
+        },
+    }
+    result = await crawl(site.url("/private"), settings=settings)
+    assert result.dropped == {site.url("/private"): "rule"}
+    del settings["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.fetcher.RobotsTxtFetchMiddleware"]
+    with pytest.raises(SettingsError, match="DOWNLOADER_MIDDLEWARES"):
+        await crawl(site.url("/private"), settings=settings)
+
+
+@pytest_twisted.ensureDeferred
+async def test_ours_our_parser_serves_the_builtin_middleware_too(web):
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    settings = {"ADDONS": {}, "ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "scrapy_rep.RobotParser"}
+    result = await crawl(site.url("/private"), site.url("/public"), settings=settings)
+    assert result.fetched == [site.url("/public")]
+
+
+def test_ours_the_package_tells_what_it_has():
+    assert {"Addon", "RobotParser", "RobotsTxtDisallowed", "RobotsTxtMiddleware"} <= set(
+        dir(scrapy_rep)
+    )
+    assert scrapy_rep.Addon is Addon
+    with pytest.raises(AttributeError, match="nothing"):
+        scrapy_rep.nothing  # noqa: B018
