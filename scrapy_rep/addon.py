@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep.fetcher import RobotsTxtFetchMiddleware
 from scrapy_rep.middleware import RobotsTxtMiddleware
@@ -25,11 +26,15 @@ class Addon:
     def update_settings(self, settings: BaseSettings) -> None:
         """Take the place of the built-in, and leave alone what the user has set."""
         name = "DOWNLOADER_MIDDLEWARES"
+        components = settings.getdict(name)
         place = _PLACE
-        for component, priority in settings.getdict(name).items():
-            if load_object(component) is BuiltInMiddleware and priority is not None:
-                place = priority
-        settings.set_in_component_priority_dict(name, BuiltInMiddleware, None)
+        for component in list(components):
+            if load_object(component) is BuiltInMiddleware:
+                moved = components.pop(component)
+                place = place if moved is None else moved
+        # By its path, as in the _BASE dict: before 2.15 Scrapy takes its class for another one.
+        components[global_object_name(BuiltInMiddleware)] = None
+        settings.set(name, components, settings.getpriority(name) or 0)
         settings.setdefault_in_component_priority_dict(name, RobotsTxtMiddleware, place)
         settings.setdefault_in_component_priority_dict(name, RobotsTxtFetchMiddleware, _FETCH_PLACE)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
@@ -42,6 +41,8 @@ logger = logging.getLogger(__name__)
 _RETURNED: Final = "_robotstxt_returned"
 _SCHEMES: Final = ("http:", "https:", "ftp:")
 
+_ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
+"""The built-in's signal, which came with Scrapy 2.18."""
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
@@ -161,9 +162,10 @@ class RobotsTxtMiddleware:
         raise RobotsTxtDisallowed(verdict)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
-        await self._crawler.signals.send_catch_log_async(
-            signal=signals.robots_parsed, robotparser=RobotParser(robots), request=request
-        )
+        if _ROBOTS_PARSED is not None:
+            await self._crawler.signals.send_catch_log_async(
+                signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
+            )
 
     def _spider_opened(self, spider: Spider) -> None:
         self._watch.start()
@@ -219,9 +221,12 @@ def _show(request: Request) -> str:
 
 def _check_components(crawler: Crawler) -> None:
     """Raise SettingsError where the answers of robots.txt would not come to the fetcher."""
-    paths = build_component_list(crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES"))
-    classes = [component for component in map(load_object, paths) if isinstance(component, type)]
-    if not any(issubclass(component, RobotsTxtFetchMiddleware) for component in classes):
+    places = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
+    components = [load_object(path) for path, place in places.items() if place is not None]
+    if not any(
+        isinstance(component, type) and issubclass(component, RobotsTxtFetchMiddleware)
+        for component in components
+    ):
         raise SettingsError(
             "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
             "scrapy_rep.fetcher.RobotsTxtFetchMiddleware at 595 too; "

@@ -21,6 +21,9 @@ SETTINGS = {
 }
 
 
+HAS_ROBOTS_PARSED = hasattr(signals, "robots_parsed")
+
+
 @dataclass
 class Crawl:
     """What came of a crawl."""
@@ -110,7 +113,8 @@ async def crawl(
         if opened is not None:
             opened(crawler)
 
-    crawler.signals.connect(parsed, signals.robots_parsed)
+    if HAS_ROBOTS_PARSED:
+        crawler.signals.connect(parsed, signals.robots_parsed)
     crawler.signals.connect(spider_opened, signals.spider_opened)
     handler = _Records(result.records)
     root = logging.getLogger()

@@ -192,9 +192,7 @@ async def test_design_the_http_cache_pins_no_answer(web, tmp_path):
 @pytest_twisted.ensureDeferred
 async def test_design_robots_txt_is_no_page_of_closespider_pagecount(web):
     sites = [web.site(robots(RULES)) for _ in range(5)]
-    result = await crawl(
-        *(site.url("/a") for site in sites), settings={"CLOSESPIDER_PAGECOUNT": 5}
-    )
+    result = await crawl(*(site.url("/a") for site in sites), settings={"CLOSESPIDER_PAGECOUNT": 5})
     assert len(result.responses) == 5
     assert result.stats["response_received_count"] == 5
 
@@ -235,8 +233,8 @@ async def test_design_a_robots_txt_that_another_component_cut_is_not_believed(we
 
 @pytest_twisted.ensureDeferred
 async def test_ours_nothing_listens_to_pages_when_no_robots_txt_is_in_flight(web):
-    from scrapy import signals
     from pydispatch.dispatcher import getAllReceivers
+    from scrapy import signals
 
     site = web.site(robots(RULES))
     listening = []
@@ -307,9 +305,7 @@ async def test_rfc9309_2_2_1_the_group_is_that_of_the_user_agent_that_is_sent(we
         Request(site.url("/testbot?x"), headers=other),
         Request(site.url("/anyone?x"), headers={"User-Agent": "Mozilla/5.0 (X11) Firefox/130.0"}),
     )
-    assert sorted(result.dropped) == sorted(
-        map(site.url, ("/anyone?x", "/otherbot?x", "/testbot"))
-    )
+    assert sorted(result.dropped) == sorted(map(site.url, ("/anyone?x", "/otherbot?x", "/testbot")))
     assert len(site.robots_requests) == 1
 
 

@@ -54,6 +54,6 @@ async def test_spec_S5_no_robots_txt_on_ftp(ftp):
 
 
 @pytest_twisted.ensureDeferred
-async def test_spec_F10_an_ftp_server_that_cannot_be_reached(ftp):
+async def test_spec_F10_an_ftp_server_that_cannot_be_reached():
     result = await crawl("ftp://127.0.0.1:1/public")
     assert set(result.dropped.values()) == {"unreachable"}

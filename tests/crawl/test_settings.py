@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 import pytest_twisted
+from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import Settings
-from scrapy.utils.conf import build_component_list
 
 import scrapy_rep
 from scrapy_rep.addon import Addon
@@ -27,7 +29,7 @@ WRONG = [
     ("REP_CACHE_TTL", "a day"),
     ("REP_CACHE_TTL", float("nan")),
     ("REP_CACHE_TTL", float("inf")),
-    ("REP_CACHE_TTL_MIN", 100_000),
+    ("REP_CACHE_TTL_MIN", 100_000.0),
     ("REP_CACHE_TTL_MAX", [5]),
     ("REP_TIMEOUT", 0),
     ("REP_TIMEOUT", True),
@@ -40,7 +42,7 @@ WRONG = [
     ("REP_UNREACHABLE_ACTION", "defer"),
     ("REP_UNREACHABLE_ACTION", "allow"),
     ("REP_RETRY_DELAY", 0),
-    ("REP_RETRY_DELAY", 7200),
+    ("REP_RETRY_DELAY", 7200.0),
     ("REP_RETRY_DELAY_MAX", "hour"),
     ("REP_SOFT_404", "perhaps"),
     ("REP_SOFT_404", 2),
@@ -57,7 +59,7 @@ def test_ours_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, v
     with pytest.raises(SettingsError) as caught:
         Options.from_settings(Settings({name: value}))
     message = str(caught.value)
-    assert message.startswith(f"{name} is {value!r}: it takes ") or "MIN" in name
+    assert message.startswith(f"{name} is {value!r}: it takes ")
     assert "\n" not in message
     assert name in message
 
@@ -96,43 +98,48 @@ async def test_ours_a_wrong_value_stops_the_crawl_before_any_request(web):
     assert site.journal == []
 
 
-def components(settings):
-    settings = Settings(settings, priority="project")
-    Addon().update_settings(settings)
-    return settings, build_component_list(settings.getwithbase("DOWNLOADER_MIDDLEWARES"))
+async def middlewares(settings):
+    """The downloader middlewares of a crawl, and its settings."""
+    seen = []
+
+    def opened(crawler):
+        seen.extend(map(type, crawler.engine.downloader.middleware.middlewares))
+
+    result = await crawl(settings=settings, opened=opened)
+    return seen, result.crawler.settings
 
 
 BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+OURS = "scrapy_rep.RobotsTxtMiddleware"
 
 
-def test_ours_the_addon_takes_the_place_of_the_builtin():
-    settings, order = components({})
-    assert BUILTIN not in order
-    assert order.index(RobotsTxtMiddleware) == 1
-    compression = order.index(
-        "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware"
-    )
-    assert order.index(RobotsTxtFetchMiddleware) == compression + 1
+@pytest_twisted.ensureDeferred
+async def test_ours_the_addon_takes_the_place_of_the_builtin():
+    seen, settings = await middlewares({})
+    assert BuiltInMiddleware not in seen
+    assert seen.index(RobotsTxtMiddleware) == 1
+    assert seen.index(RobotsTxtFetchMiddleware) == seen.index(HttpCompressionMiddleware) + 1
     assert settings.getbool("ROBOTSTXT_OBEY")
     assert settings["ROBOTSTXT_PARSER"] == "scrapy_rep.RobotParser"
 
 
-def test_ours_the_builtin_moved_by_the_user_is_replaced_where_it_was():
-    settings, order = components({"DOWNLOADER_MIDDLEWARES": {BUILTIN: 320}})
-    assert settings["DOWNLOADER_MIDDLEWARES"][RobotsTxtMiddleware] == 320
-    assert BUILTIN not in order
+@pytest.mark.parametrize("builtin", [BUILTIN, BuiltInMiddleware])
+@pytest_twisted.ensureDeferred
+async def test_ours_the_builtin_moved_by_the_user_is_replaced_where_it_was(builtin):
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {builtin: 320}})
+    assert BuiltInMiddleware not in seen
+    assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) + 1
 
 
-def test_ours_what_the_user_has_set_or_switched_off_stays():
-    ours = "scrapy_rep.RobotsTxtMiddleware"
-    settings, _ = components({"DOWNLOADER_MIDDLEWARES": {ours: 150}})
-    assert settings["DOWNLOADER_MIDDLEWARES"][ours] == 150
-    assert RobotsTxtMiddleware not in settings["DOWNLOADER_MIDDLEWARES"]
-    settings, order = components({"DOWNLOADER_MIDDLEWARES": {ours: None}})
-    assert ours not in order
-    settings, _ = components({"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": "their.Parser"})
-    assert not settings.getbool("ROBOTSTXT_OBEY")
-    assert settings["ROBOTSTXT_PARSER"] == "their.Parser"
+@pytest_twisted.ensureDeferred
+async def test_ours_what_the_user_has_set_or_switched_off_stays():
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {OURS: 320}})
+    assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) + 1
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {OURS: None}})
+    assert not {BuiltInMiddleware, RobotsTxtMiddleware} & set(seen)
+    seen, settings = await middlewares({"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": BUILTIN})
+    assert not {BuiltInMiddleware, RobotsTxtMiddleware} & set(seen)
+    assert settings["ROBOTSTXT_PARSER"] == BUILTIN
 
 
 @pytest_twisted.ensureDeferred
@@ -151,7 +158,7 @@ async def test_ours_without_the_addon_both_middlewares_can_be_set_by_hand(web):
         "ROBOTSTXT_OBEY": True,
         "DOWNLOADER_MIDDLEWARES": {
             BUILTIN: None,
-            "scrapy_rep.RobotsTxtMiddleware": 100,
+            OURS: 100,
             "scrapy_rep.fetcher.RobotsTxtFetchMiddleware": 595,
         },
     }

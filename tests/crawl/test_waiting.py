@@ -77,7 +77,7 @@ async def test_ours_a_waiter_that_is_cancelled_takes_no_other_along(web, cancell
     await crawl(front.url("/"), spidercls=Spider, urls=urls, cancelled=cancelled, seen=Spider)
     ends = Spider.ends
     assert [type(end) for end in ends[:cancelled]] == [asyncio.CancelledError] * cancelled
-    for url, end in list(zip(urls, ends))[cancelled:]:
+    for url, end in list(zip(urls, ends, strict=True))[cancelled:]:
         if url.endswith("private"):
             assert isinstance(end, IgnoreRequest)
         else:
@@ -209,9 +209,7 @@ async def test_ours_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, n
 async def test_ours_an_error_of_ours_makes_no_storm_of_fetches(web, monkeypatch):
     monkeypatch.setattr(RobotsTxt, "parse", boom)
     site = web.site(robots(""))
-    await crawl(
-        *(site.url(f"/{i}") for i in range(20)), settings={"CONCURRENT_REQUESTS": 1}
-    )
+    await crawl(*(site.url(f"/{i}") for i in range(20)), settings={"CONCURRENT_REQUESTS": 1})
     assert len(site.robots_requests) == 1
 
 
@@ -230,7 +228,7 @@ async def test_ours_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
 
 
 @pytest_twisted.ensureDeferred
-async def test_ours_a_url_that_has_no_origin_is_dropped_and_not_sent(web):
+async def test_ours_a_url_that_has_no_origin_is_dropped_and_not_sent():
     result = await crawl("http://[::1/x".replace("[", "%5B"), "http:///x")
     assert set(result.dropped.values()) <= {"error"}
     assert result.responses == []
@@ -253,8 +251,6 @@ async def test_ours_memory_bounded_to_one_origin_still_obeys(web):
 async def test_ours_a_page_that_waits_long_for_its_site_does_not_hold_up_another(web):
     hanging = web.site(HANGS)
     healthy = web.site(robots(""), paths={"/a": [answer(200, PAGE)]})
-    result = await crawl(
-        hanging.url("/1"), healthy.url("/a"), settings={"REP_TIMEOUT": 1.5}
-    )
+    result = await crawl(hanging.url("/1"), healthy.url("/a"), settings={"REP_TIMEOUT": 1.5})
     assert result.fetched == [healthy.url("/a")]
     assert result.dropped == {hanging.url("/1"): "unreachable"}
