@@ -213,6 +213,8 @@ class Fetcher:
                 location = _location(answer.response)
                 if location is not None:
                     chain.check_redirect(location)
+            except CancelledError:
+                raise
             except Exception as error:  # noqa: BLE001 - whatever broke it, nobody knows the rules
                 if not isinstance(error, FetchError):
                     self._count_exception(type(error))

@@ -173,10 +173,12 @@ class Keeper:
         failure: Exception = CrawlClosingError()
         try:
             result = await self._look_up(origin, tokens, page)
-        except (CancelledError, asyncio.CancelledError):
+        except asyncio.CancelledError:
             if not self.closing:
                 raise
         except Exception as error:
+            if self.closing and isinstance(error, CancelledError):
+                return
             failure = error
             logger.exception("Error while finding out what the robots.txt of %s says", origin)
             result = self._shut(origin), None

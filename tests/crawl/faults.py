@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from dataclasses import dataclass, field
+from functools import cache
 
 from tests.crawl.web import answer, gzipped, redirect, robots
 
@@ -33,6 +34,7 @@ class Fault:
     """Requests of /robots.txt itself that reach the site; None where that isn't the point."""
 
 
+@cache
 def bomb():
     """The rules and then a GiB of line ends, compressed."""
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)

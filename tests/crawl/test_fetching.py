@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import pytest_twisted
 from scrapy import Request
 
-from tests.crawl.crawling import ListSpider, crawl
+from tests.crawl.crawling import HAS_ROBOTS_PARSED, ListSpider, crawl
 from tests.crawl.web import PAGE, answer, redirect, robots
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -258,6 +259,7 @@ async def test_builtin_dont_obey_robotstxt_and_other_schemes_pass(web):
     assert site.robots_requests == []
 
 
+@pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")
 @pytest_twisted.ensureDeferred
 async def test_builtin_robots_parsed_tells_a_parser_and_the_page(web):
     site = web.site(robots(RULES + "Crawl-delay: 2\n"))

@@ -1,0 +1,113 @@
+"""The three modes of Scrapy, each crawl in a process of its own; and peak memory."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import scrapy
+
+from tests.crawl.faults import RULES_TEXT, bomb
+from tests.crawl.web import answer, robots
+
+HAS_REACTORLESS = scrapy.version_info >= (2, 15)
+MODES = [
+    "asyncio",
+    "select",
+    pytest.param(
+        "none",
+        marks=pytest.mark.skipif(not HAS_REACTORLESS, reason="Scrapy before 2.15 needs a reactor"),
+    ),
+]
+SLOWLY = [["wait", 0.5], *robots("User-agent: *\nDisallow: /\n")]
+BURST = {"CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
+BUILTIN = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
+
+
+def crawl(mode, urls, *, close_after=None, **settings):
+    order = {"mode": mode, "settings": settings, "urls": urls, "close_after": close_after}
+    run = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("mode_crawl.py"))],
+        input=json.dumps(order),
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    result["log"] = run.stderr
+    return result
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ours_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web, mode):
+    site = web.site(SLOWLY)
+    result = crawl(mode, [site.url(f"/{i}") for i in range(50)], **BURST)
+    assert site.targets == []
+    assert len(site.robots_requests) == 1
+    assert list(result["dropped"].values()) == ["rule"] * 50
+    assert result["log"] == ""
+
+
+@pytest.mark.skipif(
+    scrapy.version_info[:2] != (2, 19), reason="other versions may not have this bug"
+)
+def test_builtin_lets_most_of_a_burst_through(web):
+    """What this project is for; it is told so in the README."""
+    site = web.site(SLOWLY)
+    crawl("asyncio", [site.url(f"/{i}") for i in range(50)], **BURST, **BUILTIN)
+    assert len(site.targets) > 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ours_rules_errors_and_time_outs_in_every_mode(web, mode):
+    rules = web.site(robots(RULES_TEXT))
+    missing = web.site(answer(404))
+    failing = web.site(answer(503))
+    hanging = web.site([["wait", 30]])
+    cut = web.site([["send", "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser"], ["close"]])
+    endless = web.site(
+        [["send", "HTTP/1.1 200 OK\r\n\r\n" + RULES_TEXT], ["repeat", "#\n" * 5000, 10_000, 0]]
+    )
+    sites = [rules, missing, failing, hanging, cut, endless]
+    urls = [site.url(path) for site in sites for path in ("/private", "/public")]
+    result = crawl(mode, urls, REP_TIMEOUT=2, DOWNLOAD_TIMEOUT=15)
+    assert [sorted(site.targets) for site in sites] == [
+        ["/public"],
+        ["/private", "/public"],
+        [],
+        [],
+        [],
+        ["/public"],
+    ]
+    assert len(result["failures"]) == len(result["dropped"]) == 8
+    assert result["stats"]["finish_reason"] == "finished"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ours_closing_while_robots_txt_hangs_in_every_mode(web, mode):
+    site = web.site([["wait", 60]])
+    result = crawl(mode, [site.url(f"/{i}") for i in range(5)], close_after=0.5)
+    assert list(result["dropped"].values()) == ["closing"] * 5
+    assert result["stats"]["elapsed_time_seconds"] < 15
+    assert result["log"] == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads peak memory from /proc")
+@pytest.mark.parametrize("mode", MODES)
+def test_spec_F13_peak_memory_of_bomb_and_endless_stream(web, mode):
+    plain = web.site(robots(RULES_TEXT))
+    bombed = web.site(answer(200, bomb(), headers={"Content-Encoding": "gzip"}))
+    endless = web.site(
+        [["send", "HTTP/1.1 200 OK\r\n\r\n" + RULES_TEXT], ["repeat", "#\n" * 50_000, 10_000, 0]]
+    )
+    usual = crawl(mode, [plain.url("/private")])["peak_kib"]
+    for site in (bombed, endless):
+        result = crawl(mode, [site.url("/private")])
+        print(f"{mode}: {(result['peak_kib'] - usual) / 1024:.1f} MiB above a plain robots.txt")
+        assert list(result["dropped"].values()) == ["rule"]
+        assert result["peak_kib"] - usual <= 32 * 1024
