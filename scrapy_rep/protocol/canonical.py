@@ -1,13 +1,13 @@
-"""Percent-encoding, brought to the one form in which octets are compared (RFC 9309 §2.2.2).
+r"""Percent-encoding, brought to the one form in which octets are compared (RFC 9309 §2.2.2).
 
 Applied once to patterns and once to targets; it is not idempotent, since a stray ``%`` stays as it
 is (``%%41a`` becomes ``%Aa``).
 
-The result is printable ASCII. An octet that no URI may hold as it is (RFC 3986 §2) has its escape as
-its only form: controls, space, ``"<>\\^`{|}``, and all above 0x7E. An unreserved character has its
-raw form only. A reserved one has both, and they differ, but for ``*`` and ``$``: as characters of a
-path these are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end, are
-operators and nothing else.
+The result is printable ASCII. An octet that no URI may hold as it is (RFC 3986 §2) has its escape
+as its only form: controls, space, ``"<>\^`{|}``, and all above 0x7E. An unreserved character has
+its raw form only. A reserved one has both, and they differ, but for ``*`` and ``$``: as characters
+of a path these are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end,
+are operators and nothing else.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def canonical_target(target: str) -> str:
 
 
 def canonical_pattern(pattern: bytes) -> str:
-    """Return the value of a rule in canonical form, where ``*`` and a ``$`` at its end are operators."""
+    """Return a rule's value in canonical form: ``*`` and a ``$`` at its end are operators."""
     if not _PLAIN_PATTERN(pattern):
         pattern = _CHANGES_PATTERN(_one_form, pattern)
     return pattern.decode("ascii")

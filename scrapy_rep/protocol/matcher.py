@@ -118,7 +118,11 @@ class RuleSet:
     @property
     def nbytes(self) -> int:
         """Estimated memory held, in bytes."""
-        return sum(map(getsizeof, self._prefixes))
+        rules = {id(rule): rule for rule in (*self._deciding, *self._exact.values())}
+        rules.update((id(rule), rule) for _, rule in self._wildcards)
+        held = (self, self._prefixes, self._links, self._deciding, self._exact, self._prefixes)
+        texts = (text for rule in rules.values() for text in (rule, rule.pattern, rule.raw))
+        return sum(map(getsizeof, (*held, *texts, *self._prefixes, *self._exact)))
 
     def verdict_for(self, target: str) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.

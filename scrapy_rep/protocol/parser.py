@@ -70,7 +70,7 @@ class _Building:
 class RobotsTxt:
     """A robots.txt file, parsed."""
 
-    __slots__ = ("_by_token", "_last", "groups", "records", "sitemaps", "_index_files")
+    __slots__ = ("_by_token", "_index_files", "_last", "groups", "records", "sitemaps")
 
     groups: tuple[Group, ...]
     """All groups, in the file's order."""

@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_rep.protocol.matcher import Rule
 
 
 def matches(pattern: str, target: str) -> bool:
-    """Say whether a canonical pattern matches a canonical target.
+    """Say whether a canonical pattern with a ``*`` in it matches a canonical target.
 
     Each literal part between two ``*`` is found as early as possible behind the one before it; no
     other place could do better, so nothing is ever tried twice.
     """
     anchored = pattern.endswith("$")
     first, *parts = pattern.removesuffix("$").split("*")
-    if not parts:
-        return target == first if anchored else target.startswith(first)
     if not target.startswith(first):
         return False
     position = len(first)
@@ -42,6 +40,9 @@ class Wildcards:
 
     def __bool__(self) -> bool:
         return bool(self._entries)
+
+    def __iter__(self) -> Iterator[tuple[str, Rule]]:
+        return iter(self._entries)
 
     def better(self, target: str, rule: Rule | None) -> Rule | None:
         """Return the first rule that matches and goes before *rule*, else *rule*."""
