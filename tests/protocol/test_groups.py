@@ -213,7 +213,7 @@ def test_ours_records_are_kept_with_their_group_and_line():
     )
     assert merged.tokens == ("a", "*")
     assert [agent.line for agent in merged.agents] == [2, 7, 8]
-    assert robots.group_for("b") is robots.groups[1]
+    assert robots.group_for("b") == robots.groups[1]
     assert RobotsTxt.parse(b"").group_for("b") is None
 
 

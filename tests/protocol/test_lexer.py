@@ -26,13 +26,14 @@ def test_spec_L1_line_ends(body):
 @pytest.mark.parametrize(
     ("body", "lines"),
     [
-        (b"", 1),
-        (b"\n", 2),
-        (b"\r\n", 2),
-        (b"\r\r", 3),
-        (b"\n\r", 3),
-        (b"\r\n\r\n", 3),
-        (b"\n\n\n", 4),
+        (b"", 0),
+        (b"x", 1),
+        (b"\n", 1),
+        (b"\r\n", 1),
+        (b"\r\r", 2),
+        (b"\n\r", 2),
+        (b"\r\n\r\n", 2),
+        (b"\n\n\nx", 4),
     ],
 )
 def test_google_number_of_lines(body, lines):
@@ -89,7 +90,7 @@ def test_google_byte_order_mark_at_the_start_of_the_file_only():
     ],
 )
 def test_spec_L2_field_value_comment(line, kind, value):
-    assert read(line) == [(1, kind, value)]
+    assert read(line + b"\n") == [(1, kind, value)]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_spec_L5_typing_errors(field, kind):
     ],
 )
 def test_google_missing_colon(line, kind, value):
-    assert read(line) == [(1, kind, value)]
+    assert read(line + b"\n") == [(1, kind, value)]
     assert bool(next(iter(lex(line))).oddity & Oddity.NO_COLON) is (kind != "invalid")
 
 
