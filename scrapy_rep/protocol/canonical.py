@@ -1,19 +1,22 @@
-"""Percent-encoding, brought to the one form in which octets are compared (RFC 9309 §2.2.2).
+r"""Percent-encoding, brought to the one form in which octets are compared (RFC 9309 §2.2.2).
 
 Applied once to patterns and once to targets; it is not idempotent, since a stray ``%`` stays as it
 is (``%%41a`` becomes ``%Aa``).
 
-The result is printable ASCII. An octet that no URI may hold as it is (RFC 3986 §2) has its escape as
-its only form: controls, space, ``"<>\\^`{|}``, and all above 0x7E. An unreserved character has its
-raw form only. A reserved one has both, and they differ, but for ``*`` and ``$``: as characters of a
-path these are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end, are
-operators and nothing else.
+The result is printable ASCII. An octet that no URI may hold as it is (RFC 3986 §2) has its escape
+as its only form: controls, space, ``"<>\^`{|}``, and all above 0x7E. An unreserved character has
+its raw form only. A reserved one has both, and they differ, but for ``*`` and ``$``: as characters
+of a path these are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end,
+are operators and nothing else.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # RFC 3986 §2.3
@@ -26,11 +29,16 @@ _FORM_OF_ESCAPE: Final = {
 # What already is in canonical form: unreserved and reserved characters (RFC 3986 §2.2).
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
 _PLAIN_TARGET: Final = re.compile(f"[{PLAIN}]*").fullmatch
-_PLAIN_PATTERN: Final = re.compile(rf"[{PLAIN}*]*\$?".encode()).fullmatch
 
-_ESCAPE_OR_UNSAFE: Final = rb'%([0-9A-Fa-f]{2})|[\x00-\x20"<>\\^`{|}\x7f-\xff'
-_CHANGES_TARGET: Final = re.compile(_ESCAPE_OR_UNSAFE + rb"*$]").sub
-_CHANGES_PATTERN: Final = re.compile(_ESCAPE_OR_UNSAFE + rb"]|\$(?!\Z)").sub
+# Each begins with the set of what may have to change, which the regular expression engine skips to.
+_UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
+_ESCAPE_DIGITS: Final = rb"(?<=%)([0-9A-Fa-f]{2})"
+_CHANGES_TARGET: Final = re.compile(
+    rb"[\x00-\x0a" + _UNSAFE + rb"%*$](?:" + _ESCAPE_DIGITS + rb"|(?<!%))"
+).sub
+_CHANGES_PATTERNS: Final = re.compile(
+    rb"[\x00-\x09" + _UNSAFE + rb"%$](?:" + _ESCAPE_DIGITS + rb"|(?<![%$])|(?<=\$)(?![\n]|\Z))"
+).sub
 
 
 def _one_form(match: re.Match[bytes]) -> bytes:
@@ -49,8 +57,11 @@ def canonical_target(target: str) -> str:
     return _CHANGES_TARGET(_one_form, target.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
-def canonical_pattern(pattern: bytes) -> str:
-    """Return the value of a rule in canonical form, where ``*`` and a ``$`` at its end are operators."""
-    if not _PLAIN_PATTERN(pattern):
-        pattern = _CHANGES_PATTERN(_one_form, pattern)
-    return pattern.decode("ascii")
+def canonical_patterns(values: Sequence[bytes]) -> list[str]:
+    """Return values of rules in canonical form: ``*`` and a ``$`` at the end are operators.
+
+    As values of lines, they have no line feed in them: all are brought to their form at one go.
+    """
+    if not values:
+        return []
+    return _CHANGES_PATTERNS(_one_form, b"\n".join(values)).decode("ascii").split("\n")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.canonical import canonical_pattern
+from scrapy_rep.protocol.canonical import canonical_patterns
+from scrapy_rep.protocol.literals import Literals
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
+
+    from scrapy_rep.protocol.precedence import Deciding
 
 ROBOTSTXT: Final = "/robots.txt"
 """The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
@@ -29,7 +30,7 @@ class Rule(NamedTuple):
     pattern: str
     """Canonical: printable ASCII, where ``*`` and a ``$`` at the end are operators."""
     raw: str
-    """The value as written."""
+    """The value as written; bytes that are no UTF-8 are shown as escapes."""
     line: int
     """1-based."""
 
@@ -38,87 +39,73 @@ class Rule(NamedTuple):
         return f"{'Allow' if self.allow else 'Disallow'}: {value}"
 
 
-class RuleLine(NamedTuple):
-    """A rule as it was read, before anything is made of its value."""
-
-    allow: bool
-    value: bytes
-    line: int
-
-    def rule(self) -> Rule:
-        """Return the rule with its pattern in canonical form."""
-        return Rule(self.allow, canonical_pattern(self.value), self.raw, self.line)
-
-    @property
-    def raw(self) -> str:
-        """The value as text; bytes that are no UTF-8 are shown as escapes."""
-        return self.value.decode("utf-8", "backslashreplace")
+def rule_of(pattern: str, raw: bytes, word: int) -> Rule:
+    """Return a rule of its pattern, its value as written, and its word."""
+    return Rule(bool(word & 1), pattern, raw.decode("utf-8", "backslashreplace"), word >> 1)
 
 
 class RuleSet:
-    """The rules that hold for one crawler, compiled: immutable and small.
+    """The rules that hold for one crawler, compiled: immutable and small."""
 
-    Patterns without ``*`` are sorted, and each is linked to its longest proper prefix among them:
-    bisection finds the last that is not above the target, the links lead to the longest that the
-    target begins with, and that one knows which of its prefixes decides.
-    """
+    __slots__ = ("_literals", "_raws", "_wildcards")
 
-    __slots__ = ("_deciding", "_exact", "_links", "_prefixes", "_wildcards")
-
-    def __init__(
-        self, prefixes: dict[str, Rule], exact: dict[str, Rule], wildcards: Iterable[Rule]
-    ) -> None:
-        self._exact = exact
-        self._wildcards = Wildcards(sorted(wildcards, key=precedence, reverse=True))
-        self._prefixes = tuple(sorted(prefixes))
-        self._links = array("L", [])
-        deciding: list[Rule] = []
-        chain: list[int] = []  # the prefixes that the last one begins with, itself included
-        for index, prefix in enumerate(self._prefixes):
-            while chain and not prefix.startswith(self._prefixes[chain[-1]]):
-                chain.pop()
-            rule = prefixes[prefix]
-            if chain:
-                rule = max(rule, deciding[chain[-1]], key=precedence)
-            self._links.append(chain[-1] if chain else index)
-            deciding.append(rule)
-            chain.append(index)
-        self._deciding = tuple(deciding)
+    def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
+        """Take patterns with their words, and the raw values that differ from their patterns."""
+        literals: dict[str, Deciding] = {}
+        wildcards: dict[str, int] = {}
+        for pattern, word in patterns.items():
+            if "*" not in pattern:
+                if pattern[:1] == "/":  # anything else matches no target: SPEC M-1
+                    literals.setdefault(pattern, (pattern, word))
+            elif pattern[0] in "/*":
+                text = pattern.removesuffix("$").rstrip("*")
+                if "*" in text:
+                    wildcards[pattern] = word
+                elif len(pattern) > len(literals.get(text, ("",))[0]):
+                    literals[text] = pattern, word
+        self._literals = Literals(literals) if literals else None
+        self._wildcards = Wildcards(wildcards) if wildcards else None
+        self._raws = raws or None
 
     @classmethod
-    def compile(cls, lines: Iterable[RuleLine], *, index_files: bool = True) -> RuleSet:
-        """Compile the rules of a group."""
-        rules: dict[str, Rule] = {}
-        for line in lines:
-            rule = line.rule()
-            _keep(rules, rule.pattern, rule)
-            if index_files and rule.allow and rule.pattern.endswith(_INDEX_FILES):
-                directory = rule.pattern[: rule.pattern.rindex("/") + 1] + "$"
-                _keep(rules, directory, rule._replace(pattern=directory))
-        prefixes: dict[str, Rule] = {}
-        exact: dict[str, Rule] = {}
-        wildcards: list[Rule] = []
-        for pattern, rule in rules.items():
-            if not pattern.startswith(("/", "*")):
-                continue  # matches no target: M-1
-            open_end = pattern.removesuffix("$")
-            fixed = open_end.rstrip("*")
-            if "*" in fixed:
-                wildcards.append(rule)
-            elif fixed == open_end != pattern:
-                _keep(exact, fixed, rule)
-            else:
-                _keep(prefixes, fixed, rule)
-        return cls(prefixes, exact, wildcards)
+    def compile(
+        cls, values: Sequence[bytes], words: Sequence[int], *, index_files: bool = True
+    ) -> RuleSet:
+        """Compile the rules of a group.
+
+        With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
+        the directory itself (Google).
+        """
+        patterns = canonical_patterns(values)
+        # Later entries replace earlier ones: of equal patterns an Allow, and the first in the file.
+        rules = [*zip(reversed(patterns), reversed(words), strict=True)]
+        allowing = {pattern: word for pattern, word in rules if word & 1}
+        chosen = {pattern: word for pattern, word in rules if not word & 1}
+        if index_files:
+            chosen |= {
+                pattern[: pattern.rindex("/") + 1] + "$": word
+                for pattern, word in allowing.items()
+                if pattern.endswith(_INDEX_FILES)
+            }
+        chosen |= allowing
+        raw_of = dict(zip(words, values, strict=True))
+        raws = {
+            pattern: raw_of[word].decode("utf-8", "backslashreplace")
+            for pattern, word in chosen.items()
+            if raw_of[word] != pattern.encode()
+        }
+        return cls(chosen, raws)
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
-        return bool(self._prefixes or self._exact or self._wildcards)
+        return bool(self._literals or self._wildcards)
 
     @property
     def nbytes(self) -> int:
         """Estimated memory held, in bytes."""
-        return sum(map(getsizeof, self._prefixes))
+        parts = [part.nbytes for part in (self._literals, self._wildcards) if part]
+        raws = [thing for entry in (self._raws or {}).items() for thing in entry]
+        return sum(parts) + sum(map(getsizeof, (self, self._raws, *raws)))
 
     def verdict_for(self, target: str) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
@@ -128,33 +115,12 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return _ALLOWED_ROBOTSTXT
-        rule = self._longest_prefix(target)
-        if target in self._exact:
-            exact = self._exact[target]
-            rule = max(rule, exact, key=precedence) if rule else exact
+        deciding = self._literals.decide(target) if self._literals else None
         if self._wildcards:
-            rule = self._wildcards.better(target, rule)
-        return Verdict(rule.allow, Reason.RULE, rule) if rule else _NO_RULE
-
-    def _longest_prefix(self, target: str) -> Rule | None:
-        index = bisect_right(self._prefixes, target) - 1
-        if index < 0:
-            return None
-        while not target.startswith(self._prefixes[index]):
-            link = self._links[index]
-            if link == index:
-                return None
-            index = link
-        return self._deciding[index]
-
-
-def precedence(rule: Rule) -> tuple[int, bool]:
-    """Return what decides between rules that match: octets of the pattern, then ``Allow``."""
-    return len(rule.pattern), rule.allow
-
-
-def _keep(rules: dict[str, Rule], key: str, rule: Rule) -> None:
-    """Keep the rule that goes first; of equals, the first in the file."""
-    other = rules.get(key)
-    if other is None or precedence(rule) > precedence(other):
-        rules[key] = rule
+            deciding = self._wildcards.decide(target, deciding)
+        if not deciding:
+            return _NO_RULE
+        pattern, word = deciding
+        raw = self._raws.get(pattern, pattern) if self._raws else pattern
+        rule = Rule(bool(word & 1), pattern, raw, word >> 1)
+        return Verdict(rule.allow, Reason.RULE, rule)

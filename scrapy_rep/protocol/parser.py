@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import Kind, lex
-from scrapy_rep.protocol.matcher import RuleLine, RuleSet
+from scrapy_rep.protocol.canonical import canonical_patterns
+from scrapy_rep.protocol.lexer import RULES, Kind, lex_line, lines_of, rules_in
+from scrapy_rep.protocol.matcher import RuleSet, rule_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from scrapy_rep.protocol.lexer import Line
     from scrapy_rep.protocol.matcher import Rule
     from scrapy_rep.protocol.verdict import Verdict
 
 ANYONE: Final = "*"
 """The token of the group for those whom no other group names."""
 
+_BEFORE_USER_AGENT: Final = b"uU \t\v\f"
+"""What a ``User-agent`` line can begin with."""
 _ANYONE: Final = re.compile(r"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(r"[A-Za-z_-]*").match
 _WIDE_TOKEN: Final = re.compile(r"[A-Za-z0-9._-]*").match
@@ -40,14 +42,10 @@ class Group:
 
     agents: tuple[Record, ...]
     """The ``User-agent`` lines, values as written."""
+    rules: tuple[Rule, ...]
+    """The rules in the file's order, those that can never match among them."""
     records: tuple[Record, ...]
     """Lines of other fields: Crawl-delay, Request-rate, Host, unknown ones."""
-    rule_lines: tuple[RuleLine, ...] = field(repr=False)
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules in the file's order, those that can never match among them."""
-        return tuple(line.rule() for line in self.rule_lines)
 
     @property
     def tokens(self) -> tuple[str, ...]:
@@ -56,47 +54,24 @@ class Group:
         return tuple(dict.fromkeys(forms[-1] for forms in names if forms))
 
 
-class _Building:
-    """A group while its lines come in."""
-
-    __slots__ = ("agents", "records", "rule_lines")
-
-    def __init__(self) -> None:
-        self.agents: list[Record] = []
-        self.records: list[Record] = []
-        self.rule_lines: list[RuleLine] = []
-
-
 class RobotsTxt:
-    """A robots.txt file, parsed."""
+    """A robots.txt file, parsed.
 
-    __slots__ = ("_by_token", "_last", "groups", "records", "sitemaps", "_index_files")
+    Parsing finds the ``User-agent`` lines, and so the groups; what stands in a group is read when
+    it is asked for, since most groups are for others.
+    """
 
-    groups: tuple[Group, ...]
-    """All groups, in the file's order."""
-    sitemaps: list[str]
-    """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
-    records: tuple[Record, ...]
-    """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
+    __slots__ = ("_by_token", "_index_files", "_last", "_lines", "_spans")
 
-    def __init__(
-        self,
-        groups: Iterable[Group],
-        sitemaps: Iterable[str],
-        records: Iterable[Record],
-        *,
-        index_files: bool = True,
-    ) -> None:
-        self.groups = tuple(groups)
-        self.sitemaps = list(sitemaps)
-        self.records = tuple(records)
+    def __init__(self, lines: list[bytes], *, index_files: bool) -> None:
+        self._lines = lines
         self._index_files = index_files
         self._last: tuple[tuple[str, ...], RuleSet] | None = None
-        self._by_token: dict[str, list[Group]] = {}
-        for group in self.groups:
-            names = {name for agent in group.agents for name in _names(agent.value)}
-            for name in names:
-                self._by_token.setdefault(name, []).append(group)
+        self._spans: list[range] = []
+        """Numbers of the lines of each group."""
+        self._by_token: dict[str, list[range]] = {}
+        """Groups by token."""
+        self._find_groups()
 
     @classmethod
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
@@ -105,33 +80,55 @@ class RobotsTxt:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        building: list[_Building] = []
-        sitemaps: list[str] = []
-        outside: list[Record] = []
-        group: _Building | None = None
-        naming = False  # in a run of User-agent lines
-        for number, kind, name, value, _ in lex(body):
-            if kind is Kind.ALLOW or kind is Kind.DISALLOW:
-                naming = False
-                if group:
-                    group.rule_lines.append(RuleLine(kind is Kind.ALLOW, value, number))
-                else:
-                    outside.append(_record(name, value, number))
-            elif kind is Kind.USER_AGENT:
-                if not naming or group is None:
-                    group = _Building()
-                    building.append(group)
-                    naming = True
-                group.agents.append(_record(name, value, number))
-            elif kind is Kind.SITEMAP:
-                sitemaps.append(_text(value))
-            elif kind is Kind.OTHER:
-                records = group.records if group else outside
-                records.append(_record(name, value, number))
-        groups = (
-            Group(tuple(it.agents), tuple(it.records), tuple(it.rule_lines)) for it in building
-        )
-        return cls(groups, sitemaps, outside, index_files=index_files)
+        return cls(lines_of(body), index_files=index_files)
+
+    def _find_groups(self) -> None:
+        lines = self._lines
+        named: list[list[str]] = []  # tokens of each group
+        starts: list[int] = []
+        last = 0  # number of the last User-agent line
+        for number, raw in enumerate(lines, 1):
+            if raw[:1] not in _BEFORE_USER_AGENT:
+                continue
+            line = lex_line(number, raw)
+            if line.kind is not Kind.USER_AGENT:
+                continue
+            if not last or self._has_rule(range(last + 1, number)):
+                starts.append(number)
+                named.append([])
+            last = number
+            named[-1] += _names(_text(line.value))
+        stops = [*starts[1:], len(lines) + 1]
+        self._spans = [
+            range(start, stop) for start, stop in zip(starts, stops[: len(starts)], strict=True)
+        ]
+        for span, names in zip(self._spans, named, strict=True):
+            for name in dict.fromkeys(names):
+                self._by_token.setdefault(name, []).append(span)
+
+    def _has_rule(self, numbers: range) -> bool:
+        return any(self._lex(number).kind in RULES for number in numbers)
+
+    def _lex(self, number: int) -> Line:
+        return lex_line(number, self._lines[number - 1])
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups, in the file's order."""
+        return tuple(self._group([span]) for span in self._spans)
+
+    @property
+    def sitemaps(self) -> list[str]:
+        """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
+        lines = map(lex_line, range(1, len(self._lines) + 1), self._lines)
+        return [_text(line.value) for line in lines if line.kind is Kind.SITEMAP]
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
+        end = self._spans[0].start if self._spans else len(self._lines) + 1
+        kinds = {*RULES, Kind.OTHER}
+        return tuple(_record(line) for line in map(self._lex, range(1, end)) if line.kind in kinds)
 
     def group_for(self, *tokens: str) -> Group | None:
         """Return the one group that holds for a crawler, or None (RFC 9309 §2.2.1).
@@ -139,18 +136,15 @@ class RobotsTxt:
         *tokens* name the crawler, the most specific first: the first that has a group decides,
         else ``*``. Groups of one token are merged, a specific group is never merged with ``*``.
         """
-        for token in (*tokens, ANYONE):
-            groups = self._by_token.get(token.lower())
-            if groups:
-                return groups[0] if len(groups) == 1 else _merge(groups)
-        return None
+        spans = self._spans_for(tokens)
+        return self._group(spans) if spans else None
 
     def rules_for(self, *tokens: str) -> RuleSet:
         """Return the rules that hold for a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        group = self.group_for(*tokens)
-        rules = RuleSet.compile(group.rule_lines if group else (), index_files=self._index_files)
+        numbers = [number for span in self._spans_for(tokens) for number in span]
+        rules = RuleSet.compile(*rules_in(self._lines, numbers), index_files=self._index_files)
         self._last = tokens, rules
         return rules
 
@@ -158,13 +152,22 @@ class RobotsTxt:
         """Return whether a crawler may fetch a URL of this file's origin, and why."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
+    def _spans_for(self, tokens: tuple[str, ...]) -> list[range]:
+        for token in (*tokens, ANYONE):
+            spans = self._by_token.get(token.lower())
+            if spans:
+                return spans
+        return []
 
-def _merge(groups: list[Group]) -> Group:
-    return Group(
-        tuple(agent for group in groups for agent in group.agents),
-        tuple(record for group in groups for record in group.records),
-        tuple(line for group in groups for line in group.rule_lines),
-    )
+    def _group(self, spans: list[range]) -> Group:
+        numbers = [number for span in spans for number in span]
+        values, words = rules_in(self._lines, numbers)
+        lines = [self._lex(number) for number in numbers]
+        return Group(
+            tuple(_record(line) for line in lines if line.kind is Kind.USER_AGENT),
+            tuple(map(rule_of, canonical_patterns(values), values, words)),
+            tuple(_record(line) for line in lines if line.kind is Kind.OTHER),
+        )
 
 
 def _names(agent: str) -> tuple[str, ...]:
@@ -179,8 +182,8 @@ def _names(agent: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form[0].lower() for form in forms if form and form[0]))
 
 
-def _record(name: bytes, value: bytes, number: int) -> Record:
-    return Record(_text(name.lower()), _text(value), number)
+def _record(line: Line) -> Record:
+    return Record(_text(line.field.lower()), _text(line.value), line.number)
 
 
 def _text(value: bytes) -> str:
