@@ -39,8 +39,10 @@ lint: $(INSTALLED)
 	@$(BIN)/lint-imports
 
 unit: $(INSTALLED)
-	@echo "== tests"
-	@$(BIN)/python -m pytest --cov --cov-report=term --cov-report=xml
+	@echo "== tests of the protocol, which are to reach every branch of it"
+	@$(BIN)/python -m pytest -q tests/protocol --cov=scrapy_rep/protocol --cov-fail-under=100
+	@echo "== all other tests"
+	@$(BIN)/python -m pytest -q --ignore=tests/protocol
 
 faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/crawl/test_faults.py --fault-table -q
