@@ -12,6 +12,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep.lru import BoundedCache
+from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -78,10 +79,11 @@ class Entry:
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
-        if self._state is not None:
-            return self._state
-        rules = self._rules.get(tokens)
-        return None if rules is None else rules.verdict_for(target)
+        if tokens in self._rules:
+            return self._rules[tokens].verdict_for(target)
+        if target == ROBOTSTXT:
+            return ALLOWED_ROBOTSTXT
+        return self._state
 
 
 @dataclass(eq=False)

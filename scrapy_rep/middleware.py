@@ -19,6 +19,7 @@ from scrapy_rep.fetcher import Fetcher, RobotsTxtFetchMiddleware
 from scrapy_rep.keeper import CrawlClosingError, Keeper
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.agents import is_product_token
+from scrapy_rep.protocol.matcher import ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
@@ -90,25 +91,26 @@ class RobotsTxtMiddleware:
 
         An awaitable comes back only where the origin isn't known yet, or its answer has expired.
         """
-        if request.meta.get("dont_obey_robotstxt"):
+        url, meta = request.url, request.meta
+        if "dont_obey_robotstxt" in meta and meta["dont_obey_robotstxt"]:
             return None
-        returned = request.meta.pop(_RETURNED, None)
-        if returned is not None:
-            request.dont_filter = returned
+        returned = _RETURNED in meta
+        if returned:
+            request.dont_filter = meta.pop(_RETURNED)
         try:
-            if not request.url.startswith(_SCHEMES):
+            if not url.startswith(_SCHEMES):
                 return None
-            origin, target = origin_of(request.url), target_of(request.url)
-            if target == "/robots.txt":  # SPEC S-9
-                return None
+            origin, target = origin_of(url), target_of(url)
             tokens = self._tokens.of(request)
             entry = self._keeper.known(origin)
             verdict = None if entry is None else entry.verdict(target, tokens)
-            if verdict is None and returned is not None and self._keeper.closing:
+            if verdict is None:
+                if target == ROBOTSTXT:
+                    return None
+                if not (returned and self._keeper.closing):
+                    return self._wait(request, origin, target, tokens)
                 # It was no request of the scheduler's: who waits for it must not wait for ever.
                 verdict = _CLOSING
-            if verdict is None:
-                return self._wait(request, origin, target, tokens)
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
         if not verdict.allowed:
@@ -153,12 +155,13 @@ class RobotsTxtMiddleware:
         if origin is not None:
             verdict = verdict._replace(robotstxt_url=origin.robotstxt_url)
         self._count(stats.FORBIDDEN)
-        self._count(stats.FORBIDDEN_REASON_COUNT.format(reason=verdict.reason.value))
-        logger.debug(
-            "Forbidden by robots.txt: %(request)s: %(verdict)s",
-            {"request": _show(request), "verdict": explain(verdict)},
-            extra={"spider": self._crawler.spider},
-        )
+        self._count(stats.FORBIDDEN_REASON_COUNT[verdict.reason])
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "Forbidden by robots.txt: %(request)s: %(verdict)s",
+                {"request": _show(request), "verdict": explain(verdict)},
+                extra={"spider": self._crawler.spider},
+            )
         raise RobotsTxtDisallowed(verdict)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:

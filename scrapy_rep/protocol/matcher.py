@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 ROBOTSTXT: Final = "/robots.txt"
 """The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
 
-_ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
+ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
 
@@ -114,7 +114,7 @@ class RuleSet:
         decides, of equally long ones an ``Allow``.
         """
         if target == ROBOTSTXT:
-            return _ALLOWED_ROBOTSTXT
+            return ALLOWED_ROBOTSTXT
         deciding = self._literals.decide(target) if self._literals else None
         if self._wildcards:
             deciding = self._wildcards.decide(target, deciding)
