@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo demo-builtin test lint unit faults bench clean
+.PHONY: help demo demo-builtin test lint unit faults bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make demo-builtin  the same with Scrapy's built-in middleware, to compare"
 	@echo "make test          lint, types, import contracts and all tests"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
+	@echo "make docs          docs/_build/html"
 	@echo "make clean         remove what the others made"
 
 $(INSTALLED): pyproject.toml
@@ -55,5 +56,9 @@ bench: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@$(BIN)/python -m tests.benchmarks
 
+docs: $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+	@$(BIN)/sphinx-build -W -n -q docs docs/_build/html
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml
+	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml
