@@ -30,6 +30,11 @@ def in_words(verdict: Verdict) -> str:
     return WORDS.get(verdict.reason, verdict.reason.value)
 
 
+def as_label(text: str) -> str:
+    """Return the words of a link as a terminal can show them, in one short line."""
+    return "".join(filter(str.isprintable, " ".join(text.split())))[:40]
+
+
 @dataclass
 class Row:
     """What came of one origin."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import scrapy
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
-from example_project.report import Report, RobotsTxtLog, in_words
+from example_project.report import Report, RobotsTxtLog, as_label, in_words
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.protocol.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -31,11 +31,10 @@ class DemoSpider(scrapy.Spider):
 
     def __init__(self, start: str = "", pages: int | str = 50, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        host = urlsplit(start).hostname
-        if host is None:
-            raise ValueError(f"start is {start!r}: it takes a URL, -a start=https://example.com/")
+        if not start:
+            raise ValueError("what is to be crawled? -a start=https://example.com/")
         self.start_urls = [start]
-        self.allowed_domains = [host.removeprefix("www.")]
+        self.allowed_domains = [origin_of(start).host.removeprefix("www.")]
         self.pages_left = int(pages)
         self.seen: set[str] = set()
         self.links = LinkExtractor()
@@ -55,7 +54,7 @@ class DemoSpider(scrapy.Spider):
         if isinstance(response, HtmlResponse):
             for link in self.links.extract_links(response):
                 if self.is_of_this_site(link):
-                    yield from self.visit(link.url, link.text.strip())
+                    yield from self.visit(link.url, link.text)
 
     def visit(self, url: str, name: str) -> Iterator[scrapy.Request]:
         """Yield the request of a page that was not asked for before, while the bound allows."""
@@ -65,12 +64,15 @@ class DemoSpider(scrapy.Spider):
         self.pages_left -= 1
         row = self.report.row(url)
         # An origin is called what the first link to it says.
-        row.name = row.name or name[:40]
+        row.name = row.name or as_label(name)
         yield scrapy.Request(url, callback=self.parse, errback=self.not_fetched)
 
     def is_of_this_site(self, link: Link) -> bool:
         """Say whether a link leads to the host that was named, on whatever port."""
-        host = urlsplit(link.url).hostname or ""
+        try:
+            host = origin_of(link.url).host
+        except ValueError:
+            return False
         return any(host == site or host.endswith(f".{site}") for site in self.allowed_domains)
 
     def not_fetched(self, failure: Failure) -> None:
