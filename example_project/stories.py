@@ -29,14 +29,16 @@ class Story:
 
     ``allowed`` and ``forbidden`` are its pages: what robots.txt says of each, written down here
     by hand, is what the web judges a crawler by. Those in ``later_…`` are linked from a page that
-    comes some seconds after the others.
+    comes some seconds after the others, when ``robots_later`` holds.
     """
 
     name: str
     shows: str
     """What a reader is to learn of it."""
-    robots: tuple[Answer, ...]
-    """Answers to /robots.txt, one after another; the last repeats."""
+    robots: Answer
+    """The answer to /robots.txt."""
+    robots_later: Answer | None = None
+    """The answer some seconds later, where it is another one."""
     doors: tuple[str, ...] = ("/",)
     """Pages that the front page links to; they link to the others."""
     allowed: tuple[str, ...] = ()
@@ -81,25 +83,22 @@ STORIES = (
     Story(
         "plain rules",
         "the longest matching rule decides",
-        robots=(text("User-agent: *\nDisallow: /private\nAllow: /private/open\n"),),
+        robots=text("User-agent: *\nDisallow: /private\nAllow: /private/open\n"),
         allowed=("/", "/news", "/private/open"),
         forbidden=("/private", "/private/diary"),
     ),
     Story(
         "wildcards",
         "* is any run of characters, $ the end of the URL",
-        robots=(text("User-agent: *\nDisallow: /*.php$\nDisallow: /*?sort=\n"),),
+        robots=text("User-agent: *\nDisallow: /*.php$\nDisallow: /*?sort=\n"),
         allowed=("/", "/shop", "/index.php?page=2", "/shop.php5"),
         forbidden=("/index.php", "/shop?sort=price"),
     ),
     Story(
         "a group for us",
         "the group that names the crawler holds, and no other",
-        robots=(
-            text(
-                "User-agent: *\nDisallow: /\n\n"
-                "User-agent: DemoBot/2.0\nDisallow: /not-for-demobot\n"
-            ),
+        robots=text(
+            "User-agent: *\nDisallow: /\n\nUser-agent: DemoBot/2.0\nDisallow: /not-for-demobot\n"
         ),
         allowed=("/", "/welcome"),
         forbidden=("/not-for-demobot",),
@@ -107,26 +106,27 @@ STORIES = (
     Story(
         "none (404)",
         "no robots.txt: no restrictions",
-        robots=(Answer(b"no such file", 404),),
+        robots=Answer(b"no such file", 404),
         allowed=("/", "/private"),
     ),
     Story(
         "forbidden (403)",
         "any 4xx but 429 is 'no robots.txt', 403 too",
-        robots=(Answer(b"go away", 403),),
+        robots=Answer(b"go away", 403),
         allowed=("/", "/private"),
     ),
     Story(
         "down (503)",
         "nobody knows the rules: nothing is fetched, for now",
-        robots=(Answer(b"overloaded", 503),),
+        robots=Answer(b"overloaded", 503),
         doors=("/", "/news"),
         forbidden=("/", "/news"),
     ),
     Story(
         "down, then recovers",
         "asked again when the retry clock allows",
-        robots=(Answer(b"overloaded", 503), text(PRIVATE)),
+        robots=Answer(b"overloaded", 503),
+        robots_later=text(PRIVATE),
         doors=("/morning",),
         forbidden=("/morning",),
         later_allowed=("/noon", "/evening"),
@@ -135,14 +135,14 @@ STORIES = (
     Story(
         "hangs",
         "no answer in time is no answer: nothing is fetched",
-        robots=(Answer(delay=FOR_EVER),),
+        robots=Answer(delay=FOR_EVER),
         doors=("/", "/news"),
         forbidden=("/", "/news"),
     ),
     Story(
         "redirect chain",
         "five redirects are followed",
-        robots=(redirect("/robots-1"),),
+        robots=redirect("/robots-1"),
         files={
             **{f"/robots-{hop}": redirect(f"/robots-{hop + 1}") for hop in range(1, 5)},
             "/robots-5": text(PRIVATE),
@@ -153,7 +153,7 @@ STORIES = (
     Story(
         "redirect to another host",
         "the rules found there hold for the origin that was asked",
-        robots=(redirect("http://localhost:{port}/robots-of-all-our-sites"),),
+        robots=redirect("http://localhost:{port}/robots-of-all-our-sites"),
         files={"/robots-of-all-our-sites": text(PRIVATE)},
         allowed=("/", "/news"),
         forbidden=("/private",),
@@ -161,30 +161,28 @@ STORIES = (
     Story(
         "endless file",
         "the first 500 KiB count",
-        robots=(Answer(PRIVATE.encode(), endless=b"# and so on\n" * 1024),),
+        robots=Answer(PRIVATE.encode(), endless=b"# and so on\n" * 1024),
         allowed=("/", "/news"),
         forbidden=("/private",),
     ),
     Story(
         "gzip bomb",
         "the same for 100 MiB in 100 KiB",
-        robots=(gzip_bomb(PRIVATE.encode(), 100),),
+        robots=gzip_bomb(PRIVATE.encode(), 100),
         allowed=("/", "/news"),
         forbidden=("/private",),
     ),
     Story(
         "HTML for robots.txt",
         "lines that are no rules are no rules",
-        robots=(Answer(b"<html><p>Welcome!</p></html>", headers={"Content-Type": "text/html"}),),
+        robots=Answer(b"<html><p>Welcome!</p></html>", headers={"Content-Type": "text/html"}),
         allowed=("/", "/private"),
     ),
     Story(
         "expires quickly",
         "rules that changed hold when max-age is over",
-        robots=(
-            text("User-agent: *\nDisallow: /new\n", Cache_Control="max-age=1"),
-            text("User-agent: *\nDisallow: /old\n", Cache_Control="max-age=3600"),
-        ),
+        robots=text("User-agent: *\nDisallow: /new\n", Cache_Control="max-age=1"),
+        robots_later=text("User-agent: *\nDisallow: /old\n", Cache_Control="max-age=3600"),
         allowed=("/", "/old/map"),
         forbidden=("/new/map",),
         later_allowed=("/new/list",),
@@ -193,12 +191,10 @@ STORIES = (
     Story(
         "a burst of links",
         "fifty links to an unknown origin wait for one robots.txt",
-        robots=(
-            Answer(
-                b"User-agent: *\nDisallow: /\nAllow: /page/7$\n",
-                headers={"Content-Type": "text/plain"},
-                delay=0.5,
-            ),
+        robots=Answer(
+            b"User-agent: *\nDisallow: /\nAllow: /page/7$\n",
+            headers={"Content-Type": "text/plain"},
+            delay=0.5,
         ),
         doors=tuple(f"/page/{number}" for number in range(1, 51)),
         allowed=("/page/7",),

@@ -20,7 +20,8 @@ from stories import STORIES, Answer, Story
 LATER = 1.5
 """Seconds before each of the two pages on the way to the later links.
 
-Two, one behind the other, so that the crawler's clocks have run on however busy its machine is.
+The stories' robots.txt change when the second is asked for. Its links come so much later that
+what the crawler knew until then has expired, however busy the machine is.
 """
 _IN_A_WHILE = "/in-a-while"
 _LATER = "/later"
@@ -32,6 +33,7 @@ class Site:
     def __init__(self, story: Story) -> None:
         self.story = story
         self.port = 0
+        self.later = False
         self.asked: Counter[str] = Counter()
 
     async def open(self) -> asyncio.Server:
@@ -58,10 +60,9 @@ class Site:
 
     def answer(self, target: str) -> Answer:
         """Return the answer to the next request for ``target``."""
-        count = self.asked[target]
         self.asked[target] += 1
         if target == "/robots.txt":
-            return self.story.robots[min(count, len(self.story.robots) - 1)]
+            return (self.later and self.story.robots_later) or self.story.robots
         if target in self.story.files:
             return self.story.files[target]
         pages = self.story.allowed + self.story.forbidden
@@ -95,7 +96,7 @@ class FrontSite(Site):
     """The site that links to all the others: some links at once, some later."""
 
     def __init__(self, sites: list[Site]) -> None:
-        super().__init__(Story("the front page", "links to all the others", (Answer(status=404),)))
+        super().__init__(Story("the front page", "links to all the others", Answer(status=404)))
         self.sites = sites
 
     @property
@@ -108,13 +109,15 @@ class FrontSite(Site):
         self.asked[target] += 1
         links = []
         if target == "/":
-            links = [(s.url(door), s.story.name) for s in self.sites for door in s.story.doors]
+            # First, as Scrapy asks for the last link first: all others are asked for before it.
             links.append((self.url(_IN_A_WHILE), "more, in a while"))
+            links += [(s.url(door), s.story.name) for s in self.sites for door in s.story.doors]
             return page("The demonstration web", links)
         if target == _IN_A_WHILE:
             return page("Wait", [(self.url(_LATER), "still later")], delay=LATER)
         if target == _LATER:
             for site in self.sites:
+                site.later = True
                 later = site.story.later_allowed + site.story.later_forbidden
                 links += [(site.url(path), site.story.name) for path in later]
             return page("Later", links, delay=LATER)
