@@ -90,6 +90,7 @@ class Site:
         while answer.endless:
             writer.write(answer.endless)
             await writer.drain()
+            await asyncio.sleep(0)  # the other sites' turn
 
 
 class FrontSite(Site):
