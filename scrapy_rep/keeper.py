@@ -269,10 +269,10 @@ class Keeper:
 
     def _log(self, origin: Origin, record: Record, previous: Record | None) -> None:
         evidence = record.last.evidence
-        what = f"HTTP status {evidence.status}" if evidence.error is None else evidence.error
+        what = (evidence.error or f"HTTP status {evidence.status}").rstrip(".")
         if not isinstance(record.last, Unreachable):
             logger.debug(
-                "robots.txt of %s: %s (%s, %d bytes, %d redirects)",
+                "robots.txt of %s: %s (%s, %d bytes, redirects: %d)",
                 origin,
                 type(record.last).__name__.lower(),
                 what,
@@ -283,7 +283,7 @@ class Keeper:
         first = previous is None or previous.unreachable_since is None
         logger.log(
             logging.WARNING if first else logging.DEBUG,
-            "robots.txt of %s is unreachable: %s; its pages are not fetched, next try in %.0f s",
+            "robots.txt of %s is unreachable: %s; its pages are not fetched, next try in %.1f s",
             origin,
             what,
             (record.next_try or 0) - evidence.at,

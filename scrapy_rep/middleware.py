@@ -44,6 +44,9 @@ _SCHEMES: Final = ("http:", "https:", "ftp:")
 
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 """The built-in's signal, which came with Scrapy 2.18."""
+_REASON_COUNTS: Final = {
+    reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
+}
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
@@ -155,7 +158,7 @@ class RobotsTxtMiddleware:
         if origin is not None:
             verdict = verdict._replace(robotstxt_url=origin.robotstxt_url)
         self._count(stats.FORBIDDEN)
-        self._count(stats.FORBIDDEN_REASON_COUNT[verdict.reason])
+        self._count(_REASON_COUNTS[verdict.reason])
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug(
                 "Forbidden by robots.txt: %(request)s: %(verdict)s",

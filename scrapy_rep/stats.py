@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from scrapy_rep.protocol.verdict import Reason
-
 # As Scrapy's built-in middleware keeps them.
 FORBIDDEN: Final = "robotstxt/forbidden"
 REQUEST_COUNT: Final = "robotstxt/request_count"
@@ -14,9 +12,7 @@ RESPONSE_STATUS_COUNT: Final = "robotstxt/response_status_count/{status}"
 EXCEPTION_COUNT: Final = "robotstxt/exception_count/{exception}"
 
 # Ours.
-FORBIDDEN_REASON_COUNT: Final = {
-    reason: f"robotstxt/forbidden_reason_count/{reason.value}" for reason in Reason
-}
+FORBIDDEN_REASON_COUNT: Final = "robotstxt/forbidden_reason_count/{reason}"
 REDIRECT_COUNT: Final = "robotstxt/redirect_count"
 OUTCOME_COUNT: Final = "robotstxt/outcome_count/{kind}"
 RESPONSE_BYTES: Final = "robotstxt/response_bytes"

@@ -96,4 +96,4 @@ class RobotsTxtLog(logging.Handler):
         match = self._MESSAGE.match(record.getMessage())
         if match:
             origin, kind, details = match.groups()
-            self._tell(origin, f"{kind}: {details.removesuffix(', 0 redirects')}")
+            self._tell(origin, f"{kind}: {details.removesuffix(', redirects: 0')}")
