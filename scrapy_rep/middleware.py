@@ -95,7 +95,7 @@ class RobotsTxtMiddleware:
         An awaitable comes back only where the origin isn't known yet, or its answer has expired.
         """
         url, meta = request.url, request.meta
-        if "dont_obey_robotstxt" in meta and meta["dont_obey_robotstxt"]:
+        if meta.get("dont_obey_robotstxt"):
             return None
         returned = _RETURNED in meta
         if returned:

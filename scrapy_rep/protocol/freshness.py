@@ -44,7 +44,8 @@ def fresh_for(
     """Return for how many seconds an answer may be used from when it was received.
 
     ``ttl`` is its life without max-age; ``ttl_min`` and ``ttl_max`` bound what max-age says, and
-    nothing lives longer than ``ttl_max`` (SPEC F-11, RFC 9309 §2.4). Time spent in caches on the way is taken off (RFC 9111 §4.2.3).
+    nothing lives longer than ``ttl_max`` (SPEC F-11, RFC 9309 §2.4). Time spent in caches on the
+    way is taken off (RFC 9111 §4.2.3).
     """
     lifetime = max_age(cache_control)
     if lifetime is None:
