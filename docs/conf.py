@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from docutils import nodes
 from sphinx.domains.std import GenericObject
 from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
 
 import scrapy_rep
 from scrapy_rep import stats
+from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
 from scrapy_rep.settings import Options
 
 if TYPE_CHECKING:
@@ -88,6 +90,30 @@ class Stat(Known):
     known = STATS
 
 
+class StatusClasses(SphinxDirective):
+    """The table of what HTTP statuses mean for robots.txt, as the code has it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        rows = [("status", "robots.txt is", "says who")]
+        rows += [
+            (
+                f"{row.first} to {row.last}" if row.last > row.first else f"{row.first}",
+                row.kind.value,
+                row.source,
+            )
+            for row in STATUS_CLASSES
+        ]
+        rows.append(("any other", kind_of(0).value, "SPEC F-10"))
+        group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in rows[0]), cols=3)
+        head, body = nodes.thead(), nodes.tbody()
+        for row in rows:
+            cells = (nodes.entry("", nodes.paragraph(text=cell)) for cell in row)
+            (body if head.children else head).append(nodes.row("", *cells))
+        group += [head, body]
+        return [nodes.table("", group)]
+
+
 def check_all_described(_: Sphinx, env: BuildEnvironment) -> None:
     """Complain of what the code has and no page describes."""
     described = {(kind, name) for kind, name in env.get_domain("std").objects}
@@ -103,4 +129,5 @@ def setup(app: Sphinx) -> None:
         name = directive.__name__.lower()
         app.add_object_type(name, name, indextemplate=f"pair: %s; {name}")
         app.add_directive_to_domain("std", name, directive, override=True)
+    app.add_directive("status-classes", StatusClasses)
     app.connect("env-check-consistency", check_all_described)
