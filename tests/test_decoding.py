@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.decoding import DecodingError, decode
+from tests.crawl.web import raw_deflate
 
 TEXT = b"User-agent: *\nDisallow: /private\n" * 100
 ENDLESS = b"\0" * 20_000_000
@@ -29,7 +30,7 @@ zstd = library("compression.zstd", "backports.zstd")
 PACKERS = {
     "gzip": gzip.compress,
     "deflate": zlib.compress,
-    "raw deflate": lambda text: zlib.compress(text, wbits=-15),
+    "raw deflate": raw_deflate,
 }
 if brotli:
     PACKERS["br"] = brotli.compress
