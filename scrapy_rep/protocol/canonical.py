@@ -13,10 +13,7 @@ are operators and nothing else.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # RFC 3986 §2.3
@@ -57,11 +54,9 @@ def canonical_target(target: str) -> str:
     return _CHANGES_TARGET(_one_form, target.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
-def canonical_patterns(values: Sequence[bytes]) -> list[str]:
+def canonical_patterns(values: bytes) -> bytes:
     """Return values of rules in canonical form: ``*`` and a ``$`` at the end are operators.
 
-    As values of lines, they have no line feed in them: all are brought to their form at one go.
+    Values are given together, a line feed between them, which none of them can hold.
     """
-    if not values:
-        return []
-    return _CHANGES_PATTERNS(_one_form, b"\n".join(values)).decode("ascii").split("\n")
+    return _CHANGES_PATTERNS(_one_form, values)

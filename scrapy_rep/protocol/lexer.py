@@ -1,7 +1,7 @@
 """Bytes to lines: what each line of a robots.txt says, and what was odd about it.
 
-The one reader of the format. It reports every line, also those that say nothing, so that the
-parser, an explanation and a linter all see the same.
+The one reader of the format. ``lex`` reports every line, also those that say nothing, for an
+explanation or a linter; the parser takes the contents of lines, and has those read that it needs.
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ class Kind(Enum):
     """Nothing, or a comment alone."""
     INVALID = "invalid"
     """No field can be told: skipped (SPEC L-3)."""
-
-
-RULES: Final = frozenset({Kind.ALLOW, Kind.DISALLOW})
 
 
 class Oddity(Flag):
@@ -79,85 +76,136 @@ _MISSPELT: Final = {
 _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
+_NO_CONTENT: Final = re.compile(rb"[#\0][^\n]*").sub
+_MAY_BE_USER_AGENT: Final = re.compile(
+    rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt]"
+).finditer
 _BLANKS: Final = re.compile(rb"[ \t]+")
 
-
-# The fields of nearly all rules as they are written, and whether they allow.
-_COMMON_RULES: Final = {b"Disallow": 0, b"Allow": 1, b"disallow": 0, b"allow": 1}
-
-
-def lines_of(body: bytes) -> list[bytes]:
-    """Split a body at CR LF, CR and LF (SPEC L-1), without the byte order mark at its start."""
-    mark = _BYTE_ORDER_MARK(body)
-    return (body[mark.end() :] if mark else body).splitlines()
+# Whether fields as they are nearly always written allow; None for those of no rules.
+_COMMON: Final = {
+    b"Disallow": 0,
+    b"disallow": 0,
+    b"Allow": 1,
+    b"allow": 1,
+    b"Sitemap": None,
+    b"Crawl-delay": None,
+    b"User-agent": None,
+    b"User-Agent": None,
+    b"": None,
+}
+_ALLOWS: Final = {Kind.ALLOW: 1, Kind.DISALLOW: 0}
+_TO_BE_READ: Final = -1
 
 
 def lex(body: bytes) -> Iterator[Line]:
     """Yield every line of a robots.txt body; any bytes will do."""
-    for number, raw in enumerate(lines_of(body), 1):
-        yield lex_line(number, raw)
+    for number, raw in enumerate(_text_of(body).split(b"\n")[1:], 1):
+        content = raw.partition(b"#")[0].partition(b"\0")[0]
+        oddity = Oddity.NONE
+        if len(content) > MAX_LINE_BYTES:
+            oddity |= Oddity.CUT
+        if b"\0" in raw[: min(len(content) + 1, MAX_LINE_BYTES)]:
+            oddity |= Oddity.NUL
+        line = read_line(number, content[:MAX_LINE_BYTES])
+        yield line._replace(oddity=line.oddity | oddity) if oddity else line
 
 
-def lex_line(number: int, raw: bytes) -> Line:
-    """Read one line, given without its end."""
-    oddity = Oddity.NONE
-    if len(raw) > MAX_LINE_BYTES:
-        raw = raw[:MAX_LINE_BYTES]
-        oddity |= Oddity.CUT
-    if b"\0" in raw:
-        raw = raw[: raw.index(b"\0")]
-        oddity |= Oddity.NUL
-    content = raw.partition(b"#")[0].strip()
+def read_line(number: int, content: bytes) -> Line:
+    """Read one line, given without its end, its comment and what is too long."""
+    content = content.strip()
     if not content:
-        return Line(number, Kind.EMPTY, b"", b"", oddity)
+        return Line(number, Kind.EMPTY, b"", b"", Oddity.NONE)
+    oddity = Oddity.NONE
     field, colon, value = content.partition(b":")
     if not colon:
         # Google: a missing colon is forgiven where the line is exactly two words.
         words = _BLANKS.split(content)
         if len(words) != 2:  # noqa: PLR2004
-            return Line(number, Kind.INVALID, b"", content, oddity)
+            return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
         field, value = words
-        oddity |= Oddity.NO_COLON
+        oddity = Oddity.NO_COLON
     field = field.strip()
     if not field:
-        return Line(number, Kind.INVALID, b"", content, oddity)
+        return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
     name = field.lower()
     kind = _NAMES.get(name)
     if kind is None:
-        kind = kind_of_field(name)
+        kind = _kind_of(name)
         if kind is not Kind.OTHER:
             oddity |= Oddity.MISSPELT
     return Line(number, kind, field, value.strip(), oddity)
 
 
-def rules_in(lines: Sequence[bytes], numbers: Iterable[int]) -> tuple[list[bytes], list[int]]:
-    """Return values and words of the rules among numbered lines.
-
-    A word is twice the line's number, plus one for ``Allow``. This reads as lex_line does, with a
-    short way for the common rule.
-    """
-    values: list[bytes] = []
-    words: list[int] = []
-    for number in numbers:
-        raw = lines[number - 1]
-        field, _, value = raw.partition(b":")
-        allow = _COMMON_RULES.get(field)
-        if allow is None or b"#" in value or b"\0" in value or len(raw) > MAX_LINE_BYTES:
-            if not raw:
-                continue
-            line = lex_line(number, raw)
-            if line.kind not in RULES:
-                continue
-            allow = line.kind is Kind.ALLOW
-            value = line.value
-        values.append(value.strip())
-        words.append(2 * number + allow)
-    return values, words
-
-
-def kind_of_field(name: bytes) -> Kind:
-    """Return what a field, in lower case, is taken for."""
+def _kind_of(name: bytes) -> Kind:
     for beginning, kind in _BEGINNINGS:
         if name.startswith(beginning):
             return kind
     return Kind.OTHER
+
+
+class Contents:
+    """The lines of a body as far as they count: without ends, comments, NULs and what is too long."""
+
+    __slots__ = ("_lines", "_text")
+
+    def __init__(self, body: bytes) -> None:
+        """Take any bytes."""
+        self._text = _NO_CONTENT(b"", _text_of(body))
+        self._lines = self._text.split(b"\n")  # the first is none, so that numbers are indices
+        if len(self._text) > MAX_LINE_BYTES:
+            self._lines = [line[:MAX_LINE_BYTES] for line in self._lines]
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of all lines, from 1."""
+        return range(1, len(self._lines))
+
+    def lines(self, numbers: Iterable[int]) -> Iterator[Line]:
+        """Yield numbered lines, read."""
+        for number in numbers:
+            yield read_line(number, self._lines[number])
+
+    def user_agents(self) -> Iterator[Line]:
+        """Yield the ``User-agent`` lines."""
+        number = position = 0
+        for match in _MAY_BE_USER_AGENT(self._text):
+            number += self._text.count(b"\n", position, match.start() + 1)
+            position = match.start() + 1
+            line = read_line(number, self._lines[number])
+            if line.kind is Kind.USER_AGENT:
+                yield line
+
+    def has_rule(self, numbers: Iterable[int]) -> bool:
+        """Say whether one of the numbered lines is a rule."""
+        return any(self.rules([number])[0] for number in numbers)
+
+    def rules(self, numbers: Iterable[int]) -> tuple[list[bytes], list[int]]:
+        """Return values and words of the rules among numbered lines.
+
+        A word is twice the line's number, plus one for ``Allow``. Lines as they are nearly always
+        written are read here, the others by read_line.
+        """
+        lines = self._lines
+        values: list[bytes] = []
+        words: list[int] = []
+        for number in numbers:
+            field, _, value = lines[number].partition(b":")
+            allow = _COMMON.get(field, _TO_BE_READ)
+            if allow == _TO_BE_READ:
+                line = read_line(number, lines[number])
+                allow = _ALLOWS.get(line.kind)
+                value = line.value
+            if allow is not None:
+                values.append(value.strip())
+                words.append(2 * number + allow)
+        return values, words
+
+
+def _text_of(body: bytes) -> bytes:
+    """Return a body with LF before each line, and no other line ends (SPEC L-1)."""
+    mark = _BYTE_ORDER_MARK(body)
+    text = b"\n" + (body[mark.end() :] if mark else body)
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return text[:-1] if text[-1:] == b"\n" else text

@@ -33,23 +33,23 @@ class Literals:
 
     __slots__ = ("_deciding", "_links", "_tails", "_texts", "_words")
 
-    def __init__(self, rules: dict[str, Deciding]) -> None:
-        """Take the rules by what a target must begin with."""
-        texts = sorted(rules)
+    def __init__(self, words: dict[str, int], tails: dict[str, str]) -> None:
+        """Take the words of the rules, and tails where they have one, by their texts."""
+        texts = sorted(words)
         self._texts = Packed(texts)
-        self._words = packed_numbers([rules[text][1] for text in texts])
-        self._tails = {
-            index: rules[text][0][len(text) :]
-            for index, text in enumerate(texts)
-            if len(rules[text][0]) > len(text)
-        } or None
+        self._words = packed_numbers([words[text] for text in texts])
+        self._tails: dict[int, str] | None = None
         self._links: array[int] | None = None
         self._deciding: array[int] | None = None
+        if tails:
+            self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
+        # The first of what has a prefix in the set follows on its prefix.
         if any(map(str.startswith, texts[1:], texts)):
-            links, deciding = _nested(texts, rules)
+            links = _links(texts)
             self._links = packed_numbers(links)
-            if self._tails:
-                self._deciding = packed_numbers(deciding)
+            if tails:
+                rules = [(text + tails.get(text, ""), words[text]) for text in texts]
+                self._deciding = packed_numbers(_deciding(rules, links))
 
     def __bool__(self) -> bool:
         return bool(self._texts)
@@ -79,23 +79,25 @@ class Literals:
         return self._texts.nbytes + sum(map(getsizeof, held))
 
 
-def _nested(texts: list[str], rules: dict[str, Deciding]) -> tuple[list[int], list[int]]:
-    """Return, for each text, the index of its longest proper prefix and of the rule that decides.
-
-    What has no prefix links to itself.
-    """
-    links: list[int] = []
-    deciding: list[int] = []
-    prefixes: list[int] = []  # of the text before, itself included
+def _links(texts: list[str]) -> list[int]:
+    """Return, for each sorted text, the index of its longest proper prefix, or its own."""
+    links = []
+    prefixes = [("", -1)]  # of the text before, itself included
     for index, text in enumerate(texts):
-        while prefixes and not text.startswith(texts[prefixes[-1]]):
+        while not text.startswith(prefixes[-1][0]):
             prefixes.pop()
+        prefix = prefixes[-1][1]
+        links.append(index if prefix < 0 else prefix)
+        prefixes.append((text, index))
+    return links
+
+
+def _deciding(rules: list[Deciding], links: list[int]) -> list[int]:
+    """Return, for each rule, the index of the one that goes first among it and its prefixes."""
+    deciding: list[int] = []
+    for index, link in enumerate(links):
         best = index
-        if prefixes:
-            other = deciding[prefixes[-1]]
-            if precedence(rules[texts[other]]) > precedence(rules[text]):
-                best = other
-        links.append(prefixes[-1] if prefixes else index)
+        if link != index and precedence(rules[deciding[link]]) > precedence(rules[index]):
+            best = deciding[link]
         deciding.append(best)
-        prefixes.append(index)
-    return links, deciding
+    return deciding

@@ -11,7 +11,7 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from scrapy_rep.protocol.precedence import Deciding
 
@@ -21,6 +21,7 @@ ROBOTSTXT: Final = "/robots.txt"
 _ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
+_STARTS: Final = frozenset("/*")
 
 
 class Rule(NamedTuple):
@@ -39,9 +40,10 @@ class Rule(NamedTuple):
         return f"{'Allow' if self.allow else 'Disallow'}: {value}"
 
 
-def rule_of(pattern: str, raw: bytes, word: int) -> Rule:
-    """Return a rule of its pattern, its value as written, and its word."""
-    return Rule(bool(word & 1), pattern, raw.decode("utf-8", "backslashreplace"), word >> 1)
+def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
+    """Yield the rules of values as written, and their words."""
+    for pattern, value, word in zip(_patterns_of(values), values, words, strict=True):
+        yield Rule(bool(word & 1), pattern, _text(value), word >> 1)
 
 
 class RuleSet:
@@ -51,19 +53,18 @@ class RuleSet:
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
-        literals: dict[str, Deciding] = {}
+        starred = [pattern for pattern in patterns if "*" in pattern]
         wildcards: dict[str, int] = {}
-        for pattern, word in patterns.items():
-            if "*" not in pattern:
-                if pattern[:1] == "/":  # anything else matches no target: SPEC M-1
-                    literals.setdefault(pattern, (pattern, word))
-            elif pattern[0] in "/*":
-                text = pattern.removesuffix("$").rstrip("*")
-                if "*" in text:
-                    wildcards[pattern] = word
-                elif len(pattern) > len(literals.get(text, ("",))[0]):
-                    literals[text] = pattern, word
-        self._literals = Literals(literals) if literals else None
+        tails: dict[str, str] = {}
+        for pattern in starred:
+            word = patterns.pop(pattern)
+            text = pattern.removesuffix("$").rstrip("*")
+            if "*" in text:
+                wildcards[pattern] = word
+            elif len(pattern) > len(text + tails.get(text, "")):
+                tails[text] = pattern[len(text) :]
+                patterns[text] = word
+        self._literals = Literals(patterns, tails) if patterns else None
         self._wildcards = Wildcards(wildcards) if wildcards else None
         self._raws = raws or None
 
@@ -76,23 +77,19 @@ class RuleSet:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        patterns = canonical_patterns(values)
-        # Later entries replace earlier ones: of equal patterns an Allow, and the first in the file.
-        rules = [*zip(reversed(patterns), reversed(words), strict=True)]
-        allowing = {pattern: word for pattern, word in rules if word & 1}
-        chosen = {pattern: word for pattern, word in rules if not word & 1}
+        patterns = _patterns_of(values)
+        chosen = dict(zip(patterns, words, strict=True))
+        if len(chosen) < len(patterns):
+            chosen = _first_of_equals(patterns, words)
         if index_files:
-            chosen |= {
-                pattern[: pattern.rindex("/") + 1] + "$": word
-                for pattern, word in allowing.items()
-                if pattern.endswith(_INDEX_FILES)
-            }
-        chosen |= allowing
-        raw_of = dict(zip(words, values, strict=True))
+            _add_index_files(chosen)
+        # What starts with neither matches no target: SPEC M-1.
+        chosen = {pattern: chosen[pattern] for pattern in chosen if pattern[:1] in _STARTS}
+        value_of = dict(zip(words, values, strict=True))
         raws = {
-            pattern: raw_of[word].decode("utf-8", "backslashreplace")
+            pattern: _text(value_of[word])
             for pattern, word in chosen.items()
-            if raw_of[word] != pattern.encode()
+            if value_of[word] != pattern.encode()
         }
         return cls(chosen, raws)
 
@@ -124,3 +121,29 @@ class RuleSet:
         raw = self._raws.get(pattern, pattern) if self._raws else pattern
         rule = Rule(bool(word & 1), pattern, raw, word >> 1)
         return Verdict(rule.allow, Reason.RULE, rule)
+
+
+def _patterns_of(values: Sequence[bytes]) -> list[str]:
+    if not values:
+        return []
+    return canonical_patterns(b"\n".join(values)).decode("ascii").split("\n")
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "backslashreplace")
+
+
+def _first_of_equals(patterns: list[str], words: Sequence[int]) -> dict[str, int]:
+    """Return, for each pattern, its first Allow, or else its first Disallow."""
+    rules = list(zip(reversed(patterns), reversed(words), strict=True))
+    first = {pattern: word for pattern, word in rules if not word & 1}
+    first |= {pattern: word for pattern, word in rules if word & 1}
+    return first
+
+
+def _add_index_files(rules: dict[str, int]) -> None:
+    """Allow the directories of index files that are allowed (Google)."""
+    for pattern in [pattern for pattern in rules if pattern.endswith(_INDEX_FILES)]:
+        directory = pattern[: pattern.rindex("/") + 1] + "$"
+        if rules[pattern] & 1 and not rules.get(directory, 0) & 1:
+            rules[directory] = rules[pattern]
