@@ -34,8 +34,12 @@ _CHANGES_TARGET: Final = re.compile(
     rb"[\x00-\x0a" + _UNSAFE + rb"%*$](?:" + _ESCAPE_DIGITS + rb"|(?<!%))"
 ).sub
 _CHANGES_PATTERNS: Final = re.compile(
-    rb"[\x00-\x09" + _UNSAFE + rb"%$](?:" + _ESCAPE_DIGITS + rb"|(?<![%$])|(?<=\$)(?![\n]|\Z))"
+    rb"[\x00-\x09" + _UNSAFE + rb"%](?:" + _ESCAPE_DIGITS + rb"|(?<!%))|\$(?![\n]|\Z)"
 ).sub
+_INNER_DOLLAR: Final = re.compile(rb"\$(?![\n]|\Z)").search
+_PLAIN_OCTETS: Final = bytes(
+    octet for octet in range(256) if re.match(rf"[{PLAIN}*$\n]", chr(octet))
+)
 
 
 def _one_form(match: re.Match[bytes]) -> bytes:
@@ -59,4 +63,6 @@ def canonical_patterns(values: bytes) -> bytes:
 
     Values are given together, a line feed between them, which none of them can hold.
     """
-    return _CHANGES_PATTERNS(_one_form, values)
+    if values.translate(None, _PLAIN_OCTETS) or _INNER_DOLLAR(values):
+        values = _CHANGES_PATTERNS(_one_form, values)
+    return values

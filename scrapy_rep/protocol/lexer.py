@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
 
 class Kind(Enum):
@@ -76,9 +76,12 @@ _MISSPELT: Final = {
 _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
-_NO_CONTENT: Final = re.compile(rb"[#\0][^\n]*").sub
+_COMMENT: Final = re.compile(rb"#[^\n]*")
+_FROM_NUL: Final = re.compile(rb"\0[^\n]*")
+_TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
+# The value stands in the group where the line is as it should be.
 _MAY_BE_USER_AGENT: Final = re.compile(
-    rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt]"
+    rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:[ \t\v\f]*:([^\n]*)|[^\n]*)"
 ).finditer
 _BLANKS: Final = re.compile(rb"[ \t]+")
 
@@ -144,62 +147,100 @@ def _kind_of(name: bytes) -> Kind:
     return Kind.OTHER
 
 
-class Contents:
-    """The lines of a body as far as they count: without ends, comments, NULs and what is too long."""
+class Span(NamedTuple):
+    """Successive lines of a text: the number of the first, and where they begin and end."""
 
-    __slots__ = ("_lines", "_text")
+    number: int
+    start: int
+    stop: int
+
+
+class Contents:
+    """The lines of a body as far as they count: no ends, no comments, none too long."""
+
+    __slots__ = ("text",)
 
     def __init__(self, body: bytes) -> None:
         """Take any bytes."""
-        self._text = _NO_CONTENT(b"", _text_of(body))
-        self._lines = self._text.split(b"\n")  # the first is none, so that numbers are indices
-        if len(self._text) > MAX_LINE_BYTES:
-            self._lines = [line[:MAX_LINE_BYTES] for line in self._lines]
+        text = _text_of(body)
+        if b"#" in text:
+            text = _COMMENT.sub(b"", text)
+        if b"\0" in text:
+            text = _FROM_NUL.sub(b"", text)
+        if len(text) > MAX_LINE_BYTES:
+            text = _TOO_LONG.sub(rb"\1", text)
+        self.text = text
 
     @property
-    def numbers(self) -> range:
-        """The numbers of all lines, from 1."""
-        return range(1, len(self._lines))
+    def span(self) -> Span:
+        """All lines."""
+        return Span(1, 1, len(self.text) + 1)
 
-    def lines(self, numbers: Iterable[int]) -> Iterator[Line]:
-        """Yield numbered lines, read."""
-        for number in numbers:
-            yield read_line(number, self._lines[number])
+    def lines(self, span: Span) -> Iterator[Line]:
+        """Yield the lines of a span, read."""
+        contents = self.text[span.start : span.stop - 1].split(b"\n")
+        return map(read_line, range(span.number, span.number + len(contents)), contents)
 
-    def user_agents(self) -> Iterator[Line]:
-        """Yield the ``User-agent`` lines."""
-        number = position = 0
-        for match in _MAY_BE_USER_AGENT(self._text):
-            number += self._text.count(b"\n", position, match.start() + 1)
-            position = match.start() + 1
-            line = read_line(number, self._lines[number])
-            if line.kind is Kind.USER_AGENT:
-                yield line
-
-    def has_rule(self, numbers: Iterable[int]) -> bool:
-        """Say whether one of the numbered lines is a rule."""
-        return any(self.rules([number])[0] for number in numbers)
-
-    def rules(self, numbers: Iterable[int]) -> tuple[list[bytes], list[int]]:
-        """Return values and words of the rules among numbered lines.
+    def rules(self, span: Span) -> tuple[list[bytes], list[int]]:
+        """Return values and words of the rules in a span.
 
         A word is twice the line's number, plus one for ``Allow``. Lines as they are nearly always
         written are read here, the others by read_line.
         """
-        lines = self._lines
         values: list[bytes] = []
         words: list[int] = []
-        for number in numbers:
-            field, _, value = lines[number].partition(b":")
+        contents = self.text[span.start : span.stop - 1].split(b"\n")
+        for number, content in enumerate(contents, span.number):
+            field, _, value = content.partition(b":")
             allow = _COMMON.get(field, _TO_BE_READ)
             if allow == _TO_BE_READ:
-                line = read_line(number, lines[number])
+                line = read_line(number, content)
                 allow = _ALLOWS.get(line.kind)
                 value = line.value
             if allow is not None:
                 values.append(value.strip())
                 words.append(2 * number + allow)
         return values, words
+
+    def groups(self) -> Iterator[tuple[list[bytes], Span]]:
+        """Yield values of the ``User-agent`` lines, and all lines, of each group."""
+        agents: list[bytes] = []
+        first = last = Span(0, 0, 0)
+        for agent, line in self._user_agents():
+            if agents and self._has_rule(last.stop, line.start):
+                yield agents, Span(first.number, first.start, line.start)
+                agents = []
+            if not agents:
+                first = line
+            agents.append(agent)
+            last = line
+        if agents:
+            yield agents, Span(first.number, first.start, len(self.text) + 1)
+
+    def _user_agents(self) -> Iterator[tuple[bytes, Span]]:
+        """Yield value and place of each ``User-agent`` line."""
+        text = self.text
+        number = start = 0
+        for match in _MAY_BE_USER_AGENT(text):
+            number += text.count(b"\n", start, match.start() + 1)
+            start = match.start() + 1
+            value = match[1]
+            if value is None:
+                line = read_line(number, match[0])
+                if line.kind is not Kind.USER_AGENT:
+                    continue
+                value = line.value
+            yield value.strip(), Span(number, start, match.end() + 1)
+
+    def _has_rule(self, start: int, stop: int) -> bool:
+        """Say whether there is a rule in a part of the text."""
+        for content in self.text[start : stop - 1].split(b"\n"):
+            allow = _COMMON.get(content.partition(b":")[0], _TO_BE_READ)
+            if allow == _TO_BE_READ:
+                allow = _ALLOWS.get(read_line(0, content).kind)
+            if allow is not None:
+                return True
+        return False
 
 
 def _text_of(body: bytes) -> bytes:

@@ -37,15 +37,15 @@ class Literals:
         """Take the words of the rules, and tails where they have one, by their texts."""
         texts = sorted(words)
         self._texts = Packed(texts)
-        self._words = packed_numbers([words[text] for text in texts])
+        self._words = packed_numbers(list(map(words.__getitem__, texts)))
         self._tails: dict[int, str] | None = None
         self._links: array[int] | None = None
         self._deciding: array[int] | None = None
         if tails:
             self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
-        # The first of what has a prefix in the set follows on its prefix.
-        if any(map(str.startswith, texts[1:], texts)):
-            links = _links(texts)
+        follows = list(map(str.startswith, texts[1:], texts))
+        if any(follows):
+            links = _links(texts, follows)
             self._links = packed_numbers(links)
             if tails:
                 rules = [(text + tails.get(text, ""), words[text]) for text in texts]
@@ -79,16 +79,20 @@ class Literals:
         return self._texts.nbytes + sum(map(getsizeof, held))
 
 
-def _links(texts: list[str]) -> list[int]:
-    """Return, for each sorted text, the index of its longest proper prefix, or its own."""
-    links = []
-    prefixes = [("", -1)]  # of the text before, itself included
-    for index, text in enumerate(texts):
-        while not text.startswith(prefixes[-1][0]):
+def _links(texts: list[str], follows: list[bool]) -> list[int]:
+    """Return, for each sorted text, the index of its longest proper prefix, or its own.
+
+    *follows* says of each but the first whether the text before is its prefix.
+    """
+    links = list(range(len(texts)))
+    prefixes: list[int] = []
+    for index, begins in enumerate(follows, 1):
+        if begins:
+            prefixes.append(index - 1)
+        while prefixes and not texts[index].startswith(texts[prefixes[-1]]):
             prefixes.pop()
-        prefix = prefixes[-1][1]
-        links.append(index if prefix < 0 else prefix)
-        prefixes.append((text, index))
+        if prefixes:
+            links[index] = prefixes[-1]
     return links
 
 

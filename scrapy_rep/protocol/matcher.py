@@ -20,8 +20,8 @@ ROBOTSTXT: Final = "/robots.txt"
 
 _ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
+_INDEX_FILE: Final = b"/index.htm"
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
-_STARTS: Final = frozenset("/*")
 
 
 class Rule(NamedTuple):
@@ -42,7 +42,8 @@ class Rule(NamedTuple):
 
 def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
     """Yield the rules of values as written, and their words."""
-    for pattern, value, word in zip(_patterns_of(values), values, words, strict=True):
+    patterns = canonical_patterns(b"\n".join(values)).decode("ascii").split("\n")
+    for pattern, value, word in zip(patterns, values, words):  # noqa: B905 - no value, one pattern
         yield Rule(bool(word & 1), pattern, _text(value), word >> 1)
 
 
@@ -53,18 +54,19 @@ class RuleSet:
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
-        starred = [pattern for pattern in patterns if "*" in pattern]
         wildcards: dict[str, int] = {}
         tails: dict[str, str] = {}
-        for pattern in starred:
-            word = patterns.pop(pattern)
+        # What starts with neither matches no target: SPEC M-1.
+        literals = {p: patterns[p] for p in patterns if "*" not in p and p[:1] == "/"}
+        for pattern in [p for p in patterns if "*" in p and p[0] in "/*"]:
+            word = patterns[pattern]
             text = pattern.removesuffix("$").rstrip("*")
             if "*" in text:
                 wildcards[pattern] = word
             elif len(pattern) > len(text + tails.get(text, "")):
                 tails[text] = pattern[len(text) :]
-                patterns[text] = word
-        self._literals = Literals(patterns, tails) if patterns else None
+                literals[text] = word
+        self._literals = Literals(literals, tails) if literals else None
         self._wildcards = Wildcards(wildcards) if wildcards else None
         self._raws = raws or None
 
@@ -77,20 +79,18 @@ class RuleSet:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        patterns = _patterns_of(values)
+        if not values:
+            return cls({}, {})
+        joined = b"\n".join(values)
+        form = canonical_patterns(joined)
+        patterns = form.decode("ascii").split("\n")
         chosen = dict(zip(patterns, words, strict=True))
         if len(chosen) < len(patterns):
             chosen = _first_of_equals(patterns, words)
+        index_files = index_files and _INDEX_FILE in form
         if index_files:
-            _add_index_files(chosen)
-        # What starts with neither matches no target: SPEC M-1.
-        chosen = {pattern: chosen[pattern] for pattern in chosen if pattern[:1] in _STARTS}
-        value_of = dict(zip(words, values, strict=True))
-        raws = {
-            pattern: _text(value_of[word])
-            for pattern, word in chosen.items()
-            if value_of[word] != pattern.encode()
-        }
+            _add_directories(chosen)
+        raws = _raws(chosen, values, words) if index_files or form != joined else {}
         return cls(chosen, raws)
 
     def __bool__(self) -> bool:
@@ -123,14 +123,20 @@ class RuleSet:
         return Verdict(rule.allow, Reason.RULE, rule)
 
 
-def _patterns_of(values: Sequence[bytes]) -> list[str]:
-    if not values:
-        return []
-    return canonical_patterns(b"\n".join(values)).decode("ascii").split("\n")
-
-
 def _text(value: bytes) -> str:
     return value.decode("utf-8", "backslashreplace")
+
+
+def _raws(
+    patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
+) -> dict[str, str]:
+    """Return, by pattern, the raw values that differ."""
+    value_of = dict(zip(words, values, strict=True))
+    return {
+        pattern: _text(value_of[word])
+        for pattern, word in patterns.items()
+        if value_of[word] != pattern.encode()
+    }
 
 
 def _first_of_equals(patterns: list[str], words: Sequence[int]) -> dict[str, int]:
@@ -141,7 +147,7 @@ def _first_of_equals(patterns: list[str], words: Sequence[int]) -> dict[str, int
     return first
 
 
-def _add_index_files(rules: dict[str, int]) -> None:
+def _add_directories(rules: dict[str, int]) -> None:
     """Allow the directories of index files that are allowed (Google)."""
     for pattern in [pattern for pattern in rules if pattern.endswith(_INDEX_FILES)]:
         directory = pattern[: pattern.rindex("/") + 1] + "$"

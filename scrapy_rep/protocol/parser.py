@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.lexer import Contents, Kind
@@ -12,9 +11,7 @@ from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy_rep.protocol.lexer import Line
+    from scrapy_rep.protocol.lexer import Line, Span
     from scrapy_rep.protocol.matcher import Rule
     from scrapy_rep.protocol.verdict import Verdict
 
@@ -69,17 +66,12 @@ class RobotsTxt:
         self._contents = contents
         self._index_files = index_files
         self._last: tuple[tuple[str, ...], RuleSet] | None = None
-        self._agents: list[tuple[bytes, int]] = []
-        """Values of the User-agent lines, lower case, and the index of their group."""
-        starts: list[int] = []
-        last = 0  # number of the User-agent line before
-        for line in contents.user_agents():
-            if not last or contents.has_rule(range(last + 1, line.number)):
-                starts.append(line.number)
-            last = line.number
-            self._agents.append((line.value.lower(), len(starts) - 1))
-        self._groups = list(map(range, starts, [*starts[1:], contents.numbers.stop]))
-        """Numbers of the lines of each group."""
+        self._groups: list[Span] = []
+        self._agents: list[tuple[bytes, Span]] = []
+        """Values of the User-agent lines, lower case, each with its group."""
+        for agents, group in contents.groups():
+            self._groups.append(group)
+            self._agents += [(agent.lower(), group) for agent in agents]
 
     @classmethod
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
@@ -93,22 +85,20 @@ class RobotsTxt:
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups, in the file's order."""
-        return tuple(map(self._group, self._groups))
+        return tuple(self._group([span]) for span in self._groups)
 
     @property
     def sitemaps(self) -> list[str]:
         """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
-        lines = self._contents.lines(self._contents.numbers)
+        lines = self._contents.lines(self._contents.span)
         return [_text(line.value) for line in lines if line.kind is Kind.SITEMAP]
 
     @property
     def records(self) -> tuple[Record, ...]:
         """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
-        numbers = self._contents.numbers
-        outside = range(1, self._groups[0].start) if self._groups else numbers
-        return tuple(
-            _record(line) for line in self._contents.lines(outside) if line.kind in _RECORDS
-        )
+        stop = self._groups[0].start if self._groups else self._contents.span.stop
+        lines = self._contents.lines(self._contents.span._replace(stop=stop))
+        return tuple(_record(line) for line in lines if line.kind in _RECORDS)
 
     def group_for(self, *tokens: str) -> Group | None:
         """Return the one group that holds for a crawler, or None (RFC 9309 §2.2.1).
@@ -116,14 +106,14 @@ class RobotsTxt:
         *tokens* name the crawler, the most specific first: the first that has a group decides,
         else ``*``. Groups of one token are merged, a specific group is never merged with ``*``.
         """
-        numbers = self._numbers_for(tokens)
-        return self._group(numbers) if numbers else None
+        spans = self._spans_for(tokens)
+        return self._group(spans) if spans else None
 
     def rules_for(self, *tokens: str) -> RuleSet:
         """Return the rules that hold for a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        values, words = self._contents.rules(self._numbers_for(tokens))
+        values, words = self._rules(self._spans_for(tokens))
         rules = RuleSet.compile(values, words, index_files=self._index_files)
         self._last = tokens, rules
         return rules
@@ -132,24 +122,33 @@ class RobotsTxt:
         """Return whether a crawler may fetch a URL of this file's origin, and why."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
-    def _numbers_for(self, tokens: tuple[str, ...]) -> Sequence[int]:
-        """Return the numbers of the lines that hold for a crawler."""
+    def _spans_for(self, tokens: tuple[str, ...]) -> list[Span]:
+        """Return the groups that hold for a crawler."""
         for token in (*tokens, ANYONE):
             name = token.lower().encode("utf-8", "surrogatepass")
-            groups = dict.fromkeys(
+            groups = [
                 group
                 for agent, group in self._agents
                 if agent.startswith(name) and name in _names(agent)
-            )
+            ]
             if groups:
-                return list(chain.from_iterable(self._groups[group] for group in groups))
-        return ()
+                return list(dict.fromkeys(groups))
+        return []
 
-    def _group(self, numbers: Sequence[int]) -> Group:
-        lines = list(self._contents.lines(numbers))
+    def _rules(self, spans: list[Span]) -> tuple[list[bytes], list[int]]:
+        values: list[bytes] = []
+        words: list[int] = []
+        for span in spans:
+            more_values, more_words = self._contents.rules(span)
+            values += more_values
+            words += more_words
+        return values, words
+
+    def _group(self, spans: list[Span]) -> Group:
+        lines = [line for span in spans for line in self._contents.lines(span)]
         return Group(
             tuple(_record(line) for line in lines if line.kind is Kind.USER_AGENT),
-            tuple(rules_of(*self._contents.rules(numbers))),
+            tuple(rules_of(*self._rules(spans))),
             tuple(_record(line) for line in lines if line.kind is Kind.OTHER),
         )
 
