@@ -86,15 +86,10 @@ _MAY_BE_USER_AGENT: Final = re.compile(
 _BLANKS: Final = re.compile(rb"[ \t]+")
 
 # Whether fields as they are nearly always written allow; None for those of no rules.
-_COMMON: Final = {
-    b"Disallow": 0,
-    b"disallow": 0,
-    b"Allow": 1,
-    b"allow": 1,
-    b"Sitemap": None,
-    b"Crawl-delay": None,
-    b"User-agent": None,
-    b"User-Agent": None,
+_COMMON: Final[dict[bytes, int | None]] = {
+    **dict.fromkeys((b"Disallow", b"disallow", b"DISALLOW"), 0),
+    **dict.fromkeys((b"Allow", b"allow", b"ALLOW"), 1),
+    **dict.fromkeys((b"User-agent", b"User-Agent", b"user-agent", b"Crawl-delay", b"Sitemap")),
     b"": None,
 }
 _ALLOWS: Final = {Kind.ALLOW: 1, Kind.DISALLOW: 0}
@@ -205,20 +200,20 @@ class Contents:
     def groups(self) -> Iterator[tuple[list[bytes], Span]]:
         """Yield values of the ``User-agent`` lines, and all lines, of each group."""
         agents: list[bytes] = []
-        first = last = Span(0, 0, 0)
-        for agent, line in self._user_agents():
-            if agents and self._has_rule(last.stop, line.start):
-                yield agents, Span(first.number, first.start, line.start)
+        first_number = first_start = behind = 0
+        for agent, number, start, stop in self._user_agents():
+            if agents and self._has_rule(behind, start):
+                yield agents, Span(first_number, first_start, start)
                 agents = []
             if not agents:
-                first = line
+                first_number, first_start = number, start
             agents.append(agent)
-            last = line
+            behind = stop
         if agents:
-            yield agents, Span(first.number, first.start, len(self.text) + 1)
+            yield agents, Span(first_number, first_start, len(self.text) + 1)
 
-    def _user_agents(self) -> Iterator[tuple[bytes, Span]]:
-        """Yield value and place of each ``User-agent`` line."""
+    def _user_agents(self) -> Iterator[tuple[bytes, int, int, int]]:
+        """Yield value, number, start and stop of each ``User-agent`` line."""
         text = self.text
         number = start = 0
         for match in _MAY_BE_USER_AGENT(text):
@@ -230,10 +225,12 @@ class Contents:
                 if line.kind is not Kind.USER_AGENT:
                     continue
                 value = line.value
-            yield value.strip(), Span(number, start, match.end() + 1)
+            yield value.strip(), number, start, match.end() + 1
 
     def _has_rule(self, start: int, stop: int) -> bool:
         """Say whether there is a rule in a part of the text."""
+        if start == stop:
+            return False
         for content in self.text[start : stop - 1].split(b"\n"):
             allow = _COMMON.get(content.partition(b":")[0], _TO_BE_READ)
             if allow == _TO_BE_READ:

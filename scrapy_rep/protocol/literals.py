@@ -7,8 +7,9 @@ with.
 
 from __future__ import annotations
 
-from sys import getsizeof
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from sys import getsizeof, intern
+from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.packed import Packed, packed_numbers
 from scrapy_rep.protocol.precedence import precedence
@@ -18,25 +19,31 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.precedence import Deciding
 
-_END = "$"
+END: Final = "$~"
+"""What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
+_FEW: Final = 24
+"""Literals up to which speed goes before memory."""
 
 
 class Literals:
     """The literal patterns of a group.
 
-    An anchored pattern keeps its ``$``, and a target is given one: no canonical target has a raw
-    ``$``, so an anchored pattern is a prefix of its own target and of nothing else.
+    An anchored pattern keeps its ``$``, and a target is given one: a canonical target has no raw
+    ``$`` of its own, so an anchored pattern is a prefix of its own target and of nothing else.
 
     A pattern that ends in ``*`` matches what it would match without, but is longer (SPEC M-4): it
     is kept as text and tail. Where there are tails, a prefix may go before a longer one.
     """
 
-    __slots__ = ("_deciding", "_links", "_tails", "_texts", "_words")
+    __slots__ = ("_deciding", "_links", "_packed", "_tails", "_words", "few")
 
     def __init__(self, words: dict[str, int], tails: dict[str, str]) -> None:
         """Take the words of the rules, and tails where they have one, by their texts."""
         texts = sorted(words)
-        self._texts = Packed(texts)
+        # Few are kept as they are, and once for all origins that have them: /wp-admin/.
+        few = len(texts) <= _FEW
+        self.few = tuple(map(intern, texts)) if few else ()
+        self._packed = Packed(() if few else texts)
         self._words = packed_numbers(list(map(words.__getitem__, texts)))
         self._tails: dict[int, str] | None = None
         self._links: array[int] | None = None
@@ -51,32 +58,38 @@ class Literals:
                 rules = [(text + tails.get(text, ""), words[text]) for text in texts]
                 self._deciding = packed_numbers(_deciding(rules, links))
 
-    def __bool__(self) -> bool:
-        return bool(self._texts)
-
     def decide(self, target: str) -> Deciding | None:
         """Return the pattern and word of the rule that decides, or None where none matches."""
-        target += _END
-        index, text = self._texts.last_not_above(target)
-        if index < 0:
-            return None
-        while not target.startswith(text):
-            if not self._links or self._links[index] == index:
+        target += END
+        few = self.few
+        if few:
+            if not target.startswith(few):
                 return None
-            index = self._links[index]
-            text = self._texts[index]
+            index = bisect_right(few, target) - 1
+            text = few[index]
+        else:
+            index, text = self._packed.last_below(target)
+            if index < 0:
+                return None
+        links = self._links
+        while not target.startswith(text):
+            if not links or links[index] == index:
+                return None
+            index = links[index]
+            text = few[index] if few else self._packed[index]
         if self._tails:
             if self._deciding and self._deciding[index] != index:
                 index = self._deciding[index]
-                text = self._texts[index]
+                text = few[index] if few else self._packed[index]
             text += self._tails.get(index, "")
         return text, self._words[index]
 
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
-        held = (self, self._words, self._links, self._deciding, self._tails)
-        return self._texts.nbytes + sum(map(getsizeof, held))
+        held = (self, self._words, self._links, self._deciding, self._tails, self.few, *self.few)
+        packed = 0 if self.few else self._packed.nbytes
+        return packed + sum(map(getsizeof, held))
 
 
 def _links(texts: list[str], follows: list[bool]) -> list[int]:

@@ -6,19 +6,19 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.literals import Literals
+from scrapy_rep.protocol.literals import END, Literals
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from scrapy_rep.protocol.precedence import Deciding
 
 ROBOTSTXT: Final = "/robots.txt"
 """The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
 
 _ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
+_BY_RULE: Final = Reason.RULE
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _INDEX_FILE: Final = b"/index.htm"
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
@@ -50,7 +50,7 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
 class RuleSet:
     """The rules that hold for one crawler, compiled: immutable and small."""
 
-    __slots__ = ("_literals", "_raws", "_wildcards")
+    __slots__ = ("_literals", "_parts", "_raws", "_texts", "_wildcards")
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
@@ -69,6 +69,12 @@ class RuleSet:
         self._literals = Literals(literals, tails) if literals else None
         self._wildcards = Wildcards(wildcards) if wildcards else None
         self._raws = raws or None
+        # Where all is few: what a target must begin with, or contain, if a rule is to match.
+        texts = self._literals.few if self._literals else ()
+        parts = self._wildcards.parts if self._wildcards else ()
+        few = bool(texts) == bool(literals) and bool(parts) == bool(wildcards)
+        self._texts = texts if few else None
+        self._parts = parts if few else ()
 
     @classmethod
     def compile(
@@ -95,7 +101,7 @@ class RuleSet:
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
-        return bool(self._literals or self._wildcards)
+        return self._literals is not None or self._wildcards is not None
 
     @property
     def nbytes(self) -> int:
@@ -112,15 +118,22 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return _ALLOWED_ROBOTSTXT
-        deciding = self._literals.decide(target) if self._literals else None
-        if self._wildcards:
-            deciding = self._wildcards.decide(target, deciding)
-        if not deciding:
+        if self._texts is not None and not (target + END).startswith(self._texts):
+            for part in self._parts:
+                if part in target:
+                    break
+            else:
+                return _NO_RULE  # the most frequent end, in the fewest steps
+        literals, wildcards = self._literals, self._wildcards
+        deciding = literals.decide(target) if literals else None
+        if wildcards:
+            deciding = wildcards.decide(target, deciding)
+        if deciding is None:
             return _NO_RULE
         pattern, word = deciding
         raw = self._raws.get(pattern, pattern) if self._raws else pattern
         rule = Rule(bool(word & 1), pattern, raw, word >> 1)
-        return Verdict(rule.allow, Reason.RULE, rule)
+        return Verdict(rule.allow, _BY_RULE, rule)
 
 
 def _text(value: bytes) -> str:
