@@ -13,10 +13,7 @@ are operators and nothing else.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # RFC 3986 §2.3
@@ -37,8 +34,12 @@ _CHANGES_TARGET: Final = re.compile(
     rb"[\x00-\x0a" + _UNSAFE + rb"%*$](?:" + _ESCAPE_DIGITS + rb"|(?<!%))"
 ).sub
 _CHANGES_PATTERNS: Final = re.compile(
-    rb"[\x00-\x09" + _UNSAFE + rb"%$](?:" + _ESCAPE_DIGITS + rb"|(?<![%$])|(?<=\$)(?![\n]|\Z))"
+    rb"[\x00-\x09" + _UNSAFE + rb"%](?:" + _ESCAPE_DIGITS + rb"|(?<!%))|\$(?![\n]|\Z)"
 ).sub
+_INNER_DOLLAR: Final = re.compile(rb"\$(?![\n]|\Z)").search
+_PLAIN_OCTETS: Final = bytes(
+    octet for octet in range(256) if re.match(rf"[{PLAIN}*$\n]", chr(octet))
+)
 
 
 def _one_form(match: re.Match[bytes]) -> bytes:
@@ -57,11 +58,11 @@ def canonical_target(target: str) -> str:
     return _CHANGES_TARGET(_one_form, target.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
-def canonical_patterns(values: Sequence[bytes]) -> list[str]:
+def canonical_patterns(values: bytes) -> bytes:
     """Return values of rules in canonical form: ``*`` and a ``$`` at the end are operators.
 
-    As values of lines, they have no line feed in them: all are brought to their form at one go.
+    Values are given together, a line feed between them, which none of them can hold.
     """
-    if not values:
-        return []
-    return _CHANGES_PATTERNS(_one_form, b"\n".join(values)).decode("ascii").split("\n")
+    if values.translate(None, _PLAIN_OCTETS) or _INNER_DOLLAR(values):
+        values = _CHANGES_PATTERNS(_one_form, values)
+    return values

@@ -7,8 +7,9 @@ with.
 
 from __future__ import annotations
 
-from sys import getsizeof
-from typing import TYPE_CHECKING
+from bisect import bisect_right
+from sys import getsizeof, intern
+from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.packed import Packed, packed_numbers
 from scrapy_rep.protocol.precedence import precedence
@@ -18,84 +19,102 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.precedence import Deciding
 
-_END = "$"
+END: Final = "$~"
+"""What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
+_FEW: Final = 24
+"""Literals up to which speed goes before memory."""
 
 
 class Literals:
     """The literal patterns of a group.
 
-    An anchored pattern keeps its ``$``, and a target is given one: no canonical target has a raw
-    ``$``, so an anchored pattern is a prefix of its own target and of nothing else.
+    An anchored pattern keeps its ``$``, and a target is given one: a canonical target has no raw
+    ``$`` of its own, so an anchored pattern is a prefix of its own target and of nothing else.
 
     A pattern that ends in ``*`` matches what it would match without, but is longer (SPEC M-4): it
     is kept as text and tail. Where there are tails, a prefix may go before a longer one.
     """
 
-    __slots__ = ("_deciding", "_links", "_tails", "_texts", "_words")
+    __slots__ = ("_deciding", "_links", "_packed", "_tails", "_words", "few")
 
-    def __init__(self, rules: dict[str, Deciding]) -> None:
-        """Take the rules by what a target must begin with."""
-        texts = sorted(rules)
-        self._texts = Packed(texts)
-        self._words = packed_numbers([rules[text][1] for text in texts])
-        self._tails = {
-            index: rules[text][0][len(text) :]
-            for index, text in enumerate(texts)
-            if len(rules[text][0]) > len(text)
-        } or None
+    def __init__(self, words: dict[str, int], tails: dict[str, str]) -> None:
+        """Take the words of the rules, and tails where they have one, by their texts."""
+        texts = sorted(words)
+        # Few are kept as they are, and once for all origins that have them: /wp-admin/.
+        few = len(texts) <= _FEW
+        self.few = tuple(map(intern, texts)) if few else ()
+        self._packed = Packed(() if few else texts)
+        self._words = packed_numbers(list(map(words.__getitem__, texts)))
+        self._tails: dict[int, str] | None = None
         self._links: array[int] | None = None
         self._deciding: array[int] | None = None
-        if any(map(str.startswith, texts[1:], texts)):
-            links, deciding = _nested(texts, rules)
+        if tails:
+            self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
+        follows = list(map(str.startswith, texts[1:], texts))
+        if any(follows):
+            links = _links(texts, follows)
             self._links = packed_numbers(links)
-            if self._tails:
-                self._deciding = packed_numbers(deciding)
-
-    def __bool__(self) -> bool:
-        return bool(self._texts)
+            if tails:
+                rules = [(text + tails.get(text, ""), words[text]) for text in texts]
+                self._deciding = packed_numbers(_deciding(rules, links))
 
     def decide(self, target: str) -> Deciding | None:
         """Return the pattern and word of the rule that decides, or None where none matches."""
-        target += _END
-        index, text = self._texts.last_not_above(target)
-        if index < 0:
-            return None
-        while not target.startswith(text):
-            if not self._links or self._links[index] == index:
+        target += END
+        few = self.few
+        if few:
+            if not target.startswith(few):
                 return None
-            index = self._links[index]
-            text = self._texts[index]
+            index = bisect_right(few, target) - 1
+            text = few[index]
+        else:
+            index, text = self._packed.last_below(target)
+            if index < 0:
+                return None
+        links = self._links
+        while not target.startswith(text):
+            if not links or links[index] == index:
+                return None
+            index = links[index]
+            text = few[index] if few else self._packed[index]
         if self._tails:
             if self._deciding and self._deciding[index] != index:
                 index = self._deciding[index]
-                text = self._texts[index]
+                text = few[index] if few else self._packed[index]
             text += self._tails.get(index, "")
         return text, self._words[index]
 
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
-        held = (self, self._words, self._links, self._deciding, self._tails)
-        return self._texts.nbytes + sum(map(getsizeof, held))
+        held = (self, self._words, self._links, self._deciding, self._tails, self.few, *self.few)
+        packed = 0 if self.few else self._packed.nbytes
+        return packed + sum(map(getsizeof, held))
 
 
-def _nested(texts: list[str], rules: dict[str, Deciding]) -> tuple[list[int], list[int]]:
-    """Return, for each text, the index of its longest proper prefix and of the rule that decides.
+def _links(texts: list[str], follows: list[bool]) -> list[int]:
+    """Return, for each sorted text, the index of its longest proper prefix, or its own.
 
-    What has no prefix links to itself.
+    *follows* says of each but the first whether the text before is its prefix.
     """
-    links: list[int] = []
-    deciding: list[int] = []
-    prefixes: list[int] = []  # of the text before, itself included
-    for index, text in enumerate(texts):
-        while prefixes and not text.startswith(texts[prefixes[-1]]):
+    links = list(range(len(texts)))
+    prefixes: list[int] = []
+    for index, begins in enumerate(follows, 1):
+        if begins:
+            prefixes.append(index - 1)
+        while prefixes and not texts[index].startswith(texts[prefixes[-1]]):
             prefixes.pop()
-        best = index
         if prefixes:
-            other = deciding[prefixes[-1]]
-            if precedence(rules[texts[other]]) > precedence(rules[text]):
-                best = other
-        links.append(prefixes[-1] if prefixes else index)
+            links[index] = prefixes[-1]
+    return links
+
+
+def _deciding(rules: list[Deciding], links: list[int]) -> list[int]:
+    """Return, for each rule, the index of the one that goes first among it and its prefixes."""
+    deciding: list[int] = []
+    for index, link in enumerate(links):
+        best = index
+        if link != index and precedence(rules[deciding[link]]) > precedence(rules[index]):
+            best = deciding[link]
         deciding.append(best)
-        prefixes.append(index)
-    return links, deciding
+    return deciding

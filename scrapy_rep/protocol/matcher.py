@@ -6,20 +6,21 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.literals import Literals
+from scrapy_rep.protocol.literals import END, Literals
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from scrapy_rep.protocol.precedence import Deciding
 
 ROBOTSTXT: Final = "/robots.txt"
 """The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
 
 ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
+_BY_RULE: Final = Reason.RULE
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
+_INDEX_FILE: Final = b"/index.htm"
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
 
 
@@ -39,33 +40,41 @@ class Rule(NamedTuple):
         return f"{'Allow' if self.allow else 'Disallow'}: {value}"
 
 
-def rule_of(pattern: str, raw: bytes, word: int) -> Rule:
-    """Return a rule of its pattern, its value as written, and its word."""
-    return Rule(bool(word & 1), pattern, raw.decode("utf-8", "backslashreplace"), word >> 1)
+def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
+    """Yield the rules of values as written, and their words."""
+    patterns = canonical_patterns(b"\n".join(values)).decode("ascii").split("\n")
+    for pattern, value, word in zip(patterns, values, words):  # noqa: B905 - no value, one pattern
+        yield Rule(bool(word & 1), pattern, _text(value), word >> 1)
 
 
 class RuleSet:
     """The rules that hold for one crawler, compiled: immutable and small."""
 
-    __slots__ = ("_literals", "_raws", "_wildcards")
+    __slots__ = ("_literals", "_parts", "_raws", "_texts", "_wildcards")
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
-        literals: dict[str, Deciding] = {}
         wildcards: dict[str, int] = {}
-        for pattern, word in patterns.items():
-            if "*" not in pattern:
-                if pattern[:1] == "/":  # anything else matches no target: SPEC M-1
-                    literals.setdefault(pattern, (pattern, word))
-            elif pattern[0] in "/*":
-                text = pattern.removesuffix("$").rstrip("*")
-                if "*" in text:
-                    wildcards[pattern] = word
-                elif len(pattern) > len(literals.get(text, ("",))[0]):
-                    literals[text] = pattern, word
-        self._literals = Literals(literals) if literals else None
+        tails: dict[str, str] = {}
+        # What starts with neither matches no target: SPEC M-1.
+        literals = {p: patterns[p] for p in patterns if "*" not in p and p[:1] == "/"}
+        for pattern in [p for p in patterns if "*" in p and p[0] in "/*"]:
+            word = patterns[pattern]
+            text = pattern.removesuffix("$").rstrip("*")
+            if "*" in text:
+                wildcards[pattern] = word
+            elif len(pattern) > len(text + tails.get(text, "")):
+                tails[text] = pattern[len(text) :]
+                literals[text] = word
+        self._literals = Literals(literals, tails) if literals else None
         self._wildcards = Wildcards(wildcards) if wildcards else None
         self._raws = raws or None
+        # Where all is few: what a target must begin with, or contain, if a rule is to match.
+        texts = self._literals.few if self._literals else ()
+        parts = self._wildcards.parts if self._wildcards else ()
+        few = bool(texts) == bool(literals) and bool(parts) == bool(wildcards)
+        self._texts = texts if few else None
+        self._parts = parts if few else ()
 
     @classmethod
     def compile(
@@ -76,29 +85,23 @@ class RuleSet:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        patterns = canonical_patterns(values)
-        # Later entries replace earlier ones: of equal patterns an Allow, and the first in the file.
-        rules = [*zip(reversed(patterns), reversed(words), strict=True)]
-        allowing = {pattern: word for pattern, word in rules if word & 1}
-        chosen = {pattern: word for pattern, word in rules if not word & 1}
+        if not values:
+            return cls({}, {})
+        joined = b"\n".join(values)
+        form = canonical_patterns(joined)
+        patterns = form.decode("ascii").split("\n")
+        chosen = dict(zip(patterns, words, strict=True))
+        if len(chosen) < len(patterns):
+            chosen = _first_of_equals(patterns, words)
+        index_files = index_files and _INDEX_FILE in form
         if index_files:
-            chosen |= {
-                pattern[: pattern.rindex("/") + 1] + "$": word
-                for pattern, word in allowing.items()
-                if pattern.endswith(_INDEX_FILES)
-            }
-        chosen |= allowing
-        raw_of = dict(zip(words, values, strict=True))
-        raws = {
-            pattern: raw_of[word].decode("utf-8", "backslashreplace")
-            for pattern, word in chosen.items()
-            if raw_of[word] != pattern.encode()
-        }
+            _add_directories(chosen)
+        raws = _raws(chosen, values, words) if index_files or form != joined else {}
         return cls(chosen, raws)
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
-        return bool(self._literals or self._wildcards)
+        return self._literals is not None or self._wildcards is not None
 
     @property
     def nbytes(self) -> int:
@@ -115,12 +118,51 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
-        deciding = self._literals.decide(target) if self._literals else None
-        if self._wildcards:
-            deciding = self._wildcards.decide(target, deciding)
-        if not deciding:
+        if self._texts is not None and not (target + END).startswith(self._texts):
+            for part in self._parts:
+                if part in target:
+                    break
+            else:
+                return _NO_RULE  # the most frequent end, in the fewest steps
+        literals, wildcards = self._literals, self._wildcards
+        deciding = literals.decide(target) if literals else None
+        if wildcards:
+            deciding = wildcards.decide(target, deciding)
+        if deciding is None:
             return _NO_RULE
         pattern, word = deciding
         raw = self._raws.get(pattern, pattern) if self._raws else pattern
         rule = Rule(bool(word & 1), pattern, raw, word >> 1)
-        return Verdict(rule.allow, Reason.RULE, rule)
+        return Verdict(rule.allow, _BY_RULE, rule)
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "backslashreplace")
+
+
+def _raws(
+    patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
+) -> dict[str, str]:
+    """Return, by pattern, the raw values that differ."""
+    value_of = dict(zip(words, values, strict=True))
+    return {
+        pattern: _text(value_of[word])
+        for pattern, word in patterns.items()
+        if value_of[word] != pattern.encode()
+    }
+
+
+def _first_of_equals(patterns: list[str], words: Sequence[int]) -> dict[str, int]:
+    """Return, for each pattern, its first Allow, or else its first Disallow."""
+    rules = list(zip(reversed(patterns), reversed(words), strict=True))
+    first = {pattern: word for pattern, word in rules if not word & 1}
+    first |= {pattern: word for pattern, word in rules if word & 1}
+    return first
+
+
+def _add_directories(rules: dict[str, int]) -> None:
+    """Allow the directories of index files that are allowed (Google)."""
+    for pattern in [pattern for pattern in rules if pattern.endswith(_INDEX_FILES)]:
+        directory = pattern[: pattern.rindex("/") + 1] + "$"
+        if rules[pattern] & 1 and not rules.get(directory, 0) & 1:
+            rules[directory] = rules[pattern]

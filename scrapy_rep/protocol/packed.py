@@ -1,8 +1,8 @@
 """Many short strings in few objects.
 
 A str of twenty characters holds 69 bytes and 8 for its place in a tuple. The patterns of an origin
-are kept by the hundred thousand, so they are packed: a few of them in one str, a line each. Taking
-one out, or bisecting, splits one such leaf, which costs less than a step of a bisection in Python.
+are kept by the hundred thousand, so they are packed: sixteen in one str, a line each. Taking one
+out, or bisecting, splits one such leaf, which costs less than a step of a bisection in Python.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_SHIFT: Final = 3
+_SHIFT: Final = 4
 _LEAF: Final = 1 << _SHIFT
 _SEPARATOR: Final = "\n"
-_ABOVE_ALL: Final = _SEPARATOR + "\x7f"
 
 
 class Packed:
@@ -32,19 +31,16 @@ class Packed:
             for start in range(0, len(strings), _LEAF)
         )
 
-    def __bool__(self) -> bool:
-        return bool(self._leaves)
-
     def __getitem__(self, index: int) -> str:
         return self._leaves[index >> _SHIFT].split(_SEPARATOR)[index & (_LEAF - 1)]
 
-    def last_not_above(self, string: str) -> tuple[int, str]:
-        """Return index and value of the last string that is not above the given one.
+    def last_below(self, string: str) -> tuple[int, str]:
+        """Return index and value of the last string below one that is not among them.
 
-        The strings are sorted. Where all are above it: (-1, "").
+        The strings are sorted. Where none is below: (-1, "").
         """
-        # A leaf compares as its first string does, if that is no beginning of the string asked.
-        number = bisect_right(self._leaves, string + _ABOVE_ALL) - 1
+        # A leaf compares as its first string does: a line feed is below all that may follow.
+        number = bisect_right(self._leaves, string) - 1
         if number < 0:
             return -1, ""
         leaf = self._leaves[number].split(_SEPARATOR)

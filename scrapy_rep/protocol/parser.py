@@ -6,24 +6,22 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.lexer import RULES, Kind, lex_line, lines_of, rules_in
-from scrapy_rep.protocol.matcher import RuleSet, rule_of
+from scrapy_rep.protocol.lexer import Contents, Kind
+from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
-    from scrapy_rep.protocol.lexer import Line
+    from scrapy_rep.protocol.lexer import Line, Span
     from scrapy_rep.protocol.matcher import Rule
     from scrapy_rep.protocol.verdict import Verdict
 
 ANYONE: Final = "*"
 """The token of the group for those whom no other group names."""
 
-_BEFORE_USER_AGENT: Final = b"uU \t\v\f"
-"""What a ``User-agent`` line can begin with."""
-_ANYONE: Final = re.compile(r"\*(?:[ \t\v\f]|\Z)").match
-_TOKEN: Final = re.compile(r"[A-Za-z_-]*").match
-_WIDE_TOKEN: Final = re.compile(r"[A-Za-z0-9._-]*").match
+_RECORDS: Final = frozenset({Kind.ALLOW, Kind.DISALLOW, Kind.OTHER})
+_ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
+_TOKEN: Final = re.compile(rb"[a-z_-]+").match
+_WIDE_TOKEN: Final = re.compile(rb"[a-z0-9._-]+").match
 
 
 class Record(NamedTuple):
@@ -50,8 +48,9 @@ class Group:
     @property
     def tokens(self) -> tuple[str, ...]:
         """The tokens of the ``User-agent`` lines, lower case; ``*`` is anyone."""
-        names = (_names(agent.value) for agent in self.agents)
-        return tuple(dict.fromkeys(forms[-1] for forms in names if forms))
+        values = (agent.value.lower().encode() for agent in self.agents)
+        names = (names[-1].decode() for names in map(_names, values) if names)
+        return tuple(dict.fromkeys(names))
 
 
 class RobotsTxt:
@@ -61,17 +60,18 @@ class RobotsTxt:
     it is asked for, since most groups are for others.
     """
 
-    __slots__ = ("_by_token", "_index_files", "_last", "_lines", "_spans")
+    __slots__ = ("_agents", "_contents", "_groups", "_index_files", "_last")
 
-    def __init__(self, lines: list[bytes], *, index_files: bool) -> None:
-        self._lines = lines
+    def __init__(self, contents: Contents, *, index_files: bool) -> None:
+        self._contents = contents
         self._index_files = index_files
         self._last: tuple[tuple[str, ...], RuleSet] | None = None
-        self._spans: list[range] = []
-        """Numbers of the lines of each group."""
-        self._by_token: dict[str, list[range]] = {}
-        """Groups by token."""
-        self._find_groups()
+        self._groups: list[Span] = []
+        self._agents: list[tuple[bytes, Span]] = []
+        """Values of the User-agent lines, lower case, each with its group."""
+        for agents, group in contents.groups():
+            self._groups.append(group)
+            self._agents += [(agent.lower(), group) for agent in agents]
 
     @classmethod
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
@@ -80,55 +80,25 @@ class RobotsTxt:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        return cls(lines_of(body), index_files=index_files)
-
-    def _find_groups(self) -> None:
-        lines = self._lines
-        named: list[list[str]] = []  # tokens of each group
-        starts: list[int] = []
-        last = 0  # number of the last User-agent line
-        for number, raw in enumerate(lines, 1):
-            if raw[:1] not in _BEFORE_USER_AGENT:
-                continue
-            line = lex_line(number, raw)
-            if line.kind is not Kind.USER_AGENT:
-                continue
-            if not last or self._has_rule(range(last + 1, number)):
-                starts.append(number)
-                named.append([])
-            last = number
-            named[-1] += _names(_text(line.value))
-        stops = [*starts[1:], len(lines) + 1]
-        self._spans = [
-            range(start, stop) for start, stop in zip(starts, stops[: len(starts)], strict=True)
-        ]
-        for span, names in zip(self._spans, named, strict=True):
-            for name in dict.fromkeys(names):
-                self._by_token.setdefault(name, []).append(span)
-
-    def _has_rule(self, numbers: range) -> bool:
-        return any(self._lex(number).kind in RULES for number in numbers)
-
-    def _lex(self, number: int) -> Line:
-        return lex_line(number, self._lines[number - 1])
+        return cls(Contents(body), index_files=index_files)
 
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups, in the file's order."""
-        return tuple(self._group([span]) for span in self._spans)
+        return tuple(self._group([span]) for span in self._groups)
 
     @property
     def sitemaps(self) -> list[str]:
         """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
-        lines = map(lex_line, range(1, len(self._lines) + 1), self._lines)
+        lines = self._contents.lines(self._contents.span)
         return [_text(line.value) for line in lines if line.kind is Kind.SITEMAP]
 
     @property
     def records(self) -> tuple[Record, ...]:
         """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
-        end = self._spans[0].start if self._spans else len(self._lines) + 1
-        kinds = {*RULES, Kind.OTHER}
-        return tuple(_record(line) for line in map(self._lex, range(1, end)) if line.kind in kinds)
+        stop = self._groups[0].start if self._groups else self._contents.span.stop
+        lines = self._contents.lines(self._contents.span._replace(stop=stop))
+        return tuple(_record(line) for line in lines if line.kind in _RECORDS)
 
     def group_for(self, *tokens: str) -> Group | None:
         """Return the one group that holds for a crawler, or None (RFC 9309 §2.2.1).
@@ -143,8 +113,8 @@ class RobotsTxt:
         """Return the rules that hold for a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        numbers = [number for span in self._spans_for(tokens) for number in span]
-        rules = RuleSet.compile(*rules_in(self._lines, numbers), index_files=self._index_files)
+        values, words = self._rules(self._spans_for(tokens))
+        rules = RuleSet.compile(values, words, index_files=self._index_files)
         self._last = tokens, rules
         return rules
 
@@ -152,34 +122,47 @@ class RobotsTxt:
         """Return whether a crawler may fetch a URL of this file's origin, and why."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
-    def _spans_for(self, tokens: tuple[str, ...]) -> list[range]:
+    def _spans_for(self, tokens: tuple[str, ...]) -> list[Span]:
+        """Return the groups that hold for a crawler."""
         for token in (*tokens, ANYONE):
-            spans = self._by_token.get(token.lower())
-            if spans:
-                return spans
+            name = token.lower().encode("utf-8", "surrogatepass")
+            groups = [
+                group
+                for agent, group in self._agents
+                if agent.startswith(name) and name in _names(agent)
+            ]
+            if groups:
+                return list(dict.fromkeys(groups))
         return []
 
-    def _group(self, spans: list[range]) -> Group:
-        numbers = [number for span in spans for number in span]
-        values, words = rules_in(self._lines, numbers)
-        lines = [self._lex(number) for number in numbers]
+    def _rules(self, spans: list[Span]) -> tuple[list[bytes], list[int]]:
+        values: list[bytes] = []
+        words: list[int] = []
+        for span in spans:
+            more_values, more_words = self._contents.rules(span)
+            values += more_values
+            words += more_words
+        return values, words
+
+    def _group(self, spans: list[Span]) -> Group:
+        lines = [line for span in spans for line in self._contents.lines(span)]
         return Group(
             tuple(_record(line) for line in lines if line.kind is Kind.USER_AGENT),
-            tuple(map(rule_of, canonical_patterns(values), values, words)),
+            tuple(rules_of(*self._rules(spans))),
             tuple(_record(line) for line in lines if line.kind is Kind.OTHER),
         )
 
 
-def _names(agent: str) -> tuple[str, ...]:
-    """Return the tokens that a ``User-agent`` value names, lower case, the fullest last.
+def _names(agent: bytes) -> tuple[bytes, ...]:
+    """Return what a ``User-agent`` value, in lower case, names: its token, the fullest form last.
 
     That is its beginning as far as a product token goes (SPEC G-3), and, for crawlers whose
     configured token has digits or dots, as far as it goes with these.
     """
     if _ANYONE(agent):
-        return (ANYONE,)
+        return (b"*",)
     forms = (_TOKEN(agent), _WIDE_TOKEN(agent))
-    return tuple(dict.fromkeys(form[0].lower() for form in forms if form and form[0]))
+    return tuple(form[0] for form in forms if form)
 
 
 def _record(line: Line) -> Record:

@@ -8,7 +8,7 @@ can match.
 from __future__ import annotations
 
 from collections import Counter
-from sys import getsizeof
+from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.packed import Packed, packed_numbers
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.precedence import Deciding
 
-_FEW: Final = 64
+_FEW: Final = 128
 """Patterns up to which each one's part is looked for; an index does better for more."""
 _FEW_TO_TRY: Final = 128
 """Patterns up to which each is matched by str.find; Places do better for more."""
-_GRAM: Final = 3
+_GRAM: Final = 4
 """Characters of a part in the index."""
 _GRAMS_COMPARED: Final = 8
-"""Grams at the end of a part, of which the rarest goes into the index: ends differ the most."""
+"""Grams at the end of each part, of which the rarest goes into the index: ends differ most."""
 
 
 def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
@@ -54,76 +54,78 @@ def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
 class Wildcards:
     """The patterns of a group that have a ``*`` inside, those that go first in front."""
 
-    __slots__ = ("_index", "_parts", "_patterns", "_words")
+    __slots__ = ("_index", "_lengths", "_patterns", "_words", "parts")
 
     def __init__(self, rules: dict[str, int]) -> None:
         """Take patterns and their words."""
-        ordered = sorted(rules.items(), key=precedence, reverse=True)
-        patterns = [pattern for pattern, _ in ordered]
-        parts = [_longest_part(pattern) for pattern in patterns]
-        self._patterns = Packed(patterns)
-        self._words = packed_numbers([word for _, word in ordered])
+        # Twice the length, plus one for Allow: what goes first is greatest.
+        patterns = sorted(rules, key=lambda pattern: 2 * len(pattern) + (rules[pattern] & 1))
+        patterns.reverse()
         few = len(patterns) <= _FEW
-        self._parts = "\n".join(parts) if few else ""
-        self._index = {} if few else _index_of(parts)
-
-    def __bool__(self) -> bool:
-        return bool(self._patterns)
+        self._patterns = Packed(patterns)
+        self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
+        self.parts = tuple(intern(_part_of(pattern)) for pattern in patterns) if few else ()
+        self._index = {} if few else _index_of(patterns)
+        self._lengths = tuple({len(gram) for gram in self._index})
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
         """Return pattern and word of the first rule that matches, if it goes before the other."""
-        candidates = self._candidates(target)
-        find = target.find if len(candidates) <= _FEW_TO_TRY else Places(target).find
-        for index in candidates:
-            candidate = self._patterns[index], self._words[index]
-            if other and precedence(candidate) <= precedence(other):
-                break
-            if matches(candidate[0], target, find):
-                return candidate
-        return other
+        if self.parts:
+            candidates = [index for index, part in enumerate(self.parts) if part in target]
+        else:
+            found = self._index.keys() & _grams(target, self._lengths)
+            candidates = sorted(index for gram in found for index in self._index[gram])
+        return self._first(candidates, target, other) if candidates else other
 
-    def _candidates(self, target: str) -> list[int]:
-        """Return what may match, in order."""
-        if not self._index:
-            parts = self._parts.split("\n")
-            return [index for index, part in enumerate(parts) if part in target]
-        found = self._index.keys() & _grams(target)
-        return sorted(index for gram in found for index in self._index[gram])
+    def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
+        find = target.find if len(candidates) <= _FEW_TO_TRY else Places(target).find
+        least = precedence(other) if other else (0, 0)
+        for index in candidates:
+            pattern, word = self._patterns[index], self._words[index]
+            if precedence((pattern, word)) <= least:
+                break
+            if matches(pattern, target, find):
+                return pattern, word
+        return other
 
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         index = [thing for entry in self._index.items() for thing in entry]
-        held = (self, self._words, self._parts, self._index, *index)
+        held = (self, self._words, self.parts, self._index, *self.parts, *index)
         return self._patterns.nbytes + sum(map(getsizeof, held))
 
 
-def _longest_part(pattern: str) -> str:
+def _part_of(pattern: str) -> str:
     """Return what a target must contain to be matched, as long as may be."""
-    return max(pattern.removesuffix("$").split("*"), key=len)
+    return max(pattern.rstrip("*$").split("*"), key=len)
 
 
-def _grams(target: str) -> set[str]:
-    """Return all that a target contains of up to three characters."""
+def _grams(target: str, lengths: Iterable[int]) -> set[str]:
+    """Return all that a target contains of some lengths."""
     return {
         target[start : start + length]
-        for length in range(1, _GRAM + 1)
+        for length in lengths
         for start in range(len(target) - length + 1)
     }
 
 
-def _last_grams(part: str) -> list[str]:
-    """Return the grams at the end of a part, itself where it is no longer than one."""
-    last = max(len(part) - _GRAM, 0)
-    first = max(last - _GRAMS_COMPARED + 1, 0)
-    return [part[start : start + _GRAM] for start in range(first, last + 1)]
+def _grams_of(pattern: str) -> list[str]:
+    """Return grams that a target must contain to be matched, the last few of each part."""
+    parts = pattern.rstrip("*$").split("*")
+    grams = [
+        part[start : start + _GRAM]
+        for part in parts
+        for start in range(max(len(part) - _GRAM - _GRAMS_COMPARED, 0), len(part) - _GRAM + 1)
+    ]
+    return grams or [max(parts, key=len)]
 
 
-def _index_of(parts: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Return the numbers of the parts by the rarest gram of each."""
-    grams = [_last_grams(part) for part in parts]
-    count = Counter(gram for of_part in grams for gram in of_part)
+def _index_of(patterns: Iterable[str]) -> dict[str, tuple[int, ...]]:
+    """Return the numbers of the patterns by the rarest gram of each."""
+    grams = list(map(_grams_of, patterns))
+    count = Counter(gram for of_pattern in grams for gram in of_pattern)
     index: dict[str, list[int]] = {}
-    for number, of_part in enumerate(grams):
-        index.setdefault(min(of_part, key=count.__getitem__), []).append(number)
+    for number, of_pattern in enumerate(grams):
+        index.setdefault(min(of_pattern, key=count.__getitem__), []).append(number)
     return {gram: tuple(numbers) for gram, numbers in index.items()}

@@ -34,6 +34,7 @@ AGENT = "Scrapy"
 
 class Ours:
     name = "ours"
+    errors = ()
 
     @staticmethod
     def prepare(body):
@@ -56,6 +57,7 @@ class OfText:
 
 class OfProtego(OfText):
     name = "Protego"
+    errors = ()
 
     @staticmethod
     def parse(text):
@@ -70,6 +72,7 @@ class OfProtego(OfText):
 
 class OfUrllib(OfText):
     name = "urllib"
+    errors = Exception
 
     @staticmethod
     def parse(text):
@@ -84,6 +87,7 @@ class OfUrllib(OfText):
 
 class OfRobotspy(OfText):
     name = "robotspy"
+    errors = Exception
 
     @staticmethod
     def parse(text):
@@ -104,7 +108,7 @@ def timed(function):
     return elapsed
 
 
-def report(title, unit, scale, functions, rounds, goal):
+def report(title, unit, scale, functions, *, rounds, goal):
     """Run {engine: function} in turns; print each engine's median and its ratio to ours."""
     times = {engine: [] for engine in functions}
     for _ in range(rounds):
@@ -130,7 +134,7 @@ def parse_rows(engines, rounds):
     def work(engine, prepared):
         def run():
             for body in prepared:
-                with suppress(Exception):
+                with suppress(engine.errors):
                     engine.parse(body)
 
         return run
@@ -138,17 +142,17 @@ def parse_rows(engines, rounds):
     functions = {
         engine: work(engine, [engine.prepare(body) for body in bodies]) for engine in engines
     }
-    report(f"parse {len(bodies):,} files", "ms", 1e3, functions, rounds, 3)
+    report(f"parse {len(bodies):,} files", "ms", 1e3, functions, rounds=rounds, goal=3)
 
 
-def verdict_row(title, engines, sites, rounds, goal):
+def verdict_row(title, engines, sites, *, rounds, goal):
     """*sites*: (body, urls) each."""
     count = sum(len(urls) for _, urls in sites)
 
     def work(engine):
         ready = []
         for body, urls in sites:
-            with suppress(Exception):
+            with suppress(engine.errors):
                 ready.append((engine.parse(engine.prepare(body)), urls))
         allowed = engine.allowed
 
@@ -161,15 +165,15 @@ def verdict_row(title, engines, sites, rounds, goal):
         return run
 
     functions = {engine: work(engine) for engine in engines}
-    report(f"{title} ({count:,} verdicts)", "us", 1e6 / count, functions, rounds, goal)
+    report(f"{title} ({count:,} verdicts)", "us", 1e6 / count, functions, rounds=rounds, goal=goal)
 
 
 def url_rows(engines, rounds):
     sites = [(body, urls) for _, body, urls in corpus.read("sites")]
-    verdict_row("verdict per real URL", engines, sites, rounds, 4)
+    verdict_row("verdict per real URL", engines, sites, rounds=rounds, goal=4)
 
 
-WORDS = "shop cart user admin search tag page news item view list sort filter print img api".split()
+WORDS = "shop cart user admin search tag page news item view list sort filter print img api".split()  # noqa: SIM905
 
 
 def made_up(count, seed=1):
@@ -202,7 +206,9 @@ def made_up(count, seed=1):
 
 def rule_rows(engines, rounds):
     for count, goal in ((300, 10), (5_000, 100), (20_000, 250)):
-        verdict_row(f"verdict, {count:,} rules", engines, [made_up(count)], rounds, goal)
+        verdict_row(
+            f"verdict, {count:,} rules", engines, [made_up(count)], rounds=rounds, goal=goal
+        )
 
 
 def memory_row(engines):
@@ -214,7 +220,7 @@ def memory_row(engines):
         tracemalloc.start()
         kept = []
         for body in prepared:
-            with suppress(Exception):
+            with suppress(engine.errors):
                 rules = engine.parse(body)
                 engine.allowed(rules, "https://example.com/some/path?query")
                 kept.append(rules)
