@@ -3,6 +3,8 @@
 Written from SPEC and DESIGN, a sentence at a time; nothing of the engine is used.
 """
 
+import itertools
+import operator
 import re
 
 UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
@@ -119,7 +121,7 @@ def matches(form, target):
     reachable = [True] + [False] * len(target)
     for item in pattern:
         if item == "any":
-            reachable = [any(reachable[: end + 1]) for end in range(len(target) + 1)]
+            reachable = list(itertools.accumulate(reachable, operator.or_))
         elif item == "end":
             reachable = [end == len(target) and yes for end, yes in enumerate(reachable)]
         else:
@@ -129,11 +131,18 @@ def matches(form, target):
     return any(reachable)
 
 
+def octets_of(text):
+    """Return a text's UTF-8 as Latin-1 text."""
+    return text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def target_of(path):
+    return "".join(canonical(octets_of(path), pattern=False))
+
+
 def verdict(body, path, tokens):
     """Return (allowed, octets of the deciding pattern or None) for a path with its query."""
-    target = "".join(
-        canonical(path.encode("utf-8", "surrogatepass").decode("latin-1"), pattern=False)
-    )
+    target = target_of(path)
     if target == "/robots.txt":
         return True, None
     best = None
