@@ -221,7 +221,8 @@ class SQLiteStore:
                 pruned += connection.execute(_DROP_OLDEST, (_PRUNE_ROWS,)).rowcount
         if pruned >= _PRUNE_ROWS:
             self._prune_at = 0.0
-        connection.execute(f"PRAGMA incremental_vacuum({_FREE_PAGES})").fetchall()
+        # execute() would stop after the first page, which comes as a row without columns.
+        connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")
 
     @staticmethod
     def _used(connection: sqlite3.Connection) -> int:
@@ -343,8 +344,10 @@ class _File:
             yield
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # heeded by a new file alone
-        if self._version(connection) < len(STEPS):
+        version = self._version(connection)
+        if version == 0:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # heeded by an empty file alone
+        if version < len(STEPS):
             with _transaction(connection):
                 # Another process may have been quicker.
                 migrate(connection, self._version(connection))
