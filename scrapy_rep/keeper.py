@@ -235,9 +235,9 @@ class Keeper:
                 record = await self._claimed(origin, tokens, page, impatient=impatient)
                 if record is not None:
                     return await self._take(origin, record, tokens, page)
-            elif pause == _POLL:
-                self._count(stats.STORE_WAITED)
             # Another worker is at it: its record is there as soon as it knows more.
+            if pause == _POLL:
+                self._count(stats.STORE_WAITED)
             await sleep(pause)
             pause = min(_POLL_MAX, pause * _POLL_GROWTH)
             held = await self._held(origin)

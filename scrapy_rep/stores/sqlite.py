@@ -11,6 +11,7 @@ from threading import Lock
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
@@ -97,7 +98,7 @@ def path_of(uri: str) -> Path:
     path = uri.partition(":///")[2]
     try:
         return Path(data_path(path)).absolute()
-    except OSError:  # there is no data directory, and none can be made: told when it is opened
+    except (OSError, NotConfigured):  # no data directory, and none can be made
         return Path(".scrapy", path).absolute()
 
 
