@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -23,6 +26,10 @@ class BoundedCache(Generic[K, V]):
 
     def __len__(self) -> int:
         return len(self._values)
+
+    def __iter__(self) -> Iterator[K]:
+        """Iterate over the keys, the least recently used first."""
+        return iter(self._values)
 
     @property
     def nbytes(self) -> int:
@@ -53,3 +60,8 @@ class BoundedCache(Generic[K, V]):
         held = self._values.pop(key, None)
         if held is not None:
             self._bytes -= held[1]
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._values.clear()
+        self._bytes = 0

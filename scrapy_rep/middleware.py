@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import random
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Final, NoReturn
+from uuid import uuid4
 
 from scrapy import signals
 from scrapy.core.scheduler import Scheduler
@@ -23,8 +24,9 @@ from scrapy_rep.protocol.matcher import ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
-from scrapy_rep.settings import Options, SettingsError, unknown_settings
-from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.settings import Options, SettingsError, shown_store, unknown_settings
+from scrapy_rep.shared import shared
+from scrapy_rep.threads import within
 from scrapy_rep.useragent import ProductTokens
 
 if TYPE_CHECKING:
@@ -39,6 +41,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE"}
+_LEASE_SLACK: Final = 5.0
+"""Seconds that a lease lasts beyond REP_TIMEOUT, in which the record is stored."""
+_CLOSING_TIME: Final = 5.0
+"""Seconds for what is still to be told to the store when the crawl is over."""
 _RETURNED: Final = "_robotstxt_returned"
 _SCHEMES: Final = ("http:", "https:", "ftp:")
 
@@ -65,20 +72,20 @@ class RobotsTxtMiddleware:
             load_object(crawler.settings["SCHEDULER"]) is not Scheduler
         )
         self._tokens = ProductTokens(crawler, options)
+        self._shared = shared(options)
         self._keeper = Keeper(
             policy=options.policy,
-            store=MemoryStore(
-                max_origins=options.memory_max_origins,
-                max_bytes=options.memory_max_bytes,
-                max_size=options.max_size,
-            ),
+            entries=self._shared.entries,
+            store=self._shared.store,
             fetch=Fetcher(crawler, options).fetch,
             parsed=self._parsed,
+            count=self._count,
             clock=time,
+            timer=monotonic,
             jitter=random.random,
-            max_origins=options.memory_max_origins,
-            max_bytes=options.memory_max_bytes,
             concurrent_fetches=options.concurrent_fetches,
+            name=uuid4().hex,
+            lease=options.timeout + _LEASE_SLACK,
         )
         self._watch = ClosingWatch(crawler, self._keeper.close)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
@@ -174,14 +181,15 @@ class RobotsTxtMiddleware:
             )
 
     def _spider_opened(self, spider: Spider) -> None:
+        self._shared.join(self)
         self._watch.start()
         tokens = self._tokens.of_crawl()
         extra = {"spider": spider}
-        changed = {k: v for k, v in self._options.changed().items() if k != "ROBOTSTXT_USER_AGENT"}
+        changed = {k: v for k, v in self._options.changed().items() if k not in _SHOWN_ANYWAY}
         logger.info(
             "Obeying robots.txt as %s, records in %s%s",
             ", ".join(map(ascii, tokens)) or "a crawler without a product token ('*' alone)",
-            self._options.store,
+            shown_store(self._options.store),
             "".join(f", {name}={value!r}" for name, value in changed.items()),
             extra=extra,
         )
@@ -209,9 +217,14 @@ class RobotsTxtMiddleware:
         for name in unknown_settings(self._crawler.settings):
             logger.warning("%s is no setting of this version of scrapy-rep", name, extra=extra)
 
-    def _spider_closed(self) -> None:
+    async def _spider_closed(self) -> None:
         self._watch.stop()
         self._keeper.close()
+        try:
+            await within(_CLOSING_TIME, self._keeper.finish())
+        except TimeoutError:
+            logger.warning("Some records of robots.txt may not have been stored")
+        await self._shared.leave(self)
 
     def _count(self, name: str) -> None:
         if self._crawler.stats is not None:
