@@ -12,6 +12,7 @@ from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.engine import ClosingWatch
@@ -68,8 +69,8 @@ class RobotsTxtMiddleware:
         _check_components(crawler)
         self._crawler = crawler
         # Scrapy's own scheduler forgets everything at the end of a crawl without a JOBDIR.
-        self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or (
-            load_object(crawler.settings["SCHEDULER"]) is not Scheduler
+        self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or not issubclass(
+            load_object(crawler.settings["SCHEDULER"]), Scheduler
         )
         self._tokens = ProductTokens(crawler, options)
         self._shared = shared(options)
@@ -135,6 +136,8 @@ class RobotsTxtMiddleware:
             verdict = await self._keeper.verdict(origin, target, tokens, request)
         except CrawlClosingError:
             return self._return(request, origin)
+        except CancelledError:  # an Exception in Twisted
+            raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
         if not verdict.allowed:
