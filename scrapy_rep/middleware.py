@@ -29,6 +29,7 @@ from scrapy_rep.settings import Options, SettingsError, shown_store, unknown_set
 from scrapy_rep.shared import shared
 from scrapy_rep.threads import within
 from scrapy_rep.useragent import ProductTokens
+from scrapy_rep.wire import as_parsed, rewriter, without_dots
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -56,6 +57,7 @@ _REASON_COUNTS: Final = {
     reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
 }
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
+_NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -72,6 +74,7 @@ class RobotsTxtMiddleware:
         self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or not issubclass(
             load_object(crawler.settings["SCHEDULER"]), Scheduler
         )
+        self._rewritten = rewriter(crawler.settings)
         self._tokens = ProductTokens(crawler, options)
         self._shared = shared(options)
         self._keeper = Keeper(
@@ -97,7 +100,9 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
         return cls(crawler)
 
-    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
+    def process_request(  # noqa: C901, PLR0912 - the hot path: a call for each step would cost
+        self, request: Request
+    ) -> Awaitable[Request | None] | None:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
 
         An awaitable comes back only where the origin isn't known yet, or its answer has expired.
@@ -108,10 +113,14 @@ class RobotsTxtMiddleware:
         returned = _RETURNED in meta
         if returned:
             request.dont_filter = meta.pop(_RETURNED)
-        try:
-            if not url.startswith(_SCHEMES):
+        if not url.startswith(_SCHEMES):
+            url = as_parsed(url)
+            if not url.lower().startswith(_SCHEMES):
                 return None
-            origin, target = origin_of(url), target_of(url)
+        origin = None
+        try:
+            origin = origin_of(url)
+            target = target_of(url)
             tokens = self._tokens.of(request)
             entry = self._keeper.known(origin)
             verdict = None if entry is None else entry.verdict(target, tokens)
@@ -122,11 +131,27 @@ class RobotsTxtMiddleware:
                     return self._wait(request, origin, target, tokens)
                 # It was no request of the scheduler's: who waits for it must not wait for ever.
                 verdict = _CLOSING
+            elif entry is not None and verdict.allowed and ("/." in target or "%" in target):
+                for spelling in self._spellings(request, target):
+                    verdict = entry.verdict(spelling, tokens) or verdict
+                    if not verdict.allowed:
+                        break
+        except ValueError as error:
+            if origin is not None:
+                self._fail(request, error)
+            verdict = _NO_ORIGIN
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
         if not verdict.allowed:
             self._drop(request, verdict, origin)
         return None
+
+    def _spellings(self, request: Request, target: str) -> set[str]:
+        """Return what else may become of the target of ``request`` on its way."""
+        targets = {target, target_of(as_parsed(request.url))}
+        if self._rewritten is not None and not request.meta.get("verbatim_url"):
+            targets.add(target_of(self._rewritten(request.url)))
+        return (targets | set(map(without_dots, targets))) - {target}
 
     async def _wait(
         self, request: Request, origin: Origin, target: str, tokens: tuple[str, ...]
@@ -134,6 +159,10 @@ class RobotsTxtMiddleware:
         self._count(stats.WAITED)
         try:
             verdict = await self._keeper.verdict(origin, target, tokens, request)
+            for spelling in self._spellings(request, target) if verdict.allowed else ():
+                verdict = await self._keeper.verdict(origin, spelling, tokens, request)
+                if not verdict.allowed:
+                    break
         except CrawlClosingError:
             return self._return(request, origin)
         except CancelledError:  # an Exception in Twisted
