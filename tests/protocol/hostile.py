@@ -24,7 +24,7 @@ def words(length):
     return map("".join, itertools.product(LETTERS, repeat=length))
 
 
-def PLAIN(size):  # noqa: N802
+def PLAIN(size):
     return fill(size, (f"disallow: /{i:06}/page" for i in itertools.count()))
 
 
@@ -147,7 +147,7 @@ def de_bruijn(alphabet, length):
     return "".join(alphabet[letter] for letter in sequence)
 
 
-def URLS(body):  # noqa: N802
+def URLS(body):
     """Return URLs of 8 KiB by their kind; some are made of the file's own patterns."""
     patterns = [
         line.partition(b":")[2].strip(b" *$/").replace(b"*", b"")
