@@ -397,7 +397,8 @@ class Keeper:
 
 
 def _trap_cancelled(failure: Failure) -> None:
-    failure.trap(CancelledError, asyncio.CancelledError)
+    if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
+        failure.raiseException()
 
 
 def _answered_for(outcome: Outcome) -> Origin | None:

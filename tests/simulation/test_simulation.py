@@ -10,7 +10,7 @@ import pytest
 from tests.simulation.breakages import BREAKAGES, broken
 from tests.simulation.world import ViolationError, simulate
 
-SEEDS = 300
+SEEDS = 200
 
 
 @pytest.fixture(autouse=True)

@@ -345,7 +345,8 @@ class World:
             else:
                 await asyncio.sleep(random.choice((0.0, 0.0, 0.05, 1.0)))
             self.act(tasks)
-        await asyncio.wait(tasks, timeout=2 * DEADLINE)
+        if tasks:
+            await asyncio.wait(tasks, timeout=2 * DEADLINE)
         late = [task for task in tasks if not task.done()]
         if late:
             raise ViolationError(f"{len(late)} waiters that never end")
