@@ -3,16 +3,18 @@
 
 PYTHON ?= python3
 VENV := .venv
+SEEDS ?= 100000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo demo-builtin fleet redis-server test lint unit faults bench docs clean
+.PHONY: help demo demo-builtin fleet simulate redis-server test lint unit faults bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo          crawl a small web of fifteen sites, each with its own robots.txt story"
 	@echo "make demo-builtin  the same with Scrapy's built-in middleware, to compare"
 	@echo "make fleet         crawl two hundred sites with four processes that share what they know"
+	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=10000 of it"
 	@echo "make test          lint, types, import contracts and all tests"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make docs          docs/_build/html"
@@ -61,6 +63,10 @@ fleet: $(INSTALLED) redis-server
 	@for store in redis sqlite; do \
 		$(BIN)/python example_project/fleet.py --store $$store --again && \
 		$(BIN)/python example_project/fleet.py --store $$store --kill 4 || exit 1; done
+
+# An hour or two; a seed that fails is run alone by: python -m tests.simulation --seed N
+simulate: $(INSTALLED)
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
 
 # The tests of the Redis store start one of their own, and want no service.
 redis-server:

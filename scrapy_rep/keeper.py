@@ -170,6 +170,7 @@ class Keeper:
             flight = self._flights[origin] = _Flight()
             waiter = self._wait(flight)
             flight.task = deferred_from_coro(self._fly(flight, origin, tokens, page))
+            flight.task.addErrback(_trap_cancelled)
         else:
             waiter = self._wait(flight)
         entry, robots = await maybe_deferred_to_future(waiter)
@@ -184,9 +185,11 @@ class Keeper:
     def close(self) -> None:
         """End every flight; whoever waits gets CrawlClosingError."""
         self.closing = True
-        for flight in list(self._flights.values()):
+        for origin, flight in list(self._flights.items()):
             if flight.task is not None:
                 flight.task.cancel()
+            # A task that is cancelled before its first step does nothing at all.
+            self._land(origin, flight, None, CrawlClosingError())
 
     async def finish(self) -> None:
         """Wait until the store has been told of everything."""
@@ -214,14 +217,25 @@ class Keeper:
             logger.exception("Error while finding out what the robots.txt of %s says", origin)
             result = self._shut(origin), None
         finally:
+            self._land(origin, flight, result, failure)
+
+    def _land(
+        self,
+        origin: Origin,
+        flight: _Flight,
+        result: tuple[Entry, RobotsTxt | None] | None,
+        failure: Exception,
+    ) -> None:
+        """End a flight, once: tell all who wait for it."""
+        if self._flights.get(origin) is flight:
             del self._flights[origin]
-            for waiter in flight.waiters:
-                if waiter.called:
-                    continue
-                if result is None:
-                    waiter.errback(failure)
-                else:
-                    waiter.callback(result)
+        for waiter in flight.waiters:
+            if waiter.called:
+                continue
+            if result is None:
+                waiter.errback(failure)
+            else:
+                waiter.callback(result)
 
     async def _look_up(
         self, origin: Origin, tokens: Tokens, page: Request
@@ -382,6 +396,11 @@ class Keeper:
             what,
             (record.next_try or 0) - evidence.at,
         )
+
+
+def _trap_cancelled(failure: Failure) -> None:
+    if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
+        failure.raiseException()
 
 
 def _answered_for(outcome: Outcome) -> Origin | None:

@@ -6,6 +6,9 @@ import asyncio
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby
+from operator import attrgetter
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -79,16 +82,11 @@ class Job:
         except Exception as error:  # noqa: BLE001 - raised where it is awaited
             self.error = error
 
-    def deliver(self) -> None:
-        """Send the end back to who waits for it."""
-        # An event loop that has been closed: nobody waits any more.
-        with suppress(RuntimeError):
-            self.post(self._end)
-
     def _abandon(self, _: Deferred[Any]) -> None:
         self.abandoned = True
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Give the end to who waits for it, in the thread from where the job came."""
         if self.done.called:
             return
         if self.error is None:
@@ -97,11 +95,25 @@ class Job:
             self.done.errback(self.error)
 
 
+def deliver(jobs: list[Job]) -> None:
+    """Send the ends of jobs back, together: waking the other thread costs more than a job."""
+    for post, group in groupby(jobs, attrgetter("post")):
+        ended = list(group)
+        # An event loop that has been closed: nobody waits any more.
+        with suppress(RuntimeError):
+            post(partial(_end, ended))
+
+
+def _end(jobs: list[Job]) -> None:
+    for job in jobs:
+        job.end()
+
+
 def run_each(jobs: list[Job]) -> None:
     """Run jobs one after another."""
     for job in jobs:
         job.run()
-        job.deliver()
+    deliver(jobs)
 
 
 class Workers:
@@ -169,7 +181,7 @@ class Workers:
             if wanted:
                 self._run(wanted)
             if jobs[-1].last:
-                jobs[-1].deliver()
+                deliver(jobs[-1:])
                 return
 
 

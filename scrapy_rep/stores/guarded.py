@@ -73,6 +73,10 @@ class Breaker:
         self._trying = False
         return first
 
+    def hurry(self) -> None:
+        """Let the next call through, however short a time ago the last failed."""
+        self._until = self._clock()
+
     def gave_up(self) -> None:
         """Tell of a call that was cancelled before its end."""
         self._trying = False
@@ -120,8 +124,9 @@ class GuardedStore:
         if held is not None:
             return self._with_spare(held, await self._spare.get(origin))
         spare = await self._spare.claim(origin, holder, seconds)
-        # The lease was refused for a failure; the record may still be there to be read.
-        held = await self._try(self._reading, partial(self._store.get, origin))
+        if not self._reading.is_open:
+            # A store that can't be written may still be read, as a full disk can.
+            held = await self._try(self._reading, partial(self._store.get, origin))
         return self._with_spare(held, spare)._replace(holder=spare.holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
@@ -137,6 +142,8 @@ class GuardedStore:
 
     async def close(self) -> None:
         """Write what is still to be written, as far as that can be done in a few seconds."""
+        for breaker in (self._reading, self._writing):
+            breaker.hurry()  # there is no later
         with suppress(TimeoutError):
             await within(_CLOSING, self._write_spare())
         lost = len(self._spare.origins())

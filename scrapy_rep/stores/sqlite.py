@@ -16,7 +16,7 @@ from scrapy.utils.project import data_path
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
 from scrapy_rep.stores.base import Held, StoreError
-from scrapy_rep.threads import Workers
+from scrapy_rep.threads import Workers, deliver
 
 try:
     import fcntl
@@ -126,7 +126,7 @@ class SQLiteStore:
         self._clock = clock
         self._reading = _Connection(self._file)
         self._writing = _Connection(self._file)
-        self._reader = Workers("robots.txt-reader")
+        self._reader = Workers("robots.txt-reader", batch=50)
         self._writer = Workers("robots.txt-writer", batch=1_000, run=self._write)
         self._written = 0
         self._prune_at = 0.0
@@ -194,8 +194,7 @@ class SQLiteStore:
         except Exception as error:  # noqa: BLE001 - raised where each is awaited
             for job in jobs:
                 job.error = error
-        for job in jobs:
-            job.deliver()
+        deliver(jobs)
         if self._written >= _PRUNE_AFTER or monotonic() >= self._prune_at:
             # Whoever wrote has been answered; what can't be pruned now will be later.
             with suppress(StoreError):

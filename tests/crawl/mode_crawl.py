@@ -63,7 +63,7 @@ def main():
             for task in tasks:
                 try:
                     ends.append(str((await maybe_deferred_to_future(task)).status))
-                except BaseException as error:  # noqa: BLE001 - asyncio's or Twisted's
+                except BaseException as error:  # noqa: BLE001, PERF203 - either one's CancelledError
                     ends.append(type(error).__name__)
             return
             yield
