@@ -8,10 +8,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep.lru import BoundedCache
+from scrapy_rep.protocol.delay import Delay, delay_in
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -44,6 +46,12 @@ _ENTRY_BYTES: Final = 600
 _MAX_TOKEN_LISTS: Final = 16
 """Crawlers, each with its own list of product tokens, whose rules an entry holds."""
 
+_PATIENCE: Final = 1.0
+"""Seconds after which a fetch lets another one begin: sites that hang hold up no others.
+
+So not more than REP_CONCURRENT_FETCHES begin in a second, and the deadline of a fetch bounds how
+many go on."""
+
 
 class CrawlClosingError(Exception):
     """The crawl closed before it was known what robots.txt says."""
@@ -52,7 +60,7 @@ class CrawlClosingError(Exception):
 class Entry:
     """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
 
-    __slots__ = ("_rules", "_state", "end", "start")
+    __slots__ = ("_delays", "_rules", "_state", "end", "start")
 
     def __init__(self, access: Access) -> None:
         self.start = access.start
@@ -64,6 +72,12 @@ class Entry:
             else Verdict(allowed=access.grant is Grant.ALL, reason=access.reason)
         )
         self._rules: dict[Tokens, RuleSet] = {}
+        self._delays: dict[Tokens, Delay] | None = None
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether nothing may be fetched until a later try of robots.txt."""
+        return self._state is not None and self._state.reason is Reason.UNREACHABLE
 
     @property
     def nbytes(self) -> int:
@@ -74,7 +88,15 @@ class Entry:
         """Hold the rules for ``tokens``, too."""
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             self._rules.clear()
+            self._delays = None
         self._rules[tokens] = robots.rules_for(*tokens)
+        delay = delay_in(robots.records_for(*tokens))
+        if delay is not None:
+            self._delays = {**(self._delays or {}), tokens: delay}
+
+    def delay(self, tokens: Tokens) -> Delay | None:
+        """Return what the group of ``tokens`` asks to be left between two requests, if it does."""
+        return None if self._delays is None else self._delays.get(tokens)
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
@@ -123,6 +145,20 @@ class Keeper:
         self._slots = _Slots(concurrent_fetches)
         self.closing = False
         """Whether the crawl is closing, and nothing is looked up any more."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another look-up would soon come to its fetch."""
+        return len(self._flights) - self._slots.slow < 2 * self._slots.places
+
+    @property
+    def flights(self) -> int:
+        """How many look-ups are under way."""
+        return len(self._flights)
+
+    def when_slow(self, call: Callable[[], None]) -> None:
+        """Let ``call`` be called when there may be room as a fetch takes long."""
+        self._slots.when_slow = call
 
     def known(self, origin: Origin) -> Entry | None:
         """Return what is known of ``origin`` and still holds, or None. Nothing is awaited."""
@@ -237,10 +273,11 @@ class Keeper:
             return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
 
         await self._slots.acquire()
+        place = _Place(self._slots)
         try:
             outcome = await self._fetch(origin, page, is_disallowed)
         finally:
-            self._slots.release()
+            place.leave()
         record = self._policy.record_after(previous, str(origin), outcome, jitter=self._jitter())
         self._log(origin, record, previous)
         await self._keep(record)
@@ -312,6 +349,10 @@ class _Slots:
     """A number of places, given to whoever asks in the order of asking."""
 
     def __init__(self, places: int) -> None:
+        self.places = places
+        self.slow = 0
+        """How many have given up their place and go on."""
+        self.when_slow: Callable[[], None] | None = None
         self._free = places
         self._queue: deque[_Turn] = deque()
 
@@ -337,3 +378,27 @@ class _Slots:
                 turn.comes.callback(None)
                 return
         self._free += 1
+
+
+class _Place:
+    """The place of a fetch, which it gives up when it takes long."""
+
+    def __init__(self, slots: _Slots) -> None:
+        self._slots = slots
+        self._slow = False
+        self._timer = call_later(_PATIENCE, self._give_up)
+
+    def _give_up(self) -> None:
+        self._slow = True
+        self._slots.slow += 1
+        self._slots.release()
+        if self._slots.when_slow is not None:
+            self._slots.when_slow()
+
+    def leave(self) -> None:
+        """Leave it, as the fetch has ended."""
+        self._timer.cancel()
+        if self._slow:
+            self._slots.slow -= 1
+        else:
+            self._slots.release()

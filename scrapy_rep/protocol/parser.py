@@ -139,6 +139,12 @@ class RobotsTxt:
         spans = self._spans_for(tokens)
         return self._group(spans) if spans else None
 
+    def records_for(self, *tokens: str) -> tuple[Record, ...]:
+        """Return the lines of other fields in the group of a crawler; see group_for."""
+        numbers = [number for span in self._spans_for(tokens) for number in span]
+        lines = map(self._lex, numbers)
+        return tuple(_record(line) for line in lines if line.kind is Kind.OTHER)
+
     def rules_for(self, *tokens: str) -> RuleSet:
         """Return the rules that hold for a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import scrapy
 
+from tests.crawl.crawling import SCRAPYS_QUEUE
 from tests.crawl.faults import RULES_TEXT, bomb
 from tests.crawl.web import answer, robots
 
@@ -91,8 +92,15 @@ def test_ours_rules_errors_and_time_outs_in_every_mode(web, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_ours_closing_while_robots_txt_hangs_in_every_mode(web, mode):
     site = web.site([["wait", 60]])
-    result = crawl(mode, [site.url(f"/{i}") for i in range(5)], close_after=0.5)
+    urls = [site.url(f"/{i}") for i in range(5)]
+    result = crawl(mode, urls, close_after=0.5, **SCRAPYS_QUEUE)
     assert list(result["dropped"].values()) == ["closing"] * 5
+    assert result["stats"]["elapsed_time_seconds"] < 15
+    assert result["log"] == ""
+    result = crawl(mode, urls, close_after=0.5)
+    assert result["failures"] == []
+    assert result["stats"]["scheduler/enqueued"] == 5
+    assert "scheduler/dequeued" not in result["stats"]
     assert result["stats"]["elapsed_time_seconds"] < 15
     assert result["log"] == ""
 
