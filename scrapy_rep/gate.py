@@ -72,6 +72,19 @@ def origin_governing(request: Request) -> Origin | None:
         return None
 
 
+class _Nobody:
+    """Stands for a request that went back to a scheduler which doesn't ask here."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def head(self) -> Request:
+        return self._request
+
+    def wake(self) -> None:
+        pass
+
+
 class Gate:
     """Finds out what is not known of an origin, and tells those that wait when it is."""
 
@@ -137,6 +150,14 @@ class Gate:
         entry = self._keeper.known(origin)
         return self.in_use and entry is not None and self._defer(origin, entry) is not None
 
+    def find_out(self, origin: Origin, request: Request) -> None:
+        """Begin, as soon as there is room, to find out about ``origin``; nobody waits for it."""
+        if origin not in self._waiting:
+            nobody = _Nobody(request)
+            self._waiting[origin] = [nobody]
+            self._to_ask.append((origin, nobody))
+            self.ask()
+
     def is_full(self, slot: str) -> bool:
         """Return whether a download slot has enough to do, for the delay that its site asks for.
 
@@ -166,7 +187,8 @@ class Gate:
         except Exception:
             # The middleware meets the same error, and drops the request for it.
             logger.exception("Error while finding out what the robots.txt of %s says", origin)
-        self._asked.add(origin)
+        if self.in_use:
+            self._asked.add(origin)
         self._wake(origin)
         self.ask()
 

@@ -136,6 +136,7 @@ class RobotsTxtMiddleware:
                 verdict = _CLOSING
             if verdict is None:
                 if source == FROM_SCHEDULER and self._waiting >= self._max_waiting:
+                    self.gate.find_out(origin, request)
                     return self._put_off(request, again=put_off is not None)
                 return self._wait(request, origin, target, tokens, source)
             if self._keeps(verdict, origin, source):
