@@ -140,10 +140,26 @@ class RobotsTxt:
         return self._group(spans) if spans else None
 
     def records_for(self, *tokens: str) -> tuple[Record, ...]:
-        """Return the lines of other fields in the group of a crawler; see group_for."""
-        numbers = [number for span in self._spans_for(tokens) for number in span]
-        lines = map(self._lex, numbers)
-        return tuple(_record(line) for line in lines if line.kind is Kind.OTHER)
+        """Return the lines of other fields that are meant for a crawler; see group_for.
+
+        They are part of no standard, and do not end a run of ``User-agent`` lines as far as rules
+        go (SPEC G-7). Those who write them mean the ``User-agent`` lines right above: the
+        ``Crawl-delay`` of one crawler is not to become everyone's because no rule follows it.
+        """
+        token = next((t.lower() for t in (*tokens, ANYONE) if t.lower() in self._by_token), ANYONE)
+        records = []
+        for span in self._by_token.get(token, ()):
+            names: list[str] = []
+            is_run = False
+            for line in map(self._lex, span):
+                if line.kind is Kind.USER_AGENT:
+                    names = [*(names if is_run else ()), *_names(_text(line.value))]
+                    is_run = True
+                elif line.kind is Kind.OTHER or line.kind in RULES:
+                    is_run = False
+                    if line.kind is Kind.OTHER and token in names:
+                        records.append(_record(line))
+        return tuple(records)
 
     def rules_for(self, *tokens: str) -> RuleSet:
         """Return the rules that hold for a crawler, compiled; see group_for."""
