@@ -119,3 +119,37 @@ def test_spec_F13_peak_memory_of_bomb_and_endless_stream(web, mode):
         print(f"{mode}: {(result['peak_kib'] - usual) / 1024:.1f} MiB above a plain robots.txt")
         assert list(result["dropped"].values()) == ["rule"]
         assert result["peak_kib"] - usual <= 32 * 1024
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ours_hanging_and_unreachable_origins_in_every_mode(web, mode):
+    """Four places, six origins that hang, one that recovers, one that doesn't."""
+    hanging = [web.site([["wait", 60]]) for _ in range(6)]
+    rules = robots("User-agent: *\nDisallow: /private\nCrawl-delay: 0.1\n")
+    healthy = web.site(rules)
+    recovers = web.site(answer(503), answer(503), rules)
+    fails = web.site(answer(503))
+    paths = ("/1", "/private", "/3", "/4")
+    sites = [*hanging, fails, recovers, healthy]
+    result = crawl(
+        mode,
+        [site.url(path) for site in sites for path in paths],
+        CONCURRENT_REQUESTS=4,
+        REP_TIMEOUT=2,
+        REP_UNREACHABLE_ACTION="defer",
+        REP_RETRY_DELAY=0.5,
+        REP_RETRY_DELAY_MAX=0.5,
+        REP_DEFER_TIMEOUT=3,
+    )
+    for site in (recovers, healthy):
+        assert sorted(site.targets) == ["/1", "/3", "/4"]
+        times = sorted(e["at"] for e in site.journal if e["target"] != "/robots.txt")
+        assert times[-1] - times[0] > 0.18
+    for site in (*hanging, fails):
+        assert site.targets == []
+    reasons = sorted(result["dropped"].values())
+    assert reasons == ["rule"] * 2 + ["unreachable"] * 28
+    assert result["stats"]["robotstxt/deferred"] == 8
+    assert result["stats"]["robotstxt/deferred_dropped"] == 28
+    assert result["stats"]["finish_reason"] == "finished"
+    assert result["log"] == ""
