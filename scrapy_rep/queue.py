@@ -187,6 +187,8 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
             if self.key and len(_path_safe(key)) > _MAX_FILE_NAME:
                 # What Scrapy's scheduler takes for: keep it in memory.
                 raise ValueError(f"the host name is too long for a file name: {key!r}")
+            if self.key:
+                _clear(Path(self.key, _path_safe(key)))
             lane = self._make_lane(key, slot, origin)
         try:
             self.open_lane(lane).push(request)
@@ -429,6 +431,21 @@ def _slot_and_origin(key: str) -> tuple[str, Origin | None]:
     if str(origin) != text:
         return key, None
     return slot or origin.host, origin
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a crawl that was killed left in the files of a lane that begins anew.
+
+    A FifoDiskQueue writes only when it is closed how much of its files is still to come. Without
+    that it begins at the start of what was left, and ends as many requests too early: the old ones
+    stand in the way of the new.
+    """
+    if not folder.is_dir():
+        return
+    for downstream in folder.iterdir():
+        if downstream.is_dir() and not (downstream / "info.json").exists():
+            for chunk in downstream.glob("q*"):
+                chunk.unlink()
 
 
 def _max_files() -> int:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
+from scrapy import signals
 from scrapy.http import Request
 
 from scrapy_rep.engine import keep_apart
@@ -132,17 +133,27 @@ async def test_ours_a_site_that_asks_for_less_gets_less(web):
 async def test_ours_the_delay_is_set_again_for_a_slot_that_was_forgotten(web):
     site = web.site(asks("Crawl-delay: 0.1"))
 
-    class Forgets(Watches):
-        def parse(self, response):
-            yield from super().parse(response) or ()
-            self.crawler.engine.downloader._slot_gc(age=-60)
-
     delays = []
+
+    class Forgets(ListSpider):
+        def parse(self, response):
+            self.crawler.engine.downloader._slot_gc(age=-60)
+            return super().parse(response)
+
+    def opened(crawler):
+        def downloaded(request):
+            slot = crawler.engine.downloader.slots.get(request.meta["download_slot"])
+            if request.url.startswith(site.url("/page")):
+                delays.append(slot.delay)
+
+        crawler.downloaded = downloaded
+        crawler.signals.connect(downloaded, signals.response_downloaded)
+
     await crawl(
-        *(site.url(f"/{n}") for n in range(3)),
+        *(site.url(f"/page{n}") for n in range(3)),
         settings={"CONCURRENT_REQUESTS": 1},
         spidercls=Forgets,
-        delays=delays,
+        opened=opened,
     )
     assert delays == [0.1] * 3
 

@@ -271,6 +271,30 @@ def test_ours_what_cannot_be_stored_leaves_no_trace(tmp_path):
     assert queue.pop() is None
 
 
+def test_ours_what_a_killed_crawl_left_stands_in_nobodys_way(tmp_path):
+    killed = ours(FakeCrawler(Doors()), key=tmp_path)
+    for request in pages("a.example", "old", "older"):
+        killed.push(request)
+    again = ours(FakeCrawler(Doors()), key=tmp_path)
+    for request in pages("a.example", 1, 2):
+        again.push(request)
+    assert drain(again) == ["https://a.example/1", "https://a.example/2"]
+    for lane in killed._lanes.values():
+        for downstream in lane.queue.queues.values():
+            downstream.headf.close()
+            downstream.tailf.close()
+
+
+def test_ours_what_was_closed_before_a_crawl_was_killed_is_not_cleared(tmp_path):
+    queue = ours(FakeCrawler(Doors()), key=tmp_path)
+    for request in pages("a.example", 1, 2):
+        queue.push(request)
+    queue.close()
+    again = ours(FakeCrawler(Doors()), key=tmp_path)  # without its state
+    again.push(Request("https://a.example/3"))
+    assert drain(again) == ["https://a.example/1", "https://a.example/2", "https://a.example/3"]
+
+
 class NoPeek(FifoMemoryQueue):
     def peek(self):
         raise NotImplementedError
