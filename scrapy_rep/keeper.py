@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Tokens = tuple[str, ...]
     Fetch = Callable[[Origin, Request, Callable[[str], bool]], Awaitable[Outcome]]
     Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
+    Learned = Callable[[Origin, Record, Record | None, Request], None]
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +68,11 @@ class Entry:
         self._rules: dict[Tokens, RuleSet] = {}
 
     @property
+    def is_unreachable(self) -> bool:
+        """Whether nothing may be fetched until a later try of robots.txt."""
+        return self._state is not None and self._state.reason is Reason.UNREACHABLE
+
+    @property
     def nbytes(self) -> int:
         """About how many bytes of memory this takes."""
         return _ENTRY_BYTES + sum(rules.nbytes for rules in self._rules.values())
@@ -94,11 +100,26 @@ class _Flight:
     task: Deferred[None] | None = None
 
 
+class Census(NamedTuple):
+    """Counts of a moment."""
+
+    known: int
+    """Origins of which it is known what may be fetched."""
+    waiting: int
+    """Origins that are looked up just now."""
+    requests: int
+    """Requests that wait for these."""
+    unreachable: int
+    """Known origins of which nothing may be fetched until a later try."""
+
+
 class Keeper:
     """Knows, or finds out, what may be fetched of each origin.
 
     It is driven from outside: ``clock`` gives seconds since the epoch, ``jitter`` a number from 0
     to 1, ``fetch`` an outcome, and ``parsed`` is awaited with every robots.txt that was fetched.
+    ``learned`` is called with what a look-up came to, and what was stored before: the same record
+    where nothing was fetched.
     """
 
     def __init__(  # noqa: PLR0913 - all that it depends on, each by name
@@ -108,6 +129,7 @@ class Keeper:
         store: Store,
         fetch: Fetch,
         parsed: Parsed,
+        learned: Learned,
         clock: Callable[[], float],
         jitter: Callable[[], float],
         max_origins: int,
@@ -118,6 +140,7 @@ class Keeper:
         self._store = store
         self._fetch = fetch
         self._parsed = parsed
+        self._learned = learned
         self._clock = clock
         self._jitter = jitter
         self._entries: BoundedCache[Origin, Entry] = BoundedCache(max_origins, max_bytes)
@@ -138,6 +161,40 @@ class Keeper:
 
         ``page`` is the request that waits. Raises CrawlClosingError.
         """
+        entry, robots = await self._join(origin, tokens, page)
+        verdict = entry.verdict(target, tokens)
+        if verdict is None and robots is not None:
+            self._hold(origin, entry, tokens, robots)
+            verdict = entry.verdict(target, tokens)
+        if verdict is None:
+            raise LookupError(f"no rules of {origin} for {tokens}")
+        return verdict
+
+    async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
+        """Return the robots.txt whose rules hold for ``origin``, if any does, when it is known.
+
+        Nothing is fetched that holds. Raises CrawlClosingError.
+        """
+        return (await self._join(origin, tokens, page))[1]
+
+    async def record(self, origin: Origin) -> Record | None:
+        """Return what the store holds of ``origin``. Nothing is fetched."""
+        return await self._stored(origin)
+
+    def census(self) -> Census:
+        """Return how many origins are known, looked up just now, and unreachable."""
+        now = self._clock()
+        entries = [entry for entry in self._entries.values() if entry.start <= now < entry.end]
+        return Census(
+            known=len(entries),
+            waiting=len(self._flights),
+            requests=sum(len(flight.waiters) for flight in self._flights.values()),
+            unreachable=sum(entry.is_unreachable for entry in entries),
+        )
+
+    async def _join(
+        self, origin: Origin, tokens: Tokens, page: Request
+    ) -> tuple[Entry, RobotsTxt | None]:
         if self.closing:
             raise CrawlClosingError
         flight = self._flights.get(origin)
@@ -147,14 +204,7 @@ class Keeper:
             flight.task = deferred_from_coro(self._fly(flight, origin, tokens, page))
         else:
             waiter = self._wait(flight)
-        entry, robots = await maybe_deferred_to_future(waiter)
-        verdict = entry.verdict(target, tokens)
-        if verdict is None and robots is not None:
-            self._hold(origin, entry, tokens, robots)
-            verdict = entry.verdict(target, tokens)
-        if verdict is None:
-            raise LookupError(f"no rules of {origin} for {tokens}")
-        return verdict
+        return await maybe_deferred_to_future(waiter)
 
     def close(self) -> None:
         """End every flight; whoever waits gets CrawlClosingError."""
@@ -199,8 +249,10 @@ class Keeper:
     ) -> tuple[Entry, RobotsTxt | None]:
         stored = await self._stored(origin)
         if stored is not None and not self._policy.is_due(stored, self._clock()):
+            self._learned(origin, stored, stored, page)
             return self._remember(origin, stored, tokens)
         record = await self._fetched(origin, stored, tokens, page)
+        self._learned(origin, record, stored, page)
         entry, robots = self._remember(origin, record, tokens)
         if robots is not None and record.copy is record.last:
             await self._parsed(robots, page)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -36,6 +39,10 @@ class BoundedCache(Generic[K, V]):
             return None
         self._values.move_to_end(key)
         return held[0]
+
+    def values(self) -> Iterator[V]:
+        """Return all values; none is used by that."""
+        return (value for value, _ in self._values.values())
 
     def put(self, key: K, value: V, nbytes: int) -> None:
         """Hold ``value``, of ``nbytes`` bytes, in place of what was held of ``key``."""

@@ -13,10 +13,14 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
+from scrapy_rep.announcer import META_KEY, Announcer, as_meta, placed
+from scrapy_rep.api import Robots
+from scrapy_rep.dryrun import BuiltIn
 from scrapy_rep.engine import ClosingWatch
 from scrapy_rep.exceptions import RobotsTxtDisallowed, explain
 from scrapy_rep.fetcher import Fetcher, RobotsTxtFetchMiddleware
 from scrapy_rep.keeper import CrawlClosingError, Keeper
+from scrapy_rep.overrides import Override, Overrides
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.agents import is_product_token
 from scrapy_rep.protocol.matcher import ROBOTSTXT
@@ -47,6 +51,7 @@ _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 _REASON_COUNTS: Final = {
     reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
 }
+_TOLD_APART: Final = {"ROBOTSTXT_USER_AGENT", "REP_OVERRIDES"}
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
@@ -65,6 +70,10 @@ class RobotsTxtMiddleware:
             load_object(crawler.settings["SCHEDULER"]) is not Scheduler
         )
         self._tokens = ProductTokens(crawler, options)
+        self._announcer = Announcer(crawler)
+        self._overrides = _overrides(options)
+        self._used: set[Override] = set()
+        self._builtin = BuiltIn(crawler) if options.dry_run else None
         self._keeper = Keeper(
             policy=options.policy,
             store=MemoryStore(
@@ -74,12 +83,15 @@ class RobotsTxtMiddleware:
             ),
             fetch=Fetcher(crawler, options).fetch,
             parsed=self._parsed,
+            learned=self._announcer.learned,
             clock=time,
             jitter=random.random,
             max_origins=options.memory_max_origins,
             max_bytes=options.memory_max_bytes,
             concurrent_fetches=options.concurrent_fetches,
         )
+        self.robots = Robots(crawler, self._keeper, self._tokens, self._overrides)
+        """What robots.txt says, for others than requests."""
         self._watch = ClosingWatch(crawler, self._keeper.close)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
@@ -89,24 +101,34 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
         return cls(crawler)
 
-    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
+    def process_request(  # noqa: C901, PLR0911 - a call for each step would cost every request
+        self, request: Request
+    ) -> Awaitable[Request | None] | None:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
 
-        An awaitable comes back only where the origin isn't known yet, or its answer has expired.
+        An awaitable comes back only where the origin isn't known yet, or its answer has expired,
+        and in a dry run.
         """
         url, meta = request.url, request.meta
         if meta.get("dont_obey_robotstxt"):
+            # It may come from the page before.
+            meta.pop(META_KEY, None)
             return None
         returned = _RETURNED in meta
         if returned:
             request.dont_filter = meta.pop(_RETURNED)
         try:
             if not url.startswith(_SCHEMES):
+                meta.pop(META_KEY, None)
                 return None
             origin, target = origin_of(url), target_of(url)
             tokens = self._tokens.of(request)
-            entry = self._keeper.known(origin)
-            verdict = None if entry is None else entry.verdict(target, tokens)
+            verdict = None
+            if self._overrides:
+                verdict, tokens = self._override(request, origin, target, tokens)
+            if verdict is None:
+                entry = self._keeper.known(origin)
+                verdict = None if entry is None else entry.verdict(target, tokens)
             if verdict is None:
                 if target == ROBOTSTXT:
                     return None
@@ -114,8 +136,12 @@ class RobotsTxtMiddleware:
                     return self._wait(request, origin, target, tokens)
                 # It was no request of the scheduler's: who waits for it must not wait for ever.
                 verdict = _CLOSING
+            if self._builtin is not None:
+                return self._try_out(request, verdict, origin)
+            self._announcer.verdict(request, verdict, origin)
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
+            return None
         if not verdict.allowed:
             self._drop(request, verdict, origin)
         return None
@@ -126,13 +152,80 @@ class RobotsTxtMiddleware:
         self._count(stats.WAITED)
         try:
             verdict = await self._keeper.verdict(origin, target, tokens, request)
+            if self._builtin is not None:
+                await self._try_out(request, verdict, origin)
+                return None
+            self._announcer.verdict(request, verdict, origin)
         except CrawlClosingError:
             return self._return(request, origin)
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
+            return None
         if not verdict.allowed:
             self._drop(request, verdict, origin)
         return None
+
+    def _override(
+        self, request: Request, origin: Origin, target: str, tokens: tuple[str, ...]
+    ) -> tuple[Verdict | None, tuple[str, ...]]:
+        """Return what an override decides, if it does, and the tokens that count."""
+        override = self._overrides.of(origin.host)
+        self._warn_of_expired()
+        if override is None:
+            return None, tokens
+        self._count(stats.OVERRIDE_COUNT.format(policy=override.policy))
+        if override not in self._used:
+            self._used.add(override)
+            logger.info(
+                "Override in use: %a", str(override), extra={"spider": self._crawler.spider}
+            )
+        self._announcer.overridden(request, override)
+        tokens = override.tokens or tokens
+        return self._overrides.verdict(override, target, tokens), tokens
+
+    def _warn_of_expired(self) -> None:
+        while self._overrides.expired:
+            override = self._overrides.expired.pop()
+            logger.warning(
+                "Override expired at %s, robots.txt is obeyed again: %a",
+                override.until_text,
+                str(override),
+                extra={"spider": self._crawler.spider},
+            )
+
+    async def _try_out(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+        """Let ``request`` pass, and tell what would have become of it, here and with Scrapy's own.
+
+        Nothing of this may keep a request from being sent.
+        """
+        try:
+            await self._compare(request, verdict, origin)
+        except Exception as error:  # noqa: BLE001 - logged there
+            self._fail(request, error)
+
+    async def _compare(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+        self._announcer.verdict(request, verdict, origin)
+        verdict = placed(verdict, origin)
+        extra = {"spider": self._crawler.spider}
+        if not verdict.allowed:
+            self._count(stats.DRY_RUN_FORBIDDEN)
+            self._count(stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value))
+            logger.info("Dry run, would drop %s: %s", _show(request), explain(verdict), extra=extra)
+            self._announcer.forbidden(request, verdict, dropped=False)
+        if self._builtin is None:
+            return
+        allows = self._builtin.allows(request, await self._keeper.record(origin))
+        if allows != verdict.allowed:
+            self._count(stats.DRY_RUN_DIFFERS)
+            logger.info(
+                "Dry run, Scrapy's built-in would %s %s, scrapy-rep would %s it: %s",
+                "send" if allows else "drop",
+                _show(request),
+                "send" if verdict.allowed else "drop",
+                explain(verdict),
+                extra=extra,
+            )
+            self._announcer.differs(request, verdict, builtin_allows=allows)
 
     def _return(self, request: Request, origin: Origin) -> Request:
         """Give ``request`` back to the scheduler where that keeps it, else drop it."""
@@ -144,19 +237,21 @@ class RobotsTxtMiddleware:
         meta = {**request.meta, _RETURNED: request.dont_filter}
         return request.replace(dont_filter=True, meta=meta)
 
-    def _fail(self, request: Request, error: Exception) -> NoReturn:
+    def _fail(self, request: Request, error: Exception) -> None:
         """Drop ``request`` because of an error of ours: nothing else is safe."""
         logger.error(
-            "Error while obeying robots.txt, the request is dropped: %s",
+            "Error while obeying robots.txt, the request is %s: %s",
+            "dropped" if self._builtin is None else "sent, as this is a dry run",
             _show(request),
             exc_info=error,
         )
         self._count(stats.ERROR_COUNT)
-        self._drop(request, _ERROR, None)
+        if self._builtin is None:
+            self._drop(request, _ERROR, None)
 
     def _drop(self, request: Request, verdict: Verdict, origin: Origin | None) -> NoReturn:
-        if origin is not None:
-            verdict = verdict._replace(robotstxt_url=origin.robotstxt_url)
+        verdict = placed(verdict, origin)
+        request.meta[META_KEY] = as_meta(verdict)
         self._count(stats.FORBIDDEN)
         self._count(_REASON_COUNTS[verdict.reason])
         if logger.isEnabledFor(logging.DEBUG):
@@ -165,6 +260,7 @@ class RobotsTxtMiddleware:
                 {"request": _show(request), "verdict": explain(verdict)},
                 extra={"spider": self._crawler.spider},
             )
+        self._announcer.forbidden(request, verdict, dropped=True)
         raise RobotsTxtDisallowed(verdict)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
@@ -177,7 +273,7 @@ class RobotsTxtMiddleware:
         self._watch.start()
         tokens = self._tokens.of_crawl()
         extra = {"spider": spider}
-        changed = {k: v for k, v in self._options.changed().items() if k != "ROBOTSTXT_USER_AGENT"}
+        changed = {k: v for k, v in self._options.changed().items() if k not in _TOLD_APART}
         logger.info(
             "Obeying robots.txt as %s, records in %s%s",
             ", ".join(map(ascii, tokens)) or "a crawler without a product token ('*' alone)",
@@ -185,6 +281,9 @@ class RobotsTxtMiddleware:
             "".join(f", {name}={value!r}" for name, value in changed.items()),
             extra=extra,
         )
+        self._warn_of_expired()
+        if self._builtin is not None:
+            logger.warning("Dry run: robots.txt is not obeyed, nothing is dropped", extra=extra)
         if not tokens:
             logger.warning(
                 "The User-Agent names no crawler, and so only the '*' groups of robots.txt are "
@@ -223,6 +322,13 @@ def _show(request: Request) -> str:
     scheme, slashes, rest = request.url.partition("://")
     authority = rest[: min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))]
     return f"<{request.method} {scheme}{slashes}{rest[authority.rfind('@') + 1 :]}>"
+
+
+def _overrides(options: Options) -> Overrides:
+    try:
+        return Overrides(options.overrides, time)
+    except OSError as error:
+        raise SettingsError(f"REP_OVERRIDES names a file that can't be read: {error}") from None
 
 
 def _check_components(crawler: Crawler) -> None:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.agents import tokens_of_setting
 from scrapy_rep.protocol.policy import Policy
@@ -74,6 +75,13 @@ def _tokens(value: Any) -> tuple[str, ...] | None:
     if not tokens:
         raise ValueError
     return tokens
+
+
+def _overrides(value: Any) -> tuple[Override, ...]:
+    try:
+        return overrides_of(value)
+    except ValueError as error:
+        raise SettingsError(f"REP_OVERRIDES: {error}") from None
 
 
 def _setting(name: str, default: Any, parse: Callable[[Any], Any], takes: str) -> Any:
@@ -147,6 +155,10 @@ class Options:
     concurrent_fetches: int = _setting(
         "REP_CONCURRENT_FETCHES", 16, _integer(1), "a whole number of fetches, 1 or more"
     )
+    overrides: tuple[Override, ...] = _setting(
+        "REP_OVERRIDES", (), _overrides, "a list of dicts, each with a host, a policy and a reason"
+    )
+    dry_run: bool = _setting("REP_DRY_RUN", False, _boolean, "True or False")
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:
@@ -162,6 +174,8 @@ class Options:
                 value = option.default
             try:
                 values[option.name] = option.metadata["parse"](value)
+            except SettingsError:
+                raise
             except (ValueError, TypeError, OverflowError):
                 raise _wrong(name, value) from None
         options = cls(**values)

@@ -26,6 +26,8 @@ class Reason(str, Enum):
     """Unreachable for so long, without a copy, that all is allowed (RFC 9309 §2.3.1.4)."""
     ERROR = "error"
     """An error of ours: disallowed, as nothing else is safe."""
+    OVERRIDE = "override"
+    """An entry of the crawl's own settings decided, not robots.txt."""
     CLOSING = "closing"
     """The crawl closed before robots.txt was known: not sent."""
 
