@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.keeper import Keeper
-    from scrapy_rep.overrides import Overrides
+    from scrapy_rep.overrides import Override, Overrides
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
@@ -49,11 +49,14 @@ class Robots:
 
     def tokens(self, page: str | Request) -> tuple[str, ...]:
         """Return the product tokens that count for ``page``, the most specific first."""
-        origin = origin_of(_request(page).url)
-        override = self._overrides.of(origin.host)
+        override = self.override(page)
         if override is not None and override.tokens:
             return override.tokens
         return self._tokens.of(_request(page))
+
+    def override(self, page: str | Request) -> Override | None:
+        """Return the entry of REP_OVERRIDES that holds for ``page``, if one does."""
+        return self._overrides.of(origin_of(_request(page).url).host)
 
     def known_verdict(self, page: str | Request) -> Verdict | None:
         """Return what is decided of ``page``; None where it isn't known yet. Nothing is fetched.
