@@ -10,6 +10,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep.fetcher import RobotsTxtFetchMiddleware
 from scrapy_rep.middleware import RobotsTxtMiddleware
+from scrapy_rep.tags import RobotsTagsMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -18,6 +19,8 @@ _PLACE: Final = 100
 """Where Scrapy has its built-in RobotsTxtMiddleware."""
 _FETCH_PLACE: Final = 595
 """Nearer the downloader than HttpCompressionMiddleware (590): answers come here first."""
+_TAGS_PLACE: Final = 10
+"""Next to the engine: it sees all that the spider's own middlewares let through."""
 
 
 class Addon:
@@ -37,5 +40,8 @@ class Addon:
         settings.set(name, components, settings.getpriority(name) or 0)
         settings.setdefault_in_component_priority_dict(name, RobotsTxtMiddleware, place)
         settings.setdefault_in_component_priority_dict(name, RobotsTxtFetchMiddleware, _FETCH_PLACE)
+        settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", RobotsTagsMiddleware, _TAGS_PLACE
+        )
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")

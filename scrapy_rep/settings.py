@@ -77,6 +77,14 @@ def _tokens(value: Any) -> tuple[str, ...] | None:
     return tokens
 
 
+def _meta_tags(value: Any) -> str | bool:
+    if value in {"drop", "mark"}:
+        return str(value)
+    if value is None or str(value).lower() not in _FALSE:
+        raise ValueError
+    return False
+
+
 def _overrides(value: Any) -> tuple[Override, ...]:
     try:
         return overrides_of(value)
@@ -158,6 +166,7 @@ class Options:
     overrides: tuple[Override, ...] = _setting(
         "REP_OVERRIDES", (), _overrides, "a list of dicts, each with a host, a policy and a reason"
     )
+    meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags, "'drop', 'mark' or False")
     dry_run: bool = _setting("REP_DRY_RUN", False, _boolean, "True or False")
 
     @classmethod
