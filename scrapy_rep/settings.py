@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.overrides import Override, overrides_of
@@ -75,6 +76,17 @@ def _tokens(value: Any) -> tuple[str, ...] | None:
     if not tokens:
         raise ValueError
     return tokens
+
+
+def _report(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str | PathLike):
+        raise TypeError
+    path = str(fspath(value))
+    if not path.endswith((".html", ".json", ".jsonl")):
+        raise ValueError
+    return path
 
 
 def _meta_tags(value: Any) -> str | bool:
@@ -167,6 +179,9 @@ class Options:
         "REP_OVERRIDES", (), _overrides, "a list of dicts, each with a host, a policy and a reason"
     )
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags, "'drop', 'mark' or False")
+    report: str | None = _setting(
+        "REP_REPORT", None, _report, "a path that ends in .html, .json or .jsonl"
+    )
     dry_run: bool = _setting("REP_DRY_RUN", False, _boolean, "True or False")
 
     @classmethod
