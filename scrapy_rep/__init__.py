@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scrapy_rep.exceptions import RobotsTxtDisallowed
     from scrapy_rep.middleware import RobotsTxtMiddleware
     from scrapy_rep.robotparser import RobotParser
+    from scrapy_rep.spiders import RobotsSitemapMixin, RobotsSitemapSpider
 
     __version__: str
 
@@ -18,6 +19,8 @@ __all__ = [
     "Addon",
     "RobotParser",
     "Robots",
+    "RobotsSitemapMixin",
+    "RobotsSitemapSpider",
     "RobotsTxtDisallowed",
     "RobotsTxtMiddleware",
     "__version__",
@@ -28,6 +31,8 @@ _HOMES = {
     "Addon": "scrapy_rep.addon",
     "RobotParser": "scrapy_rep.robotparser",
     "Robots": "scrapy_rep.api",
+    "RobotsSitemapMixin": "scrapy_rep.spiders",
+    "RobotsSitemapSpider": "scrapy_rep.spiders",
     "RobotsTxtDisallowed": "scrapy_rep.exceptions",
     "RobotsTxtMiddleware": "scrapy_rep.middleware",
 }

@@ -9,6 +9,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.fetcher import RobotsTxtFetchMiddleware
+from scrapy_rep.live import LiveView
 from scrapy_rep.middleware import RobotsTxtMiddleware
 from scrapy_rep.report import Report
 from scrapy_rep.tags import RobotsTagsMiddleware
@@ -44,6 +45,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RobotsTagsMiddleware, _TAGS_PLACE
         )
-        settings.setdefault_in_component_priority_dict("EXTENSIONS", Report, 0)
+        for extension in (Report, LiveView):
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")

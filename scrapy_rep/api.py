@@ -13,7 +13,7 @@ from scrapy_rep.protocol.origin import origin_of, target_of
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.keeper import Keeper
+    from scrapy_rep.keeper import Census, Keeper
     from scrapy_rep.overrides import Override, Overrides
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.record import Record
@@ -102,6 +102,10 @@ class Robots:
         """
         robots = await self.robotstxt(page)
         return [] if robots is None else robots.sitemaps
+
+    def census(self) -> Census:
+        """Return how many origins are known, looked up just now, and unreachable."""
+        return self._keeper.census()
 
     async def record(self, page: str | Request) -> Record | None:
         """Return what the store holds of the origin of ``page``: evidence, times, body."""
