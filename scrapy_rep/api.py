@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from scrapy import Request
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.useragent import ProductTokens
 
-_OF: WeakKeyDictionary[Crawler, Robots] = WeakKeyDictionary()
+# Weak on both sides: what is known of a crawl leads to the crawl itself.
+_OF: WeakKeyDictionary[Crawler, ReferenceType[Robots]] = WeakKeyDictionary()
 
 
 class Robots:
@@ -37,15 +38,16 @@ class Robots:
         self._keeper = keeper
         self._tokens = tokens
         self._overrides = overrides
-        _OF[crawler] = self
+        _OF[crawler] = ref(self)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Robots:
         """Return that of a crawl; LookupError where it doesn't obey robots.txt."""
-        try:
-            return _OF[crawler]
-        except KeyError:
-            raise LookupError("this crawl has no scrapy_rep.RobotsTxtMiddleware") from None
+        weak = _OF.get(crawler)
+        robots = None if weak is None else weak()
+        if robots is None:
+            raise LookupError("this crawl has no scrapy_rep.RobotsTxtMiddleware")
+        return robots
 
     def tokens(self, page: str | Request) -> tuple[str, ...]:
         """Return the product tokens that count for ``page``, the most specific first."""

@@ -72,6 +72,7 @@ class RobotsTxtMiddleware:
         self._tokens = ProductTokens(crawler, options)
         self._announcer = Announcer(crawler)
         self._overrides = _overrides(options)
+        self._has_overrides = bool(self._overrides)
         self._used: set[Override] = set()
         self._builtin = BuiltIn(crawler) if options.dry_run else None
         self._keeper = Keeper(
@@ -124,7 +125,7 @@ class RobotsTxtMiddleware:
             origin, target = origin_of(url), target_of(url)
             tokens = self._tokens.of(request)
             verdict = None
-            if self._overrides:
+            if self._has_overrides:
                 verdict, tokens = self._override(request, origin, target, tokens)
             if verdict is None:
                 entry = self._keeper.known(origin)

@@ -50,6 +50,7 @@ _QUIET: Final[dict[str, Any]] = {
     "FEEDS": {},
     "ITEM_PIPELINES": {},
     "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
     "LOGSTATS_INTERVAL": 0,
     "CLOSESPIDER_TIMEOUT": 0,
 }

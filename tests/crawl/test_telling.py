@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 
 import pytest
 import pytest_twisted
@@ -190,3 +192,17 @@ async def test_ours_a_redirected_page_has_the_verdict_on_its_own_url(web):
     result = await crawl(request, spidercls=Spider)
     assert result.responses[0].meta["robotstxt"]["rule"] == "/private/open"
     assert Reason(result.responses[0].meta["robotstxt"]["reason"]) is Reason.RULE
+
+
+def test_ours_a_crawl_that_has_ended_is_let_go_of():
+    class Thing:
+        pass
+
+    crawler, keeper = Thing(), Thing()
+    keeper.crawler = crawler
+    crawler.robots = Robots(crawler, keeper, None, None)
+    assert Robots.of(crawler) is crawler.robots
+    gone = weakref.ref(crawler)
+    del crawler, keeper
+    gc.collect()
+    assert gone() is None
