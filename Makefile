@@ -7,7 +7,7 @@ SEEDS ?= 100000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo demo-builtin fleet simulate redis-server test lint unit faults bench docs clean
+.PHONY: help demo demo-builtin fleet simulate redis-server browser test lint unit faults bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -37,7 +37,21 @@ demo-builtin: $(INSTALLED)
 	-@$(BIN)/python example_project/demo.py -s ADDONS={} -s ROBOTSTXT_OBEY=True \
 		-s DOWNLOAD_TIMEOUT=4 -s DOWNLOAD_MAXSIZE=20000000 -s LOG_LEVEL=CRITICAL
 
-test: lint unit
+test: lint browser unit
+
+# The report's page is tested in a real browser. Where there is none, and this may install one, it
+# does; where it may not, those tests are skipped, or fail where CI is set.
+browser:
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		command -v $$name >/dev/null && exit 0; \
+	done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "== installing chromium, for the tests of the report"; \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null \
+			|| echo "== chromium could not be installed"; \
+	else \
+		echo "== no chromium here: the tests of the report's page are skipped"; \
+	fi
 
 lint: $(INSTALLED)
 	@echo "== ruff"

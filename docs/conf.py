@@ -16,6 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import scrapy_rep
 from scrapy_rep import stats
+from scrapy_rep.protocol.findings import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
 from scrapy_rep.settings import Options
 
@@ -114,6 +115,18 @@ class StatusClasses(SphinxDirective):
         return [nodes.table("", group)]
 
 
+class Findings(SphinxDirective):
+    """The list of what ``scrapy robots lint`` finds, as the code has it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the list."""
+        items = []
+        for code, text in CODES.items():
+            body = nodes.paragraph("", "", nodes.literal(text=code), nodes.Text(f": {text}"))
+            items.append(nodes.list_item("", body))
+        return [nodes.bullet_list("", *items)]
+
+
 def check_all_described(_: Sphinx, env: BuildEnvironment) -> None:
     """Complain of what the code has and no page describes."""
     described = {(kind, name) for kind, name in env.get_domain("std").objects}
@@ -130,4 +143,5 @@ def setup(app: Sphinx) -> None:
         app.add_object_type(name, name, indextemplate=f"pair: %s; {name}")
         app.add_directive_to_domain("std", name, directive, override=True)
     app.add_directive("status-classes", StatusClasses)
+    app.add_directive("findings", Findings)
     app.connect("env-check-consistency", check_all_described)

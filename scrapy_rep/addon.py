@@ -9,7 +9,10 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.fetcher import RobotsTxtFetchMiddleware
+from scrapy_rep.live import LiveView
 from scrapy_rep.middleware import RobotsTxtMiddleware
+from scrapy_rep.report import Report
+from scrapy_rep.tags import RobotsTagsMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -18,6 +21,8 @@ _PLACE: Final = 100
 """Where Scrapy has its built-in RobotsTxtMiddleware."""
 _FETCH_PLACE: Final = 595
 """Nearer the downloader than HttpCompressionMiddleware (590): answers come here first."""
+_TAGS_PLACE: Final = 10
+"""Next to the engine: it sees all that the spider's own middlewares let through."""
 
 
 class Addon:
@@ -45,5 +50,10 @@ class Addon:
                 "scrapy_rep.queue.RobotsAwarePriorityQueue",
                 priority="addon",
             )
+        settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", RobotsTagsMiddleware, _TAGS_PLACE
+        )
+        for extension in (Report, LiveView):
+            settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")

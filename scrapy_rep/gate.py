@@ -16,6 +16,7 @@ from scrapy_rep import stats
 from scrapy_rep.engine import is_waiting, nudge
 from scrapy_rep.keeper import CrawlClosingError
 from scrapy_rep.lru import BoundedCache
+from scrapy_rep.protocol.matcher import ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
     from scrapy_rep.keeper import Entry, Keeper
+    from scrapy_rep.overriding import Overriding
     from scrapy_rep.politeness import Politeness
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
@@ -57,21 +59,6 @@ class Waiter(Protocol):
         """Ask again whether the origin is open."""
 
 
-def origin_governing(request: Request) -> Origin | None:
-    """Return the origin whose robots.txt decides about ``request``; None where none does.
-
-    A request whose URL has no origin that can be told is the middleware's to drop.
-    """
-    if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(SCHEMES):
-        return None
-    try:
-        if target_of(request.url) == "/robots.txt":  # SPEC S-9
-            return None
-        return origin_of(request.url)
-    except ValueError:
-        return None
-
-
 class _Nobody:
     """Stands for a request that went back to a scheduler which doesn't ask here."""
 
@@ -88,20 +75,23 @@ class _Nobody:
 class Gate:
     """Finds out what is not known of an origin, and tells those that wait when it is."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all that it depends on, each by name
         self,
+        *,
         crawler: Crawler,
         keeper: Keeper,
         tokens: ProductTokens,
         options: Options,
         politeness: Politeness | None,
+        overriding: Overriding,
     ) -> None:
         self._crawler = crawler
         self._keeper = keeper
         self._tokens = tokens
         self._options = options
         self._politeness = politeness
-        self._defers = options.unreachable_action == "defer"
+        self._overriding = overriding
+        self._defers = options.unreachable_action == "defer" and not options.dry_run
         self.in_use = False
         """Whether a queue asks here, and so keeps the requests of unreachable origins."""
         self._waiting: dict[Origin, list[Waiter]] = {}
@@ -116,6 +106,21 @@ class Gate:
         self._timer_at = math.inf
         self._looks = 0
         keeper.when_slow(self.ask)
+
+    def origin_governing(self, request: Request) -> Origin | None:
+        """Return the origin whose robots.txt decides about ``request``; None where none does.
+
+        A request whose URL has no origin that can be told is the middleware's to drop.
+        """
+        if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(SCHEMES):
+            return None
+        try:
+            if target_of(request.url) == ROBOTSTXT:  # SPEC S-9
+                return None
+            origin = origin_of(request.url)
+        except ValueError:
+            return None
+        return None if self._overriding.decides(origin) else origin
 
     def opens(self, origin: Origin, waiter: Waiter) -> bool:
         """Return whether a request of ``origin`` may leave; if not, ``waiter`` is woken later."""

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     Tokens = tuple[str, ...]
     Fetch = Callable[[Origin, Request, Callable[[str], bool]], Awaitable[Outcome]]
     Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
+    Learned = Callable[[Origin, Record, Record | None, Request], None]
 
 logger = logging.getLogger(__name__)
 
@@ -126,6 +127,21 @@ class _Flight:
 
     waiters: list[Deferred[tuple[Entry, RobotsTxt | None]]] = field(default_factory=list)
     task: Deferred[None] | None = None
+    news: RobotsTxt | None = None
+    """What ``robots_parsed`` is to tell of."""
+
+
+class Census(NamedTuple):
+    """Counts of a moment."""
+
+    known: int
+    """Origins of which it is known what may be fetched."""
+    waiting: int
+    """Origins that are looked up just now."""
+    requests: int
+    """Requests that wait for these."""
+    unreachable: int
+    """Known origins of which nothing may be fetched until a later try."""
 
 
 class Keeper:
@@ -136,6 +152,8 @@ class Keeper:
     robots.txt that is read, ``count`` is told the names of stats. ``entries`` and ``store`` may
     belong to other keepers too; ``name`` tells this one from all others that use the store.
     ``lease`` is for how many seconds the fetch of an origin is this keeper's own.
+    ``learned`` is called with what a look-up came to, and what was stored before: the same record
+    where nothing was fetched.
     """
 
     def __init__(  # noqa: PLR0913 - all that it depends on, each by name
@@ -146,6 +164,7 @@ class Keeper:
         store: Store,
         fetch: Fetch,
         parsed: Parsed,
+        learned: Learned,
         count: Callable[[str], None],
         clock: Callable[[], float],
         timer: Callable[[], float],
@@ -159,6 +178,8 @@ class Keeper:
         self._store = store
         self._fetch = fetch
         self._parsed = parsed
+        self._learned = learned
+        self._learned = learned
         self._count = count
         self._clock = clock
         self._timer = timer
@@ -198,6 +219,40 @@ class Keeper:
 
         ``page`` is the request that waits. Raises CrawlClosingError.
         """
+        entry, robots = await self._join(origin, tokens, page)
+        verdict = entry.verdict(target, tokens)
+        if verdict is None and robots is not None:
+            self._hold(origin, entry, tokens, robots)
+            verdict = entry.verdict(target, tokens)
+        if verdict is None:
+            raise LookupError(f"no rules of {origin} for {tokens}")
+        return verdict
+
+    async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
+        """Return the robots.txt whose rules hold for ``origin``, if any does, when it is known.
+
+        Nothing is fetched that holds. Raises CrawlClosingError.
+        """
+        return (await self._join(origin, tokens, page))[1]
+
+    async def record(self, origin: Origin) -> Record | None:
+        """Return what the store holds of ``origin``. Nothing is fetched."""
+        return (await self._held(origin)).record
+
+    def census(self) -> Census:
+        """Return how many origins are known, looked up just now, and unreachable."""
+        now = self._clock()
+        entries = [entry for entry in self._entries.values() if entry.start <= now < entry.end]
+        return Census(
+            known=len(entries),
+            waiting=len(self._flights),
+            requests=sum(len(flight.waiters) for flight in self._flights.values()),
+            unreachable=sum(entry.is_unreachable for entry in entries),
+        )
+
+    async def _join(
+        self, origin: Origin, tokens: Tokens, page: Request
+    ) -> tuple[Entry, RobotsTxt | None]:
         if self.closing:
             raise CrawlClosingError
         flight = self._flights.get(origin)
@@ -208,14 +263,7 @@ class Keeper:
             flight.task.addErrback(_trap_cancelled)
         else:
             waiter = self._wait(flight)
-        entry, robots = await maybe_deferred_to_future(waiter)
-        verdict = entry.verdict(target, tokens)
-        if verdict is None and robots is not None:
-            self._hold(origin, entry, tokens, robots)
-            verdict = entry.verdict(target, tokens)
-        if verdict is None:
-            raise LookupError(f"no rules of {origin} for {tokens}")
-        return verdict
+        return await maybe_deferred_to_future(waiter)
 
     def close(self) -> None:
         """End every flight; whoever waits gets CrawlClosingError."""
@@ -241,7 +289,7 @@ class Keeper:
         result: tuple[Entry, RobotsTxt | None] | None = None
         failure: Exception = CrawlClosingError()
         try:
-            result = await self._look_up(origin, tokens, page)
+            result = await self._look_up(flight, origin, tokens, page)
         except asyncio.CancelledError:
             if not self.closing:
                 raise
@@ -253,6 +301,9 @@ class Keeper:
             result = self._shut(origin), None
         finally:
             self._land(origin, flight, result, failure)
+        if flight.news is not None:
+            # When nobody waits any more: a handler may ask for pages of this very origin.
+            await self._parsed(flight.news, page)
 
     def _land(
         self,
@@ -273,19 +324,20 @@ class Keeper:
                 waiter.callback(result)
 
     async def _look_up(
-        self, origin: Origin, tokens: Tokens, page: Request
+        self, flight: _Flight, origin: Origin, tokens: Tokens, page: Request
     ) -> tuple[Entry, RobotsTxt | None]:
         held = await self._held(origin)
         since, pause = self._timer(), _POLL
         while True:
             if self._is_fresh(held.record):
                 self._count(stats.STORE_FOUND)
-                return await self._take(origin, held.record, tokens, page)
+                self._learned(origin, held.record, held.record, page)
+                return self._take(flight, origin, held.record, tokens)
             impatient = self._timer() - since >= self._lease * _PATIENCE
             if held.holder is None or impatient:
                 record = await self._claimed(origin, tokens, page, impatient=impatient)
                 if record is not None:
-                    return await self._take(origin, record, tokens, page)
+                    return self._take(flight, origin, record, tokens)
             # Another worker is at it: its record is there as soon as it knows more.
             if pause == _POLL:
                 self._count(stats.STORE_WAITED)
@@ -296,14 +348,14 @@ class Keeper:
     def _is_fresh(self, record: Record | None) -> TypeGuard[Record]:
         return record is not None and not self._policy.is_due(record, self._clock())
 
-    async def _take(
-        self, origin: Origin, record: Record, tokens: Tokens, page: Request
+    def _take(
+        self, flight: _Flight, origin: Origin, record: Record, tokens: Tokens
     ) -> tuple[Entry, RobotsTxt | None]:
         known = self.known(origin) is not None
         entry, robots = self._remember(origin, record, tokens)
         # Of what is known already only the rules of other tokens were asked.
         if robots is not None and record.copy is record.last and not known:
-            await self._parsed(robots, page)
+            flight.news = robots
         return entry, robots
 
     def _remember(
@@ -350,6 +402,7 @@ class Keeper:
                 held = Held(None, holder)
             if self._is_fresh(held.record):
                 self._count(stats.STORE_FOUND)
+                self._learned(origin, held.record, held.record, page)
                 self._background.add(self._release(key, holder))
                 return held.record
             if held.holder != holder and not impatient:
@@ -380,6 +433,7 @@ class Keeper:
         outcome = await self._fetch(origin, page, is_disallowed)
         record = self._policy.record_after(previous, str(origin), outcome, jitter=self._jitter())
         self._log(origin, record, previous)
+        self._learned(origin, record, previous, page)
         return record
 
     async def _keep(self, record: Record, holder: str | None = None) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE"}
+_SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
 
 
 def show(request: Request) -> str:
@@ -39,6 +39,8 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
         "".join(f", {name}={value!r}" for name, value in changed.items()),
         extra=extra,
     )
+    if options.dry_run:
+        logger.warning("Dry run: robots.txt is not obeyed, nothing is dropped", extra=extra)
     if not tokens:
         logger.warning(
             "The User-Agent names no crawler, and so only the '*' groups of robots.txt are "

@@ -44,6 +44,10 @@ class BoundedCache(Generic[K, V]):
         self._values.move_to_end(key)
         return held[0]
 
+    def values(self) -> Iterator[V]:
+        """Return all values; none is used by that."""
+        return (value for value, _ in self._values.values())
+
     def put(self, key: K, value: V, nbytes: int) -> None:
         """Hold ``value``, of ``nbytes`` bytes, in place of what was held of ``key``."""
         self.drop(key)

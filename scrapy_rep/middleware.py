@@ -15,12 +15,16 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
+from scrapy_rep.announcer import META_KEY, Announcer, as_meta, placed
+from scrapy_rep.api import Robots
+from scrapy_rep.dryrun import DryRun
 from scrapy_rep.engine import ClosingWatch, beside_the_pages
 from scrapy_rep.exceptions import RobotsTxtDisallowed, explain
 from scrapy_rep.fetcher import Fetcher, RobotsTxtFetchMiddleware
 from scrapy_rep.gate import FROM_KEY, FROM_QUEUE, FROM_SCHEDULER, SCHEMES, Gate
 from scrapy_rep.keeper import CrawlClosingError, Keeper
 from scrapy_rep.logs import log_start, show
+from scrapy_rep.overriding import Overriding
 from scrapy_rep.politeness import Politeness
 from scrapy_rep.protocol.matcher import ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
@@ -84,6 +88,9 @@ class RobotsTxtMiddleware:
         )
         self._rewritten = rewriter(crawler.settings)
         self._tokens = ProductTokens(crawler, options)
+        self._announcer = Announcer(crawler)
+        self._overriding = Overriding(crawler, options, self._announcer)
+        self._has_overrides = bool(self._overriding.overrides)
         self._shared = shared(options)
         self._keeper = Keeper(
             policy=options.policy,
@@ -91,6 +98,7 @@ class RobotsTxtMiddleware:
             store=self._shared.store,
             fetch=Fetcher(crawler, options).fetch,
             parsed=self._parsed,
+            learned=self._announcer.learned,
             count=self._count,
             clock=time,
             timer=monotonic,
@@ -99,8 +107,19 @@ class RobotsTxtMiddleware:
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
         )
-        self._politeness = Politeness(crawler, options) if options.crawl_delay else None
-        self.gate = Gate(crawler, self._keeper, self._tokens, options, self._politeness)
+        polite = options.crawl_delay and not options.dry_run
+        self._politeness = Politeness(crawler, options) if polite else None
+        self._dry_run = DryRun(crawler, self._keeper, self._announcer) if options.dry_run else None
+        self.robots = Robots(crawler, self._keeper, self._tokens, self._overriding.overrides)
+        """What robots.txt says, for others than requests."""
+        self.gate = Gate(
+            crawler=crawler,
+            keeper=self._keeper,
+            tokens=self._tokens,
+            options=options,
+            politeness=self._politeness,
+            overriding=self._overriding,
+        )
         """What the queue asks before it lets a request go."""
         limit = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._max_waiting = limit if limit > 0 else _MAX_WAITING
@@ -115,15 +134,18 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
         return cls(crawler)
 
-    def process_request(  # noqa: C901, PLR0911, PLR0912 - the hot path: each call would cost
+    def process_request(  # noqa: C901, PLR0911, PLR0912 - the hot path: calls would cost
         self, request: Request
     ) -> Awaitable[Request | None] | None:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
 
-        An awaitable comes back only where the origin isn't known yet, or its answer has expired.
+        An awaitable comes back only where the origin isn't known yet, or its answer has expired,
+        and in a dry run.
         """
         url, meta = request.url, request.meta
         if meta.get("dont_obey_robotstxt"):
+            # It may come from the page before.
+            meta.pop(META_KEY, None)
             return None
         source = meta.pop(FROM_KEY, None)
         returned = meta.pop(_RETURNED, None)
@@ -134,14 +156,18 @@ class RobotsTxtMiddleware:
         if not url.startswith(SCHEMES):
             url = as_parsed(url)
             if not url.lower().startswith(SCHEMES):
+                meta.pop(META_KEY, None)
                 return None
-        origin = entry = None
+        origin = entry = verdict = None
         try:
             origin = origin_of(url)
             target = target_of(url)
             tokens = self._tokens.of(request)
-            entry = self._keeper.known(origin)
-            verdict = None if entry is None else entry.verdict(target, tokens)
+            if self._has_overrides:
+                verdict, tokens = self._overriding.decide(request, origin, target, tokens)
+            if verdict is None:
+                entry = self._keeper.known(origin)
+                verdict = None if entry is None else entry.verdict(target, tokens)
             if verdict is None:
                 if target == ROBOTSTXT:
                     return None
@@ -157,16 +183,24 @@ class RobotsTxtMiddleware:
                     verdict = entry.verdict(spelling, tokens) or verdict
                     if not verdict.allowed:
                         break
+            if self._dry_run is not None:
+                return self._dry_run.tell(request, verdict, origin)
             if self._keeps(verdict, origin, source):
                 return _now(self._given_back(request))
+            self._announcer.verdict(request, verdict, origin)
         except ValueError as error:
             if origin is not None:
                 self._fail(request, error)
-            self._drop(request, _NO_ORIGIN, None)
+                return None
+            verdict = _NO_ORIGIN
+            if self._dry_run is not None:
+                return None
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
-        self._decide(request, verdict, origin, source)
-        if entry is not None and self._politeness is not None:
+            return None
+        if not verdict.allowed:
+            self._drop(request, verdict, origin, source)
+        if entry is not None and self._politeness is not None and origin is not None:
             self._politeness.obey(request, origin, entry.delay(tokens))
         return None
 
@@ -194,32 +228,27 @@ class RobotsTxtMiddleware:
                     verdict = await self._keeper.verdict(origin, spelling, tokens, request)
                     if not verdict.allowed:
                         break
+            if self._dry_run is not None:
+                await self._dry_run.tell(request, verdict, origin)
+                return None
             if self._keeps(verdict, origin, source):
                 return self._given_back(request)
+            self._announcer.verdict(request, verdict, origin)
         except CrawlClosingError:
             return self._return(request, origin)
         except CancelledError:  # an Exception in Twisted
             raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
+            return None
         finally:
             self._waiting -= 1
-        self._decide(request, verdict, origin, source)
+        if not verdict.allowed:
+            self._drop(request, verdict, origin, source)
         entry: Entry | None = self._keeper.known(origin)
         if entry is not None and self._politeness is not None:
             self._politeness.obey(request, origin, entry.delay(tokens))
         return None
-
-    def _decide(
-        self, request: Request, verdict: Verdict, origin: Origin, source: str | None
-    ) -> None:
-        """Drop ``request`` if ``verdict`` says so."""
-        if verdict.allowed:
-            return
-        deferred = source == FROM_QUEUE and self._options.unreachable_action == "defer"
-        if deferred and verdict.reason is Reason.UNREACHABLE:
-            self._count(stats.DEFERRED_DROPPED)
-        self._drop(request, verdict, origin)
 
     def _keeps(self, verdict: Verdict, origin: Origin, source: str | None) -> bool:
         """Return whether a request waits in our queue, though it has left it just now."""
@@ -262,27 +291,38 @@ class RobotsTxtMiddleware:
         meta = {**request.meta, _RETURNED: [request.dont_filter, request.priority]}
         return request.replace(dont_filter=True, meta=meta)
 
-    def _fail(self, request: Request, error: Exception) -> NoReturn:
+    def _fail(self, request: Request, error: Exception) -> None:
         """Drop ``request`` because of an error of ours: nothing else is safe."""
         logger.error(
-            "Error while obeying robots.txt, the request is dropped: %s",
+            "Error while obeying robots.txt, the request is %s: %s",
+            "dropped" if self._dry_run is None else "sent, as this is a dry run",
             show(request),
             exc_info=error,
         )
         self._count(stats.ERROR_COUNT)
-        self._drop(request, _ERROR, None)
+        if self._dry_run is None:
+            self._drop(request, _ERROR, None)
 
-    def _drop(self, request: Request, verdict: Verdict, origin: Origin | None) -> NoReturn:
-        if origin is not None:
-            verdict = verdict._replace(robotstxt_url=origin.robotstxt_url)
+    def _drop(
+        self, request: Request, verdict: Verdict, origin: Origin | None, source: str | None = None
+    ) -> NoReturn:
+        verdict = placed(verdict, origin)
+        request.meta[META_KEY] = as_meta(verdict)
         self._count(stats.FORBIDDEN)
         self._count(_REASON_COUNTS[verdict.reason])
+        if (
+            verdict.reason is Reason.UNREACHABLE
+            and source == FROM_QUEUE
+            and self._options.unreachable_action == "defer"
+        ):
+            self._count(stats.DEFERRED_DROPPED)
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug(
                 "Forbidden by robots.txt: %(request)s: %(verdict)s",
                 {"request": show(request), "verdict": explain(verdict)},
                 extra={"spider": self._crawler.spider},
             )
+        self._announcer.forbidden(request, verdict, dropped=True)
         raise RobotsTxtDisallowed(verdict)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
@@ -297,6 +337,7 @@ class RobotsTxtMiddleware:
         if not self.gate.in_use:
             self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
         log_start(self._crawler, self._options, self._tokens.of_crawl())
+        self._overriding.warn_of_expired()
 
     async def _spider_closed(self) -> None:
         self._watch.stop()

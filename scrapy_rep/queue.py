@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, _path_safe
 
-from scrapy_rep.gate import FROM_KEY, FROM_QUEUE, origin_governing
+from scrapy_rep.gate import FROM_KEY, FROM_QUEUE
 from scrapy_rep.middleware import RobotsTxtMiddleware
 from scrapy_rep.protocol.origin import origin_of
 
@@ -180,7 +180,7 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
     def push(self, request: Request) -> None:
         """Keep ``request``."""
         slot = self._downloader_interface.get_slot_key(request)
-        origin = None if self._gate is None else origin_governing(request)
+        origin = None if self._gate is None else self._gate.origin_governing(request)
         key = slot if origin is None else _key(slot, origin)
         lane = self._lanes.get(key)
         if lane is None:
@@ -398,7 +398,7 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
             request = _peek(self.open_lane(lane))
         except (NotImplementedError, AttributeError, LookupError):
             return False
-        origin = origin_governing(request)
+        origin = self._gate.origin_governing(request)
         if origin is None or self._gate.is_open(origin):
             return False
         taken = self._take(lane)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.agents import tokens_of_setting
 from scrapy_rep.protocol.policy import Policy
@@ -119,6 +121,32 @@ def _prefix(value: Any) -> str:
     return value
 
 
+def _report(value: Any) -> str | None:
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str | PathLike):
+        raise TypeError
+    path = str(fspath(value))
+    if not path.endswith((".html", ".json", ".jsonl")):
+        raise ValueError
+    return path
+
+
+def _meta_tags(value: Any) -> str | bool:
+    if value in {"drop", "mark"}:
+        return str(value)
+    if value is None or str(value).lower() not in _FALSE:
+        raise ValueError
+    return False
+
+
+def _overrides(value: Any) -> tuple[Override, ...]:
+    try:
+        return overrides_of(value)
+    except ValueError as error:
+        raise SettingsError(f"REP_OVERRIDES: {error}") from None
+
+
 def _setting(
     name: str,
     default: Any,
@@ -223,6 +251,14 @@ class Options:
     )
     crawl_delay: bool = _setting("REP_CRAWL_DELAY", True, _boolean, "True or False")
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 30.0, _not_negative, _SECONDS)
+    overrides: tuple[Override, ...] = _setting(
+        "REP_OVERRIDES", (), _overrides, "a list of dicts, each with a host, a policy and a reason"
+    )
+    meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags, "'drop', 'mark' or False")
+    report: str | None = _setting(
+        "REP_REPORT", None, _report, "a path that ends in .html, .json or .jsonl"
+    )
+    dry_run: bool = _setting("REP_DRY_RUN", False, _boolean, "True or False")
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:
@@ -238,6 +274,8 @@ class Options:
                 value = option.default
             try:
                 values[option.name] = option.metadata["parse"](value)
+            except SettingsError:
+                raise
             except (ValueError, TypeError, OverflowError):
                 raise _wrong(name, value) from None
         options = cls(**values)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,8 +10,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from scrapy_rep.protocol.outcome import Outcome
     from scrapy_rep.protocol.verdict import Verdict
 
 WORDS = {
@@ -73,27 +70,12 @@ class Report:
         )
 
 
-class RobotsTxtLog(logging.Handler):
-    """Hears from scrapy-rep's log what every robots.txt came to."""
-
-    _MESSAGE = re.compile(r"robots\.txt of (\S+?)(?: is|:) (\w+)(?:: | \()(.*?)(?:;|\)$)")
-
-    def __init__(self, tell: Callable[[str, str], None]) -> None:
-        super().__init__(logging.DEBUG)
-        self._tell = tell
-        self._logger = logging.getLogger("scrapy_rep")
-
-    def start(self) -> None:
-        """Begin to listen."""
-        self._logger.addHandler(self)
-
-    def stop(self) -> None:
-        """Listen no more."""
-        self._logger.removeHandler(self)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Tell an origin, and how the fetch of its robots.txt ended."""
-        match = self._MESSAGE.match(record.getMessage())
-        if match:
-            origin, kind, details = match.groups()
-            self._tell(origin, f"{kind}: {details.removesuffix(', redirects: 0')}")
+def came_to(outcome: Outcome) -> str:
+    """Return how a fetch of robots.txt ended."""
+    evidence = outcome.evidence
+    kind = type(outcome).__name__.lower()
+    what = evidence.error or f"HTTP status {evidence.status}"
+    if kind == "unreachable":
+        return f"{kind}: {what}"
+    hops = f", redirects: {len(evidence.hops)}" if evidence.hops else ""
+    return f"{kind}: {what}, {evidence.size} bytes{hops}"

@@ -28,6 +28,8 @@ class Reason(str, Enum):
     """The URL has no origin that any two parsers would read alike: not sent."""
     ERROR = "error"
     """An error of ours: disallowed, as nothing else is safe."""
+    OVERRIDE = "override"
+    """An entry of the crawl's own settings decided, not robots.txt."""
     CLOSING = "closing"
     """The crawl closed before robots.txt was known: not sent."""
 

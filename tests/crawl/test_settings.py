@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import pytest_twisted
 from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
@@ -58,6 +60,13 @@ WRONG = [
     ("REP_SOFT_404", "perhaps"),
     ("REP_SOFT_404", 2),
     ("REP_CONCURRENT_FETCHES", 0),
+    ("REP_DRY_RUN", "perhaps"),
+    ("REP_META_TAGS", True),
+    ("REP_META_TAGS", "keep"),
+    ("REP_META_TAGS", 5),
+    ("REP_REPORT", "report.txt"),
+    ("REP_REPORT", 5),
+    ("REP_REPORT", True),
     ("ROBOTSTXT_USER_AGENT", 5),
     ("ROBOTSTXT_USER_AGENT", []),
     ("ROBOTSTXT_USER_AGENT", ["bot", 5]),
@@ -111,6 +120,11 @@ def test_ours_a_password_is_not_among_what_was_changed():
         ("REP_MAX_REDIRECTS", "7", "max_redirects", 7),
         ("REP_MAX_SIZE", 1e6, "max_size", 1_000_000),
         ("REP_CACHE_TTL", 0, "cache_ttl", 0.0),
+        ("REP_META_TAGS", "0", "meta_tags", False),
+        ("REP_META_TAGS", False, "meta_tags", False),
+        ("REP_META_TAGS", "drop", "meta_tags", "drop"),
+        ("REP_REPORT", "", "report", None),
+        ("REP_REPORT", Path("a.html"), "report", "a.html"),
         ("ROBOTSTXT_USER_AGENT", "mybot", "tokens", ("mybot",)),
         ("ROBOTSTXT_USER_AGENT", "mybot/1.0 (+http://x)", "tokens", ("mybot",)),
         ("ROBOTSTXT_USER_AGENT", ["mybot-news", "mybot"], "tokens", ("mybot-news", "mybot")),

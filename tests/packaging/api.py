@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scrapy_rep import Addon, RobotParser, RobotsTxtDisallowed, RobotsTxtMiddleware
+from scrapy_rep import (
+    Addon,
+    RobotParser,
+    Robots,
+    RobotsSitemapSpider,
+    RobotsTxtDisallowed,
+    RobotsTxtMiddleware,
+)
 from scrapy_rep.protocol import RobotsTxt, Verdict
 from scrapy_rep.protocol.origin import Origin, origin_of, target_of
 
@@ -36,6 +43,20 @@ def errback(failure: Failure) -> str:
 def allowed(parser: RobotParser, request: Request) -> bool:
     """Ask by way of Scrapy's interface."""
     return parser.allowed(request.url, "mybot")
+
+
+async def ask(robots: Robots, url: str) -> tuple[bool, list[str]]:
+    """Ask for a verdict, and for sitemaps."""
+    verdict: Verdict = await robots.verdict(url)
+    known: Verdict | None = robots.known_verdict(url)
+    return verdict.allowed and known is not None, await robots.sitemaps(url)
+
+
+class Sitemaps(RobotsSitemapSpider):
+    """Begins with the sitemaps of a robots.txt."""
+
+    name = "sitemaps"
+    sitemap_urls = ("https://example.com/robots.txt",)
 
 
 COMPONENTS: list[type] = [Addon, RobotsTxtMiddleware]

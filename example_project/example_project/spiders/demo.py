@@ -8,16 +8,20 @@ import scrapy
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
-from example_project.report import Report, RobotsTxtLog, as_label, in_words
-from scrapy_rep import RobotsTxtDisallowed
+from example_project.report import Report, as_label, came_to, in_words
+from scrapy_rep import RobotsTxtDisallowed, signals
 from scrapy_rep.protocol.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.link import Link
     from twisted.python.failure import Failure
+
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.outcome import Outcome
 
 
 class DemoSpider(scrapy.Spider):
@@ -39,8 +43,13 @@ class DemoSpider(scrapy.Spider):
         self.seen: set[str] = set()
         self.links = LinkExtractor()
         self.report = Report()
-        self.log_of_robots = RobotsTxtLog(self.robots_came)
-        self.log_of_robots.start()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> DemoSpider:
+        """Return a spider that hears what every robots.txt comes to."""
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        crawler.signals.connect(spider.robots_came, signals.robotstxt_fetched)
+        return spider
 
     async def start(self) -> AsyncIterator[scrapy.Request]:
         """Begin with the page that was named."""
@@ -83,12 +92,11 @@ class DemoSpider(scrapy.Spider):
         else:
             row.failed[failure.type.__name__] += 1
 
-    def robots_came(self, origin: str, came_to: str) -> None:
+    def robots_came(self, origin: Origin, outcome: Outcome) -> None:
         """Note what the robots.txt of an origin came to."""
-        self.report.row(origin).robots.append(came_to)
-        print(f"  robots.txt of {origin}: {came_to}", flush=True)
+        self.report.row(str(origin)).robots.append(came_to(outcome))
+        print(f"  robots.txt of {origin}: {came_to(outcome)}", flush=True)
 
     def closed(self, reason: str) -> None:
         """Print what came of the crawl."""
-        self.log_of_robots.stop()
         print(f"\n{self.report}\n\nThe crawl ended: {reason}.", flush=True)

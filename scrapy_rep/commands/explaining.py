@@ -1,0 +1,165 @@
+"""Everything about one verdict, in words and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.commands.text import coloured, moment, shown, span
+from scrapy_rep.exceptions import explain as in_words
+from scrapy_rep.protocol.explanation import Explanation, explain
+from scrapy_rep.protocol.origin import target_of
+from scrapy_rep.protocol.policy import Grant
+
+if TYPE_CHECKING:
+    from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.settings import Options
+
+
+@dataclass(frozen=True)
+class Got:
+    """What a crawl that asks came back with."""
+
+    url: str
+    verdict: Verdict
+    tokens: tuple[str, ...]
+    record: Record | None
+    override: Override | None
+    started: float
+    """When the command began, seconds since the epoch."""
+
+    def explanation(self, options: Options) -> Explanation | None:
+        """Return which rules match, where rules decide."""
+        target = target_of(self.url)
+        if self.override is not None and self.override.path is not None:
+            return explain(Path(self.override.path).read_bytes(), target, *self.tokens)
+        if self.record is None or (self.override is not None and not self.override.tokens):
+            return None
+        access = options.policy.access(self.record, time())
+        if access.grant is not Grant.RULES or access.copy is None:
+            return None
+        return explain(access.copy.body, target, *self.tokens)
+
+
+def as_json(got: Got, options: Options) -> str:
+    """Return it for programs."""
+    explanation = got.explanation(options)
+    result: dict[str, Any] = {
+        "url": got.url,
+        "allowed": got.verdict.allowed,
+        "reason": got.verdict.reason.value,
+        "rule": None if got.verdict.rule is None else str(got.verdict.rule),
+        "line": got.verdict.line,
+        "robotstxt_url": got.verdict.robotstxt_url,
+        "tokens": list(got.tokens),
+        "override": None if got.override is None else str(got.override),
+        "target": target_of(got.url),
+        "group": None,
+        "matching": [],
+        "robotstxt": None,
+    }
+    if explanation is not None:
+        result["group"] = (
+            None
+            if explanation.group is None
+            else {
+                "token": explanation.token,
+                "lines": [agent.line for agent in explanation.group.agents],
+            }
+        )
+        result["matching"] = [
+            {"rule": str(rule), "length": len(rule.pattern), "line": rule.line}
+            for rule in explanation.matching
+        ]
+    if got.record is not None:
+        record, evidence = got.record, got.record.last.evidence
+        access = options.policy.access(record, time())
+        result["robotstxt"] = {
+            "outcome": type(record.last).__name__.lower(),
+            "status": evidence.status,
+            "error": evidence.error,
+            "hops": list(evidence.hops),
+            "size": evidence.size,
+            "truncated": evidence.truncated,
+            "at": evidence.at,
+            "from_store": evidence.at < got.started,
+            "until": access.end,
+            "unreachable_since": record.unreachable_since,
+            "next_try": record.next_try,
+        }
+    return json.dumps(result)
+
+
+def as_text(got: Got, options: Options) -> str:
+    """Return it for people."""
+    word = "allowed" if got.verdict.allowed else "disallowed"
+    lines = [f"{coloured(word, word)}: {shown(got.url)}", f"  {shown(in_words(got.verdict))}"]
+    if got.override is not None:
+        lines += _section("An override decides", [shown(str(got.override))])
+    if got.record is not None:
+        lines += _section("How robots.txt was got", _how(got, got.record, options))
+    lines += _section("Who asks", [", ".join(map(shown, got.tokens)) or "nobody by name"])
+    explanation = got.explanation(options)
+    if explanation is not None:
+        lines += _section("The group that holds", _group(explanation))
+        title = f"Rules of it that match {shown(explanation.target)}, the longest first"
+        lines += _section(title, _matching(explanation))
+    return "\n".join(lines)
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [coloured("heading", title), *(f"  {line}" for line in lines)]
+
+
+def _how(got: Got, record: Record, options: Options) -> list[str]:
+    evidence, now = record.last.evidence, time()
+    kind = type(record.last).__name__.lower()
+    what = evidence.error or f"HTTP status {evidence.status}"
+    lines = [f"{record.origin}/robots.txt: {kind} ({shown(what)})"]
+    lines += [f"redirected to {shown(hop)}" for hop in evidence.hops]
+    cut = ", cut: there was more" if evidence.truncated else ""
+    lines.append(f"{evidence.size} bytes{cut}")
+    source = f"from {options.store}" if evidence.at < got.started else "just fetched"
+    lines.append(f"asked at {moment(evidence.at)}, {span(now - evidence.at)} ago ({source})")
+    access = options.policy.access(record, now)
+    if record.unreachable_since is None:
+        lines.append(f"holds until {moment(access.end)}")
+        return lines
+    lines.append(f"unreachable since {moment(record.unreachable_since)}, tries: {record.tries}")
+    if record.next_try is not None:
+        lines.append(f"next try not before {moment(record.next_try)}")
+    if record.copy is None:
+        after, then = options.unreachable_allow_after, "all is allowed, as there is no copy"
+    else:
+        after, then = options.unreachable_stale_after, "the last good copy is used"
+    lines.append(f"if it stays so, from {moment(record.unreachable_since + after)} on {then}")
+    return lines
+
+
+def _group(explanation: Explanation) -> list[str]:
+    if explanation.group is None:
+        return ["none: no group is for it, and none for '*'"]
+    numbers = ", ".join(str(agent.line) for agent in explanation.group.agents)
+    names = "that of '*'" if explanation.token == "*" else f"that of {explanation.token}"  # noqa: S105
+    lines = [f"{names}, User-agent lines: {numbers}, rules: {len(explanation.group.rules)}"]
+    others = explanation.tokens
+    if explanation.token in others:
+        others = others[: others.index(explanation.token)]
+    if others:
+        lines.append(f"none has a group: {', '.join(map(shown, others))}")
+    return lines
+
+
+def _matching(explanation: Explanation) -> list[str]:
+    if not explanation.matching:
+        return ["none: allowed"]
+    return [
+        f"{'->' if number == 0 else '  '} line {rule.line:<5} length {len(rule.pattern):<4} "
+        f"{shown(str(rule))}"
+        for number, rule in enumerate(explanation.matching)
+    ]

@@ -1,0 +1,282 @@
+"""The command and its subcommands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.utils.misc import load_object
+
+from scrapy_rep.addon import Addon
+from scrapy_rep.commands.asking import AskingSpider, ask, verdicts
+from scrapy_rep.commands.explaining import Got, as_json, as_text
+from scrapy_rep.commands.text import coloured, short, shown
+from scrapy_rep.exceptions import explain
+from scrapy_rep.protocol.findings import lint
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.outcome import Available, Unreachable
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.settings import Options, SettingsError
+from scrapy_rep.useragent import ProductTokens
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from scrapy_rep.api import Robots
+    from scrapy_rep.protocol.findings import Lint
+    from scrapy_rep.protocol.record import Record
+
+FINE: Final = 0
+FOUND: Final = 1
+"""Disallowed, or there are findings."""
+UNKNOWN: Final = 2
+"""Nobody can tell, or the command was not understood."""
+_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
+_WIDTH: Final = 56
+"""Characters of a line of robots.txt that are shown beside what it was taken for."""
+
+_QUIET: Final[dict[str, Any]] = {
+    "ROBOTSTXT_OBEY": True,
+    "REP_DRY_RUN": False,
+    "REP_REPORT": None,
+    "JOBDIR": None,
+    "FEEDS": {},
+    "ITEM_PIPELINES": {},
+    "TELNETCONSOLE_ENABLED": False,
+    "REMOTE_CONTROL_ENABLED": False,
+    "LOGSTATS_INTERVAL": 0,
+    "CLOSESPIDER_TIMEOUT": 0,
+}
+"""What a crawl that asks has otherwise than the project's crawls."""
+
+
+class Command(ScrapyCommand):
+    """``scrapy robots check|explain|lint``."""
+
+    def syntax(self) -> str:
+        """Return the line behind ``scrapy robots``."""
+        return "[options] check URL... | explain URL | lint FILE|URL"
+
+    def short_desc(self) -> str:
+        """Return what it is for."""
+        return "What a robots.txt says of URLs, why, and what is odd about it"
+
+    def long_desc(self) -> str:
+        """Return what its subcommands do."""
+        return (
+            "check: whether URLs may be fetched. explain: why, and how robots.txt was got. "
+            "lint: what every line was taken for, and what is odd about it. Robots.txt is fetched "
+            "as a crawl fetches it. Exit status: 0 allowed or nothing found, 1 disallowed or "
+            "findings, 2 can't tell or wrong usage."
+        )
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        """Add those of ours."""
+        super().add_options(parser)
+        parser.add_argument("--agent", metavar="TOKEN", help="product token, or User-Agent")
+        parser.add_argument("--file", metavar="FILE", help="check: rules from a file, not a site")
+        parser.add_argument("--urls-from", metavar="FILE", help="check: URLs, one a line; -: stdin")
+        parser.add_argument("--json", action="store_true", help="for programs")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Make settings for a crawl that asks."""
+        settings = self.settings
+        if settings is None:
+            raise UsageError
+        for name, value in _QUIET.items():
+            settings.set(name, value, priority="cmdline")
+        settings.set("LOG_LEVEL", "ERROR", priority="spider")
+        addons = settings.getdict("ADDONS")
+        if not any(load_object(addon) is Addon for addon in addons):
+            settings.set("ADDONS", {**addons, "scrapy_rep.Addon": 500}, priority="cmdline")
+        if opts.agent:
+            settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
+        super().process_options(args, opts)
+        try:
+            Options.from_settings(settings)
+        except SettingsError as error:
+            raise UsageError(str(error), print_help=False) from None
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Run a subcommand, and set the exit status."""
+        subcommands: dict[str, Callable[[list[str], argparse.Namespace], int]] = {
+            "check": self._check,
+            "explain": self._explain,
+            "lint": self._lint,
+        }
+        unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
+        if unknown:
+            raise UsageError(f"unknown option: {unknown[0]}", print_help=False)
+        if not args or args[0] not in subcommands:
+            raise UsageError(f"what is to be done? One of: {', '.join(subcommands)}")
+        if args[0] != "check" and (opts.file or opts.urls_from):
+            raise UsageError("--file and --urls-from belong to check", print_help=False)
+        self.exitcode = subcommands[args[0]](args[1:], opts)
+
+    def _check(self, urls: list[str], opts: argparse.Namespace) -> int:
+        if opts.urls_from:
+            text = _read(opts.urls_from).decode("utf-8", "surrogateescape")
+            urls = [*urls, *filter(None, map(str.strip, text.splitlines()))]
+        if not urls:
+            raise UsageError("check takes URLs", print_help=False)
+        found: list[Verdict | ValueError]
+        if opts.file:
+            robots = RobotsTxt.parse(_read(opts.file))
+            found = [_of_file(robots, url, self._tokens(), opts.file) for url in urls]
+        else:
+            found = self._ask(lambda robots: verdicts(robots, urls)) or []
+        if not found:
+            return UNKNOWN
+        for url, verdict in zip(urls, found, strict=True):
+            print(_line(url, verdict, as_json=opts.json))
+        return max(map(_status, found))
+
+    def _explain(self, args: list[str], opts: argparse.Namespace) -> int:
+        (url,) = _one(args, "explain takes one URL")
+        try:
+            origin_of(url)
+        except ValueError as error:
+            raise UsageError(f"{url}: {error}", print_help=False) from None
+        started = time()
+
+        async def question(robots: Robots) -> Got:
+            verdict = await robots.verdict(url)
+            override = robots.override(url)
+            record = await robots.record(url)
+            return Got(url, verdict, robots.tokens(url), record, override, started)
+
+        got = self._ask(question)
+        if got is None:
+            return UNKNOWN
+        if self.settings is not None:
+            options = Options.from_settings(self.settings)
+            print(as_json(got, options) if opts.json else as_text(got, options))
+        return _status(got.verdict)
+
+    def _lint(self, args: list[str], opts: argparse.Namespace) -> int:
+        (source,) = _one(args, "lint takes one file, or a URL of a site")
+        body: bytes | None
+        if "://" in source:
+            record = self._ask(lambda robots: _record(robots, source))
+            if isinstance(record, ValueError):
+                raise UsageError(f"{source}: {record}", print_help=False)
+            if record is None or isinstance(record.last, Unreachable):
+                print(f"{source}: nobody knows what its robots.txt says", file=sys.stderr)
+                return UNKNOWN
+            if not isinstance(record.last, Available):
+                print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
+                return FINE
+            source, body = f"{record.origin}/robots.txt", record.last.body
+        else:
+            body = _read(source)
+        result = lint(body)
+        print(_lint_json(source, result) if opts.json else _lint_text(source, result))
+        return FOUND if result.findings else FINE
+
+    def _ask(self, question: Callable[[Robots], Any]) -> Any:
+        if self.crawler_process is None:
+            raise UsageError
+        return ask(self.crawler_process, question)
+
+    def _tokens(self) -> tuple[str, ...]:
+        if self.crawler_process is None or self.settings is None:
+            raise UsageError
+        crawler = self.crawler_process.create_crawler(AskingSpider)
+        return ProductTokens(crawler, Options.from_settings(self.settings)).of_crawl()
+
+
+def _one(args: list[str], usage: str) -> list[str]:
+    if len(args) != 1:
+        raise UsageError(usage, print_help=False)
+    return args
+
+
+def _read(path: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", print_help=False) from None
+
+
+def _of_file(
+    robots: RobotsTxt, url: str, tokens: tuple[str, ...], path: str
+) -> Verdict | ValueError:
+    try:
+        origin_of(url)
+    except ValueError as error:
+        return error
+    return robots.verdict(url, *tokens)._replace(robotstxt_url=path)
+
+
+async def _record(robots: Robots, url: str) -> Record | ValueError | None:
+    try:
+        await robots.verdict(url)
+    except ValueError as error:
+        return error
+    return await robots.record(url)
+
+
+def _status(verdict: Verdict | ValueError) -> int:
+    if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
+        return UNKNOWN
+    return FINE if verdict.allowed else FOUND
+
+
+_WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
+
+
+def _line(url: str, verdict: Verdict | ValueError, *, as_json: bool) -> str:
+    status = _status(verdict)
+    if isinstance(verdict, ValueError):
+        if as_json:
+            return json.dumps({"url": url, "error": str(verdict)})
+        return f"{coloured(_WORDS[status], f'{_WORDS[status]:10}')}  {shown(url)}  {verdict}"
+    if as_json:
+        return json.dumps(
+            {
+                "url": url,
+                "allowed": verdict.allowed,
+                "reason": verdict.reason.value,
+                "rule": None if verdict.rule is None else str(verdict.rule),
+                "line": verdict.line,
+                "robotstxt_url": verdict.robotstxt_url,
+            }
+        )
+    word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
+    return f"{word}  {shown(url)}  {shown(explain(verdict))}"
+
+
+def _lint_json(source: str, result: Lint) -> str:
+    return json.dumps(
+        {
+            "source": source,
+            "lines": [reading._asdict() for reading in result.readings],
+            "findings": [finding._asdict() for finding in result.findings],
+        }
+    )
+
+
+def _lint_text(source: str, result: Lint) -> str:
+    findings: dict[int | None, list[str]] = {}
+    for finding in result.findings:
+        findings.setdefault(finding.line, []).append(shown(finding.text))
+    lines = [coloured("heading", shown(source))]
+    lines += [f"        {coloured('finding', f'! {text}')}" for text in findings.get(None, [])]
+    width = min(_WIDTH, max((len(shown(r.raw)) for r in result.readings), default=0))
+    for reading in result.readings:
+        raw = short(shown(reading.raw), width)
+        lines.append(
+            f"{reading.line:6}  {raw:{width}}  {short(shown(reading.taken_for), _WIDTH)}".rstrip()
+        )
+        lines += [
+            f"        {coloured('finding', f'! {text}')}" for text in findings.get(reading.line, [])
+        ]
+    lines.append(f"{len(result.readings)} lines, findings: {len(result.findings)}")
+    return "\n".join(lines)

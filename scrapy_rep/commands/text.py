@@ -1,0 +1,45 @@
+"""What commands print: for people, with colours on a terminal alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime, timezone
+from typing import Final
+
+_COLOURS: Final = {"allowed": 32, "disallowed": 31, "can't tell": 33, "heading": 1, "finding": 33}
+_MINUTE: Final = 60
+_UNITS: Final = ((86_400, "days"), (3_600, "hours"), (_MINUTE, "minutes"))
+
+
+def coloured(kind: str, text: str) -> str:
+    """Return ``text`` in the colour of ``kind``, where standard output is a terminal."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m"
+
+
+def shown(text: str) -> str:
+    """Return a site's text without anything that could steer a terminal."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def short(text: str, width: int) -> str:
+    """Return ``text`` in at most so many characters."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def moment(seconds: float) -> str:
+    """Return a time, in UTC."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return "the end of time"
+
+
+def span(seconds: float) -> str:
+    """Return a length of time, roughly."""
+    for unit, name in _UNITS:
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(seconds, 0):.0f} s"

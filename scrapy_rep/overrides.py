@@ -1,0 +1,204 @@
+"""Other policies for some hosts, each with a reason: what REP_OVERRIDES says."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_rep.protocol.agents import tokens_of_setting
+from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    Tokens = tuple[str, ...]
+
+POLICIES: Final = ("ignore", "disallow", "file", "agent")
+_NEEDS: Final = {"file": "path", "agent": "agent"}
+"""The key that a policy takes beside those of all."""
+_KEYS: Final = ("host", "policy", "reason", "until")
+_ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
+_DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
+
+
+@dataclass(frozen=True)
+class Override:
+    """One entry, checked."""
+
+    host: str
+    """A host, or ``.`` and a domain: that one and its subdomains."""
+    policy: str
+    """One of POLICIES."""
+    reason: str
+    """Why, in the words of who set it."""
+    until: float | None = None
+    """Until when it holds, seconds since the epoch."""
+    path: str | None = None
+    """File with the rules, where ``policy`` is ``file``."""
+    tokens: tuple[str, ...] = ()
+    """Product tokens, where ``policy`` is ``agent``."""
+
+    def __str__(self) -> str:
+        what = {"file": f" {self.path}", "agent": f" {', '.join(self.tokens)}"}
+        return f"{self.policy}{what.get(self.policy, '')} for {self.host} ({self.reason})"
+
+    @property
+    def until_text(self) -> str | None:
+        """``until`` for people, in UTC."""
+        if self.until is None:
+            return None
+        return datetime.fromtimestamp(self.until, timezone.utc).isoformat(sep=" ")
+
+
+class Overrides:
+    """All entries, by host; the most specific host decides."""
+
+    def __init__(self, entries: Iterable[Override], clock: Callable[[], float]) -> None:
+        """Read the files that entries name. Raises OSError."""
+        self._clock = clock
+        self._by_host: dict[str, Override] = {}
+        self._files: dict[str, RobotsTxt] = {}
+        self.expired: list[Override] = []
+        """Entries whose time is over; they hold no more."""
+        for entry in entries:
+            if entry.until is not None and entry.until <= clock():
+                self.expired.append(entry)
+                continue
+            self._by_host[entry.host] = entry
+            if entry.path is not None:
+                self._files[entry.path] = RobotsTxt.parse(Path(entry.path).read_bytes())
+
+    def __bool__(self) -> bool:
+        return bool(self._by_host)
+
+    def of(self, host: str) -> Override | None:
+        """Return the entry that decides about ``host``, if there is one."""
+        names = [host]
+        rest = f".{host}"
+        while rest:
+            names.append(rest)
+            dot = rest.find(".", 1)
+            rest = rest[dot:] if dot > 0 else ""
+        for name in names:
+            entry = self._by_host.get(name)
+            if entry is None:
+                continue
+            if entry.until is None or self._clock() < entry.until:
+                return entry
+            del self._by_host[name]
+            self.expired.append(entry)
+        return None
+
+    def verdict(self, entry: Override, target: str, tokens: Tokens) -> Verdict | None:
+        """Return what ``entry`` decides; None where robots.txt does, asked with its tokens."""
+        if target == ROBOTSTXT:
+            return ALLOWED_ROBOTSTXT
+        if entry.path is not None:
+            verdict = self._files[entry.path].rules_for(*tokens).verdict_for(target)
+            return verdict._replace(robotstxt_url=Path(entry.path).absolute().as_uri())
+        return {"ignore": _ALLOWED, "disallow": _DISALLOWED}.get(entry.policy)
+
+
+def overrides_of(value: Any) -> tuple[Override, ...]:
+    """Return the entries of a setting: a list of dicts, or the same as JSON.
+
+    Raises ValueError, which names the entry and what is wrong with it.
+    """
+    if isinstance(value, str):
+        value = json.loads(value) if value.strip() else []
+    if isinstance(value, tuple) and all(isinstance(entry, Override) for entry in value):
+        return value
+    if not isinstance(value, list | tuple):
+        raise ValueError("it takes a list of entries")  # noqa: TRY004 - as for all settings
+    entries: list[Override] = []
+    for number, entry in enumerate(value, 1):
+        try:
+            entries.append(_entry(entry))
+        except ValueError as error:
+            raise ValueError(f"entry {number}, {entry!r}: {error}") from None
+        if entries[-1].host in {other.host for other in entries[:-1]}:
+            raise ValueError(f"entry {number}, {entry!r}: there is one for this host already")
+    return tuple(entries)
+
+
+def _entry(entry: Any) -> Override:
+    if not isinstance(entry, dict):
+        raise ValueError("it takes a dict")  # noqa: TRY004
+    policy = entry.get("policy")
+    if policy not in POLICIES:
+        raise ValueError(f"'policy' is to be one of {', '.join(POLICIES)}")
+    needed = _NEEDS.get(policy)
+    taken = (*_KEYS, needed) if needed else _KEYS
+    unknown = [key for key in entry if key not in taken]
+    if unknown:
+        raise ValueError(f"it takes {', '.join(taken)}, not {', '.join(map(str, unknown))}")
+    reason = entry.get("reason")
+    if not isinstance(reason, str) or not reason.strip():
+        raise ValueError("'reason' is to say why")
+    path: str | None = None
+    tokens: tuple[str, ...] = ()
+    if policy == "file":
+        path = _path(entry.get("path"))
+    elif policy == "agent":
+        tokens = _tokens(entry.get("agent"))
+    host = _host(entry.get("host"))
+    return Override(host, policy, reason.strip(), _until(entry.get("until")), path, tokens)
+
+
+def _host(value: Any) -> str:
+    if isinstance(value, str):
+        dot = "." if value.startswith(".") else ""
+        name = value.removeprefix(".")
+        brackets = "[{}]" if ":" in name and not name.startswith("[") else "{}"
+        try:
+            origin = origin_of(f"http://{brackets.format(name)}/")
+        except ValueError:
+            pass
+        else:
+            if name and "/" not in name and "@" not in name and origin.port == 80:  # noqa: PLR2004
+                return f"{dot}{origin.host}"
+    raise ValueError("'host' is to be a host name, or '.' and a domain, without scheme and port")
+
+
+def _path(value: Any) -> str:
+    if not isinstance(value, str | Path) or not str(value):
+        raise ValueError("'path' is to name the file with the rules")
+    return str(value)
+
+
+def _tokens(value: Any) -> tuple[str, ...]:
+    values = [value] if isinstance(value, str) else value
+    if isinstance(values, list | tuple) and all(isinstance(item, str) for item in values):
+        tokens = tokens_of_setting(values)
+        if tokens:
+            return tokens
+    raise ValueError("'agent' is to be a product token or a list of them")
+
+
+def _until(value: Any) -> float | None:
+    if value is None:
+        return None
+    try:
+        if isinstance(value, str):
+            value = date.fromisoformat(value) if len(value) == 10 else _moment(value)  # noqa: PLR2004
+        if isinstance(value, date) and not isinstance(value, datetime):
+            # That day is still in it, everywhere by UTC.
+            value = datetime.combine(value, time(), timezone.utc) + timedelta(days=1)
+        if isinstance(value, datetime):
+            if value.tzinfo is None:
+                value = value.replace(tzinfo=timezone.utc)
+            return float(value.timestamp())
+    except (ValueError, OverflowError):
+        pass
+    raise ValueError("'until' is to be a date as 2026-12-31, or a date with a time, in UTC")
+
+
+def _moment(text: str) -> datetime:
+    # Python 3.10 doesn't read the Z.
+    return datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text[-1:] == "Z" else ""))

@@ -1,0 +1,188 @@
+"""The extension that listens, and writes at the end."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals as scrapy_signals
+from scrapy.exceptions import NotConfigured
+
+from scrapy_rep import signals, stats
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.report.collecting import Collected
+from scrapy_rep.report.writing import JsonWriter, LinesWriter, Writer
+from scrapy_rep.settings import Options, SettingsError
+from scrapy_rep.useragent import ProductTokens
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from typing_extensions import Self
+
+    from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.parser import RobotsTxt
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+
+class Report:
+    """Writes REP_REPORT. What goes wrong with it is logged, and stops no crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        options = Options.from_settings(crawler.settings)
+        if options.report is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self._crawler = crawler
+        self._options = options
+        self._collected = Collected()
+        self._started = time()
+        self._writer: Writer | None = _writer(Path(options.report))
+        for receiver, signal in (
+            (self._forbidden, signals.robotstxt_forbidden),
+            (self._fetched, signals.robotstxt_fetched),
+            (self._loaded, signals.robotstxt_loaded),
+            (self._changed, signals.robotstxt_changed),
+            (self._overridden, signals.robotstxt_overridden),
+            (self._differs, signals.robotstxt_differs),
+            (self._closed, scrapy_signals.spider_closed),
+        ):
+            crawler.signals.connect(receiver, signal)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the extension. Raises NotConfigured without REP_REPORT, and SettingsError."""
+        return cls(crawler)
+
+    def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
+        row = self._collected.forbidden(_origin(request.url), verdict)
+        decision = _decision(request, verdict)
+        self._write("drop" if dropped else "would-drop", {
+            **decision,
+            "sha256": row.sha256,
+            "fetched_at": row.fetched_at,
+        })  # fmt: skip
+
+    def _fetched(self, origin: Origin, record: Record) -> None:
+        self._learned(origin, record, fetched=True)
+
+    def _loaded(self, origin: Origin, record: Record) -> None:
+        self._learned(origin, record, fetched=False)
+
+    def _learned(self, origin: Origin, record: Record, *, fetched: bool) -> None:
+        row = self._collected.learned(record, fetched=fetched)
+        self._write("fetch" if fetched else "load", {
+            "origin": str(origin),
+            "outcome": row.outcome,
+            "status": row.status,
+            "error": row.error,
+            "hops": list(record.last.evidence.hops),
+            "size": row.size,
+            "sha256": row.sha256,
+            "fetched_at": row.fetched_at,
+        })  # fmt: skip
+
+    def _changed(self, origin: Origin, old: RobotsTxt | None, new: RobotsTxt | None) -> None:
+        self._collected.row(str(origin)).changes += 1
+        what = {"origin": str(origin), "had_rules": old is not None, "has_rules": new is not None}
+        self._write("change", what)
+
+    def _overridden(self, request: Request, override: Override) -> None:
+        self._collected.overridden(override)
+        self._write("override", {
+            "url": _without_credentials(request.url),
+            "host": override.host,
+            "policy": override.policy,
+            "reason": override.reason,
+            "until": override.until_text,
+        })  # fmt: skip
+
+    def _differs(self, request: Request, verdict: Verdict, builtin_allows: bool) -> None:
+        self._collected.differing += 1
+        decision = _decision(request, verdict)
+        self._write("differs", {**decision, "builtin_allows": builtin_allows})
+
+    def _write(self, kind: str, line: dict[str, Any]) -> None:
+        if self._writer is None:
+            return
+        try:
+            self._writer.line({"kind": kind, "at": time(), **line})
+        except OSError:
+            logger.exception("The report can't be written to any more: %s", self._options.report)
+            self._writer = None
+
+    def _closed(self, spider: Spider, reason: str) -> None:
+        if self._writer is None:
+            return
+        counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
+        forbidden = stats.DRY_RUN_FORBIDDEN if self._options.dry_run else stats.FORBIDDEN
+        crawl = {
+            "spider": spider.name,
+            "started": self._started,
+            "finished": time(),
+            "finish_reason": reason,
+            "dry_run": self._options.dry_run,
+            "tokens": list(ProductTokens(self._crawler, self._options).of_crawl()),
+            "fetches": counts.get(stats.REQUEST_COUNT, 0),
+            "responses": counts.get("response_received_count", 0),
+            "dropped": counts.get(forbidden, 0),
+        }
+        try:
+            self._writer.finish(crawl, self._collected)
+        except OSError:
+            logger.exception("The report was not written: %s", self._options.report)
+            return
+        logger.info("robots.txt report: %s", self._options.report, extra={"spider": spider})
+
+
+def _writer(path: Path) -> Writer:
+    if not path.parent.is_dir():
+        raise SettingsError(f"REP_REPORT is {str(path)!r}: there is no such directory")
+    try:
+        if path.suffix == ".jsonl":
+            return LinesWriter(path)
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise SettingsError(
+            f"REP_REPORT is {str(path)!r}: it can't be written: {error.strerror}"
+        ) from None
+    if path.suffix == ".json":
+        return JsonWriter(path)
+    try:
+        from scrapy_rep.report.page import PageWriter  # noqa: PLC0415 - Jinja2 is an extra
+    except ImportError:
+        raise SettingsError(
+            f"REP_REPORT is {str(path)!r}: HTML takes Jinja2, which isn't installed: "
+            "pip install scrapy-rep[report]"
+        ) from None
+    return PageWriter(path)
+
+
+def _decision(request: Request, verdict: Verdict) -> dict[str, Any]:
+    return {
+        "url": _without_credentials(request.url),
+        "method": request.method,
+        "allowed": verdict.allowed,
+        "reason": verdict.reason.value,
+        "rule": None if verdict.rule is None else str(verdict.rule),
+        "line": verdict.line,
+        "robotstxt_url": verdict.robotstxt_url,
+    }
+
+
+def _origin(url: str) -> str:
+    try:
+        return str(origin_of(url))
+    except ValueError:
+        return "(no origin)"
+
+
+def _without_credentials(url: str) -> str:
+    scheme, slashes, rest = url.partition("://")
+    authority = rest[: min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))]
+    return f"{scheme}{slashes}{rest[authority.rfind('@') + 1 :]}"

@@ -1,0 +1,194 @@
+"""``scrapy robots``, run as people run it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.crawl.web import answer, redirect, robots
+
+RULES = (
+    "User-agent: *\nDisallow: /private\nAllow: /private/open\n\nUser-agent: mybot\nDisallow: /\n"
+)
+FILE = "\ufeffUser-agent: *\nDissallow: /a\nDisallow: private\nFoo: bar\n"
+
+
+@pytest.fixture(scope="module")
+def site(web):
+    return web.site(robots(RULES))
+
+
+def test_ours_check_says_what_a_crawl_does(site, robots_command):
+    run = robots_command("check", site.url("/private"), site.url("/"), site.url("/private/open"))
+    where = site.url("/robots.txt")
+    assert run.out.splitlines() == [
+        f"disallowed  {site.url('/private')}  Disallow: /private (line 2 of {where})",
+        f"allowed     {site.url('/')}  no-rule ({where})",
+        f"allowed     {site.url('/private/open')}  Allow: /private/open (line 3 of {where})",
+    ]
+    assert (run.status, run.err) == (1, "")
+    assert site.targets == []
+
+
+def test_ours_check_asks_by_another_name(site, robots_command):
+    run = robots_command("check", "--agent", "mybot/1.0", "--json", site.url("/"))
+    assert run.status == 1
+    assert json.loads(run.out) == {
+        "url": site.url("/"),
+        "allowed": False,
+        "reason": "rule",
+        "rule": "Disallow: /",
+        "line": 6,
+        "robotstxt_url": site.url("/robots.txt"),
+    }
+
+
+def test_ours_check_tells_allowed_from_unknown(web, robots_command):
+    missing, failing = web.site(answer(404)), web.site(answer(503))
+    assert robots_command("check", missing.url("/")).status == 0
+    run = robots_command("check", missing.url("/"), failing.url("/"), "mailto:a@b")
+    assert run.status == 2
+    assert [line.split("  ")[0] for line in run.out.splitlines()] == [
+        "allowed",
+        "can't tell",
+        "can't tell",
+    ]
+
+
+def test_ours_check_takes_rules_and_urls_from_files(robots_command, tmp_path):
+    (tmp_path / "robots.txt").write_text(RULES)
+    urls = "http://a.example/private\n\nhttp://b.example/x\n"
+    (tmp_path / "urls").write_text(urls)
+    run = robots_command("check", "--file", "robots.txt", "--urls-from", "urls")
+    assert run.out.splitlines() == [
+        "disallowed  http://a.example/private  Disallow: /private (line 2 of robots.txt)",
+        "allowed     http://b.example/x  no-rule (robots.txt)",
+    ]
+    again = robots_command("check", "--file", "robots.txt", "--urls-from", "-", stdin=urls)
+    assert again.out == run.out
+    assert robots_command("check", "--file", "robots.txt", "ftp:").status == 2
+
+
+def test_ours_explain_tells_group_rules_and_fetch(web, robots_command):
+    site = web.site(redirect("/r"), paths={"/r": [robots(RULES)]})
+    run = robots_command("explain", "--agent", "otherbot", site.url("/private/open"))
+    assert run.status == 0
+    lines = [line.strip() for line in run.out.splitlines()]
+    assert lines[0] == f"allowed: {site.url('/private/open')}"
+    assert f"{site.url('/robots.txt')}: available (HTTP status 200)" in lines
+    assert f"redirected to {site.url('/r')}" in lines
+    assert "that of '*', User-agent lines: 1, rules: 2" in lines
+    assert "none has a group: otherbot" in lines
+    assert lines[-2:] == [
+        "-> line 3     length 13   Allow: /private/open",
+        "line 2     length 8    Disallow: /private",
+    ]
+
+
+def test_ours_explain_tells_until_when_nobody_knows(web, robots_command):
+    site = web.site(answer(503))
+    run = robots_command("explain", site.url("/"))
+    assert run.status == 2
+    assert "unreachable (HTTP status 503)" in run.out
+    assert "next try not before" in run.out
+    assert "on all is allowed, as there is no copy" in run.out
+    robotstxt = json.loads(robots_command("explain", "--json", site.url("/")).out)["robotstxt"]
+    assert (robotstxt["outcome"], robotstxt["status"]) == ("unreachable", 503)
+    assert robotstxt["next_try"] > robotstxt["unreachable_since"] == robotstxt["at"]
+
+
+def test_ours_explain_for_programs(site, robots_command):
+    run = robots_command("explain", "--json", "--agent", "mybot", site.url("/a"))
+    explained = json.loads(run.out)
+    assert run.status == 1
+    assert explained["group"] == {"token": "mybot", "lines": [5]}
+    assert explained["matching"] == [{"rule": "Disallow: /", "length": 1, "line": 6}]
+    assert explained["robotstxt"]["from_store"] is False
+
+
+def test_ours_explain_names_an_override(site, robots_command, tmp_path):
+    (tmp_path / "rules").write_text("User-agent: *\nDisallow: /a\n")
+    entry = {"host": site.host, "policy": "file", "path": "rules", "reason": "ticket 5"}
+    setting = f"REP_OVERRIDES={json.dumps([entry])}"
+    run = robots_command("explain", "-s", setting, site.url("/a"))
+    assert run.status == 1
+    assert f"file rules for {site.host} (ticket 5)" in run.out
+    assert "-> line 2     length 2    Disallow: /a" in run.out
+    ignored = f"REP_OVERRIDES={json.dumps([{**entry, 'policy': 'ignore'}])}".replace(
+        '"path": "rules", ', ""
+    )
+    run = robots_command("explain", "-s", ignored, site.url("/private"))
+    assert (run.status, "Rules of it" in run.out) == (0, False)
+
+
+def test_spec_T2_lint_tells_what_every_line_was_taken_for(robots_command, tmp_path):
+    (tmp_path / "robots.txt").write_text(FILE, encoding="utf-8")
+    run = robots_command("lint", "robots.txt")
+    assert run.status == 1
+    assert [" ".join(line.split()) for line in run.out.splitlines()] == [
+        "robots.txt",
+        "! the file begins with a byte order mark, whole or a part of it",
+        "1 User-agent: * a group for anyone",
+        "2 Dissallow: /a disallow /a",
+        "! Dissallow: a typing error in a field that is accepted all the same",
+        "3 Disallow: private disallow that never matches",
+        "! private: a path begins with '/' or '*': the rule never matches",
+        "4 Foo: bar an unknown field",
+        "! Foo: a field that no crawler is known to read",
+        "4 lines, findings: 4",
+    ]
+    found = json.loads(robots_command("lint", "--json", "-", stdin=FILE).out)
+    assert [finding["code"] for finding in found["findings"]] == [
+        "byte-order-mark",
+        "misspelt",
+        "no-slash",
+        "unknown-field",
+    ]
+
+
+def test_spec_T2_lint_takes_a_url(web, site, robots_command):
+    assert robots_command("lint", site.url("/page")).status == 0
+    assert robots_command("lint", web.site(answer(404)).url("/")).status == 0
+    run = robots_command("lint", web.site(answer(503)).url("/"))
+    assert (run.status, run.out) == (2, "")
+    assert "nobody knows" in run.err
+
+
+def test_ours_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
+    evil = "User-agent: *\nDisallow: /\x1b[31m\x07\u202e\nDisallow: /\n\x1b]0;x\x07\n"
+    site = web.site(robots(evil.encode()))
+    for arguments in (["check"], ["explain"], ["lint"]):
+        run = robots_command(*arguments, site.url("/%1B[31m%07%E2%80%AE"))
+        assert run.status == 1
+        assert [line for line in run.out.splitlines() if not line.isprintable()] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "what is to be done? One of: check, explain, lint"),
+        (["check"], "check takes URLs"),
+        (["check", "--frobnicate", "http://a.example/"], "unknown option: --frobnicate"),
+        (["check", "--file", "none.txt", "http://a.example/"], "none.txt: No such file"),
+        (["explain", "mailto:a@b"], "not an absolute http, https or ftp URL"),
+        (["explain", "--file", "x", "http://a.example/"], "belong to check"),
+        (["check", "-s", "REP_TIMEOUT=soon", "http://a.example/"], "REP_TIMEOUT is 'soon'"),
+    ],
+)
+def test_ours_wrong_usage_is_status_2(robots_command, arguments, says):
+    run = robots_command(*arguments)
+    assert run.status == 2
+    assert says in run.err
+
+
+def test_ours_in_a_project_its_settings_count(site, robots_command, tmp_path):
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+    (tmp_path / "settings.py").write_text(
+        "ROBOTSTXT_OBEY = False\nUSER_AGENT = 'mybot/1.0'\nLOG_LEVEL = 'DEBUG'\n"
+        "ADDONS = {'scrapy_rep.Addon': 500}\nREP_DRY_RUN = True\nREP_REPORT = 'r.jsonl'\n"
+    )
+    run = robots_command("check", site.url("/a"))
+    assert (run.status, run.err) == (1, "")
+    assert "Disallow: / (line 6" in run.out
+    assert not (tmp_path / "r.jsonl").exists()
