@@ -183,6 +183,8 @@ class Contents:
         words: list[int] = []
         contents = self.text[span.start : span.stop - 1].split(b"\n")
         for number, content in enumerate(contents, span.number):
+            if not content:
+                continue
             field, colon, value = content.partition(b":")
             allow = _COMMON.get(field, _TO_BE_READ)
             if not colon or allow == _TO_BE_READ:

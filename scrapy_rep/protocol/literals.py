@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 END: Final = "$~"
 """What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
-_FEW: Final = 24
+_FEW: Final = 16
 """Literals up to which speed goes before memory."""
 
 

@@ -90,9 +90,13 @@ class RuleSet:
         chosen = dict(zip(patterns, words, strict=True))
         if len(chosen) < len(patterns):
             chosen = _first_of_equals(patterns, words)
-        if index_files:
+        form = "\n".join(chosen)
+        if index_files and _INDEX_FILES[0] in form:
             _add_directories(chosen)
-        return cls(chosen, _raws(chosen, values, words))
+            form = ""
+        # Nearly always nothing was changed.
+        raws = {} if form.encode() == b"\n".join(values) else _raws(chosen, values, words)
+        return cls(chosen, raws)
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
@@ -139,8 +143,6 @@ def _raws(
     patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
 ) -> dict[str, str]:
     """Return, by pattern, the raw values that differ."""
-    if "\n".join(patterns).encode() == b"\n".join(values):
-        return {}  # as nearly always
     value_of = dict(zip(words, values, strict=True))
     return {
         pattern: _text(value_of[word])

@@ -4,6 +4,7 @@ import pytest
 
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.packed import Packed, packed_numbers
+from scrapy_rep.protocol.places import Places
 
 
 def rules_of(lines):
@@ -87,3 +88,8 @@ def test_ours_packed_numbers_are_as_small_as_may_be():
     assert packed_numbers([]).itemsize == 2
     assert packed_numbers([1, 65_535]).itemsize == 2
     assert list(packed_numbers([1, 65_536])) == [1, 65_536]
+
+
+def test_ours_places_look_a_part_up_once():
+    places = Places("/abcab")
+    assert [places.find("ab", position) for position in (0, 2, 5)] == [1, 4, -1]
