@@ -3,15 +3,18 @@
 
 PYTHON ?= python3
 VENV := .venv
+SEEDS ?= 100000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo demo-builtin test lint browser unit faults bench docs clean
+.PHONY: help demo demo-builtin fleet simulate redis-server test lint browser unit faults bench docs clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo          crawl a small web of fifteen sites, each with its own robots.txt story"
 	@echo "make demo-builtin  the same with Scrapy's built-in middleware, to compare"
+	@echo "make fleet         crawl two hundred sites with four processes that share what they know"
+	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=10000 of it"
 	@echo "make test          lint, types, import contracts and all tests"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make docs          docs/_build/html"
@@ -59,7 +62,7 @@ lint: $(INSTALLED)
 	@echo "== import contracts"
 	@$(BIN)/lint-imports
 
-unit: $(INSTALLED)
+unit: $(INSTALLED) redis-server
 	@echo "== tests of the protocol, which are to reach every branch of it"
 	@$(BIN)/python -m pytest -q tests/protocol --cov=scrapy_rep/protocol --cov-fail-under=100
 	@echo "== all other tests"
@@ -67,6 +70,28 @@ unit: $(INSTALLED)
 
 faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/crawl/test_faults.py --fault-table -q
+
+# Four processes, two hundred origins, one robots.txt request each; then with workers that die.
+fleet: $(INSTALLED) redis-server
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fleet
+	@for store in redis sqlite; do \
+		$(BIN)/python example_project/fleet.py --store $$store --again && \
+		$(BIN)/python example_project/fleet.py --store $$store --kill 4 || exit 1; done
+
+# An hour or two; a seed that fails is run alone by: python -m tests.simulation --seed N
+simulate: $(INSTALLED)
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+
+# The tests of the Redis store start one of their own, and want no service.
+redis-server:
+	@if command -v redis-server valkey-server >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "== installing redis-server, which the tests of the Redis store start"; \
+		(apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+			--no-install-recommends redis-server) >/dev/null || true; \
+	else \
+		echo "== no redis-server: tests of the Redis store are skipped (apt-get install redis-server)"; \
+	fi
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench

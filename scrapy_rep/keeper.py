@@ -1,4 +1,4 @@
-"""What is known of each origin: memory, then store, then fetch; one flight per origin."""
+"""What is known of each origin: memory, then store, then fetch; one flight per fleet."""
 
 from __future__ import annotations
 
@@ -6,25 +6,29 @@ import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_rep.lru import BoundedCache
+from scrapy_rep import stats
 from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.base import Held, StoreError
+from scrapy_rep.threads import sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
+    from typing import TypeGuard
 
     from scrapy import Request
+    from twisted.python.failure import Failure
 
+    from scrapy_rep.lru import BoundedCache
     from scrapy_rep.protocol.matcher import RuleSet
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Outcome
@@ -45,6 +49,15 @@ _ENTRY_BYTES: Final = 600
 
 _MAX_TOKEN_LISTS: Final = 16
 """Crawlers, each with its own list of product tokens, whose rules an entry holds."""
+
+_POLL: Final = 0.05
+"""Seconds to the first look whether another worker has finished its fetch."""
+_POLL_MAX: Final = 1.0
+"""Seconds between two such looks at most."""
+_POLL_GROWTH: Final = 1.5
+_PATIENCE: Final = 3
+"""Leases after which a worker fetches without one, whatever the store says: two workers that died
+one after the other, and a little."""
 
 
 class CrawlClosingError(Exception):
@@ -116,8 +129,11 @@ class Census(NamedTuple):
 class Keeper:
     """Knows, or finds out, what may be fetched of each origin.
 
-    It is driven from outside: ``clock`` gives seconds since the epoch, ``jitter`` a number from 0
-    to 1, ``fetch`` an outcome, and ``parsed`` is awaited with every robots.txt that was fetched.
+    It is driven from outside: ``clock`` gives seconds since the epoch, ``timer`` seconds that only
+    grow, ``jitter`` a number from 0 to 1, ``fetch`` an outcome; ``parsed`` is awaited with every
+    robots.txt that is read, ``count`` is told the names of stats. ``entries`` and ``store`` may
+    belong to other keepers too; ``name`` tells this one from all others that use the store.
+    ``lease`` is for how many seconds the fetch of an origin is this keeper's own.
     ``learned`` is called with what a look-up came to, and what was stored before: the same record
     where nothing was fetched.
     """
@@ -126,26 +142,37 @@ class Keeper:
         self,
         *,
         policy: Policy,
+        entries: BoundedCache[Origin, Entry],
         store: Store,
         fetch: Fetch,
         parsed: Parsed,
-        learned: Learned,
+        learned: Learned = lambda *_: None,
+        count: Callable[[str], None],
         clock: Callable[[], float],
+        timer: Callable[[], float],
         jitter: Callable[[], float],
-        max_origins: int,
-        max_bytes: int,
         concurrent_fetches: int,
+        name: str,
+        lease: float,
     ) -> None:
         self._policy = policy
+        self._entries = entries
         self._store = store
         self._fetch = fetch
         self._parsed = parsed
         self._learned = learned
+        self._count = count
         self._clock = clock
+        self._timer = timer
         self._jitter = jitter
-        self._entries: BoundedCache[Origin, Entry] = BoundedCache(max_origins, max_bytes)
+        self._name = name
+        self._lease = lease
+        self._claims = 0
         self._flights: dict[Origin, _Flight] = {}
         self._slots = _Slots(concurrent_fetches)
+        self._background = _Background()
+        self._being_kept: dict[Origin, Record] = {}
+        """Records on their way to the store."""
         self.closing = False
         """Whether the crawl is closing, and nothing is looked up any more."""
 
@@ -179,7 +206,9 @@ class Keeper:
 
     async def record(self, origin: Origin) -> Record | None:
         """Return what the store holds of ``origin``. Nothing is fetched."""
-        return await self._stored(origin)
+        if origin in self._being_kept:
+            return self._being_kept[origin]
+        return (await self._held(origin)).record
 
     def census(self) -> Census:
         """Return how many origins are known, looked up just now, and unreachable."""
@@ -202,6 +231,7 @@ class Keeper:
             flight = self._flights[origin] = _Flight()
             waiter = self._wait(flight)
             flight.task = deferred_from_coro(self._fly(flight, origin, tokens, page))
+            flight.task.addErrback(_trap_cancelled)
         else:
             waiter = self._wait(flight)
         return await maybe_deferred_to_future(waiter)
@@ -209,9 +239,15 @@ class Keeper:
     def close(self) -> None:
         """End every flight; whoever waits gets CrawlClosingError."""
         self.closing = True
-        for flight in list(self._flights.values()):
+        for origin, flight in list(self._flights.items()):
             if flight.task is not None:
                 flight.task.cancel()
+            # A task that is cancelled before its first step does nothing at all.
+            self._land(origin, flight, None, CrawlClosingError())
+
+    async def finish(self) -> None:
+        """Wait until the store has been told of everything."""
+        await self._background.end()
 
     @staticmethod
     def _wait(flight: _Flight) -> Deferred[tuple[Entry, RobotsTxt | None]]:
@@ -235,26 +271,58 @@ class Keeper:
             logger.exception("Error while finding out what the robots.txt of %s says", origin)
             result = self._shut(origin), None
         finally:
+            self._land(origin, flight, result, failure)
+
+    def _land(
+        self,
+        origin: Origin,
+        flight: _Flight,
+        result: tuple[Entry, RobotsTxt | None] | None,
+        failure: Exception,
+    ) -> None:
+        """End a flight, once: tell all who wait for it."""
+        if self._flights.get(origin) is flight:
             del self._flights[origin]
-            for waiter in flight.waiters:
-                if waiter.called:
-                    continue
-                if result is None:
-                    waiter.errback(failure)
-                else:
-                    waiter.callback(result)
+        for waiter in flight.waiters:
+            if waiter.called:
+                continue
+            if result is None:
+                waiter.errback(failure)
+            else:
+                waiter.callback(result)
 
     async def _look_up(
         self, origin: Origin, tokens: Tokens, page: Request
     ) -> tuple[Entry, RobotsTxt | None]:
-        stored = await self._stored(origin)
-        if stored is not None and not self._policy.is_due(stored, self._clock()):
-            self._learned(origin, stored, stored, page)
-            return self._remember(origin, stored, tokens)
-        record = await self._fetched(origin, stored, tokens, page)
-        self._learned(origin, record, stored, page)
+        held = await self._held(origin)
+        since, pause = self._timer(), _POLL
+        while True:
+            if self._is_fresh(held.record):
+                self._count(stats.STORE_FOUND)
+                self._learned(origin, held.record, held.record, page)
+                return await self._take(origin, held.record, tokens, page)
+            impatient = self._timer() - since >= self._lease * _PATIENCE
+            if held.holder is None or impatient:
+                record = await self._claimed(origin, tokens, page, impatient=impatient)
+                if record is not None:
+                    return await self._take(origin, record, tokens, page)
+            # Another worker is at it: its record is there as soon as it knows more.
+            if pause == _POLL:
+                self._count(stats.STORE_WAITED)
+            await sleep(pause)
+            pause = min(_POLL_MAX, pause * _POLL_GROWTH)
+            held = await self._held(origin)
+
+    def _is_fresh(self, record: Record | None) -> TypeGuard[Record]:
+        return record is not None and not self._policy.is_due(record, self._clock())
+
+    async def _take(
+        self, origin: Origin, record: Record, tokens: Tokens, page: Request
+    ) -> tuple[Entry, RobotsTxt | None]:
+        known = self.known(origin) is not None
         entry, robots = self._remember(origin, record, tokens)
-        if robots is not None and record.copy is record.last:
+        # Of what is known already only the rules of other tokens were asked.
+        if robots is not None and record.copy is record.last and not known:
             await self._parsed(robots, page)
         return entry, robots
 
@@ -274,12 +342,53 @@ class Keeper:
             entry.add(tokens, robots)
         self._entries.put(origin, entry, entry.nbytes)
 
-    async def _stored(self, origin: Origin) -> Record | None:
+    async def _held(self, origin: Origin) -> Held:
         try:
             return await self._store.get(str(origin))
         except StoreError as error:
             logger.debug("The store has no record of %s: %s", origin, error)
-            return None
+            return Held(None, None)
+
+    async def _claimed(
+        self, origin: Origin, tokens: Tokens, page: Request, *, impatient: bool
+    ) -> Record | None:
+        """Fetch under a lease; None where another worker holds it.
+
+        Also return the record that another one has stored in the meantime.
+        """
+        self._claims += 1
+        holder = f"{self._name}-{self._claims}"
+        key = str(origin)
+        # The lease is for the fetch, not for the time until its turn comes.
+        await self._slots.acquire()
+        try:
+            try:
+                held = await self._store.claim(key, holder, self._lease)
+            except StoreError as error:
+                logger.debug("No lease of %s: %s", origin, error)
+                held = Held(None, holder)
+            if self._is_fresh(held.record):
+                self._count(stats.STORE_FOUND)
+                self._background.add(self._release(key, holder))
+                self._learned(origin, held.record, held.record, page)
+                return held.record
+            if held.holder != holder and not impatient:
+                return None
+            record = await self._fetched(origin, held.record, tokens, page)
+            self._learned(origin, record, held.record, page)
+        except BaseException:
+            # Nobody waits for the end of a lease whose holder has given up.
+            self._background.add(self._release(key, holder))
+            raise
+        finally:
+            self._slots.release()
+        # Who waits for the answer doesn't wait for the disk.
+        self._being_kept[origin] = record
+        self._background.add(self._keep_fetched(origin, record, holder))
+        other = _answered_for(record.last)
+        if other is not None and other not in self._flights and self.known(other) is None:
+            self._background.add(self._keep_other(other, record.last))
+        return record
 
     async def _fetched(
         self, origin: Origin, previous: Record | None, tokens: Tokens, page: Request
@@ -290,26 +399,38 @@ class Keeper:
             # SPEC F-3 speaks of rules; an origin in another state forbids nothing to a redirect.
             return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
 
-        await self._slots.acquire()
-        try:
-            outcome = await self._fetch(origin, page, is_disallowed)
-        finally:
-            self._slots.release()
+        outcome = await self._fetch(origin, page, is_disallowed)
         record = self._policy.record_after(previous, str(origin), outcome, jitter=self._jitter())
         self._log(origin, record, previous)
-        await self._keep(record)
-        other = _answered_for(outcome)
-        if other is not None and other not in self._flights and self.known(other) is None:
-            await self._keep(
-                self._policy.record_after(None, str(other), outcome, jitter=self._jitter())
-            )
         return record
 
-    async def _keep(self, record: Record) -> None:
+    async def _keep_fetched(self, origin: Origin, record: Record, holder: str) -> None:
         try:
-            await self._store.put(record)
+            await self._keep(record, holder)
+        finally:
+            if self._being_kept.get(origin) is record:
+                del self._being_kept[origin]
+
+    async def _keep(self, record: Record, holder: str | None = None) -> None:
+        try:
+            await self._store.put(record, holder)
         except StoreError as error:
             logger.debug("The record of %s was not stored: %s", record.origin, error)
+
+    async def _keep_other(self, origin: Origin, outcome: Outcome) -> None:
+        """Keep what a redirect told of the origin that it led to, unless that is known."""
+        held = await self._held(origin)
+        if not self._is_fresh(held.record) and held.holder is None:
+            jitter = self._jitter()
+            await self._keep(
+                self._policy.record_after(held.record, str(origin), outcome, jitter=jitter)
+            )
+
+    async def _release(self, key: str, holder: str) -> None:
+        try:
+            await self._store.release(key, holder)
+        except StoreError as error:
+            logger.debug("The lease of %s was not released: %s", key, error)
 
     def _shut(self, origin: Origin) -> Entry:
         """Hold that nothing of ``origin`` may be fetched, as an error of ours kept us from it."""
@@ -342,6 +463,11 @@ class Keeper:
         )
 
 
+def _trap_cancelled(failure: Failure) -> None:
+    if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
+        failure.raiseException()
+
+
 def _answered_for(outcome: Outcome) -> Origin | None:
     """Return the origin whose own robots.txt a chain of redirects ended at, if it did.
 
@@ -352,6 +478,41 @@ def _answered_for(outcome: Outcome) -> Origin | None:
         return None
     origin = origin_of(evidence.url)
     return origin if evidence.url == origin.robotstxt_url else None
+
+
+class _Background:
+    """What goes on while nobody waits for it."""
+
+    def __init__(self) -> None:
+        self._tasks: set[Deferred[None]] = set()
+        self._ended: list[Deferred[None]] = []
+
+    def add(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Let a coroutine go on by itself."""
+        task = deferred_from_coro(coroutine)
+        self._tasks.add(task)
+        task.addErrback(self._failed)
+        task.addBoth(self._remove, task)
+
+    async def end(self) -> None:
+        """Wait until nothing goes on any more."""
+        if self._tasks:
+            ended: Deferred[None] = Deferred()
+            self._ended.append(ended)
+            await maybe_deferred_to_future(ended)
+
+    @staticmethod
+    def _failed(failure: Failure) -> None:
+        if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
+            logger.error("Error while a record was stored", exc_info=failure.value)
+
+    def _remove(self, _: None, task: Deferred[None]) -> None:
+        self._tasks.discard(task)
+        if not self._tasks:
+            ended, self._ended = self._ended, []
+            for waiter in ended:
+                if not waiter.called:
+                    waiter.callback(None)
 
 
 @dataclass(eq=False)

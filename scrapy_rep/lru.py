@@ -27,6 +27,10 @@ class BoundedCache(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __iter__(self) -> Iterator[K]:
+        """Iterate over the keys, the least recently used first."""
+        return iter(self._values)
+
     @property
     def nbytes(self) -> int:
         """The sizes of all values, in bytes."""
@@ -60,3 +64,8 @@ class BoundedCache(Generic[K, V]):
         held = self._values.pop(key, None)
         if held is not None:
             self._bytes -= held[1]
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        self._values.clear()
+        self._bytes = 0

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import random
-from time import time
+from time import monotonic, time
 from typing import TYPE_CHECKING, Final, NoReturn
+from uuid import uuid4
 
 from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.announcer import META_KEY, Announcer, as_meta, placed
@@ -27,9 +29,11 @@ from scrapy_rep.protocol.matcher import ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
-from scrapy_rep.settings import Options, SettingsError, unknown_settings
-from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.settings import Options, SettingsError, shown_store, unknown_settings
+from scrapy_rep.shared import shared
+from scrapy_rep.threads import within
 from scrapy_rep.useragent import ProductTokens
+from scrapy_rep.wire import as_parsed, rewriter, without_dots
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -43,6 +47,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
+_LEASE_SLACK: Final = 5.0
+"""Seconds that a lease lasts beyond REP_TIMEOUT, in which the record is stored."""
+_CLOSING_TIME: Final = 5.0
+"""Seconds for what is still to be told to the store when the crawl is over."""
 _RETURNED: Final = "_robotstxt_returned"
 _SCHEMES: Final = ("http:", "https:", "ftp:")
 
@@ -51,8 +60,8 @@ _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 _REASON_COUNTS: Final = {
     reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
 }
-_TOLD_APART: Final = {"ROBOTSTXT_USER_AGENT", "REP_OVERRIDES"}
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
+_NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -66,32 +75,33 @@ class RobotsTxtMiddleware:
         _check_components(crawler)
         self._crawler = crawler
         # Scrapy's own scheduler forgets everything at the end of a crawl without a JOBDIR.
-        self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or (
-            load_object(crawler.settings["SCHEDULER"]) is not Scheduler
+        self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or not issubclass(
+            load_object(crawler.settings["SCHEDULER"]), Scheduler
         )
+        self._rewritten = rewriter(crawler.settings)
         self._tokens = ProductTokens(crawler, options)
         self._announcer = Announcer(crawler)
         self._overrides = _overrides(options)
         self._has_overrides = bool(self._overrides)
         self._used: set[Override] = set()
         self._builtin = BuiltIn(crawler) if options.dry_run else None
+        self._shared = shared(options)
         self._keeper = Keeper(
             policy=options.policy,
-            store=MemoryStore(
-                max_origins=options.memory_max_origins,
-                max_bytes=options.memory_max_bytes,
-                max_size=options.max_size,
-            ),
+            entries=self._shared.entries,
+            store=self._shared.store,
             fetch=Fetcher(crawler, options).fetch,
             parsed=self._parsed,
             learned=self._announcer.learned,
+            count=self._count,
             clock=time,
+            timer=monotonic,
             jitter=random.random,
-            max_origins=options.memory_max_origins,
-            max_bytes=options.memory_max_bytes,
             concurrent_fetches=options.concurrent_fetches,
+            name=uuid4().hex,
+            lease=options.timeout + _LEASE_SLACK,
         )
-        self.robots = Robots(crawler, self._keeper, self._tokens, self._overrides)
+        self.robots = Robots(crawler, self._keeper, self._tokens, self._overrides, self._spellings)
         """What robots.txt says, for others than requests."""
         self._watch = ClosingWatch(crawler, self._keeper.close)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
@@ -102,7 +112,7 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
         return cls(crawler)
 
-    def process_request(  # noqa: C901, PLR0911 - a call for each step would cost every request
+    def process_request(  # noqa: C901, PLR0911, PLR0912 - a call for each step would cost
         self, request: Request
     ) -> Awaitable[Request | None] | None:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
@@ -118,13 +128,17 @@ class RobotsTxtMiddleware:
         returned = _RETURNED in meta
         if returned:
             request.dont_filter = meta.pop(_RETURNED)
-        try:
-            if not url.startswith(_SCHEMES):
+        if not url.startswith(_SCHEMES):
+            url = as_parsed(url)
+            if not url.lower().startswith(_SCHEMES):
                 meta.pop(META_KEY, None)
                 return None
-            origin, target = origin_of(url), target_of(url)
+        origin = None
+        try:
+            origin = origin_of(url)
+            target = target_of(url)
             tokens = self._tokens.of(request)
-            verdict = None
+            verdict = entry = None
             if self._has_overrides:
                 verdict, tokens = self._override(request, origin, target, tokens)
             if verdict is None:
@@ -137,15 +151,32 @@ class RobotsTxtMiddleware:
                     return self._wait(request, origin, target, tokens)
                 # It was no request of the scheduler's: who waits for it must not wait for ever.
                 verdict = _CLOSING
-            if self._builtin is not None:
-                return self._try_out(request, verdict, origin)
-            self._announcer.verdict(request, verdict, origin)
+            elif entry is not None and verdict.allowed and ("/." in target or "%" in target):
+                for spelling in self._spellings(request, target):
+                    verdict = entry.verdict(spelling, tokens) or verdict
+                    if not verdict.allowed:
+                        break
+        except ValueError as error:
+            if origin is not None:
+                self._fail(request, error)
+                return None
+            verdict = _NO_ORIGIN
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
             return None
+        if self._builtin is not None:
+            return self._try_out(request, verdict, origin)
+        self._announcer.verdict(request, verdict, origin)
         if not verdict.allowed:
             self._drop(request, verdict, origin)
         return None
+
+    def _spellings(self, request: Request, target: str) -> set[str]:
+        """Return what else may become of the target of ``request`` on its way."""
+        targets = {target, target_of(as_parsed(request.url))}
+        if self._rewritten is not None and not request.meta.get("verbatim_url"):
+            targets.add(target_of(self._rewritten(request.url)))
+        return (targets | set(map(without_dots, targets))) - {target}
 
     async def _wait(
         self, request: Request, origin: Origin, target: str, tokens: tuple[str, ...]
@@ -153,15 +184,21 @@ class RobotsTxtMiddleware:
         self._count(stats.WAITED)
         try:
             verdict = await self._keeper.verdict(origin, target, tokens, request)
-            if self._builtin is not None:
-                await self._try_out(request, verdict, origin)
-                return None
-            self._announcer.verdict(request, verdict, origin)
+            for spelling in self._spellings(request, target) if verdict.allowed else ():
+                verdict = await self._keeper.verdict(origin, spelling, tokens, request)
+                if not verdict.allowed:
+                    break
         except CrawlClosingError:
             return self._return(request, origin)
+        except CancelledError:  # an Exception in Twisted
+            raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
             return None
+        if self._builtin is not None:
+            await self._try_out(request, verdict, origin)
+            return None
+        self._announcer.verdict(request, verdict, origin)
         if not verdict.allowed:
             self._drop(request, verdict, origin)
         return None
@@ -182,7 +219,13 @@ class RobotsTxtMiddleware:
             )
         self._announcer.overridden(request, override)
         tokens = override.tokens or tokens
-        return self._overrides.verdict(override, target, tokens), tokens
+        verdict = self._overrides.verdict(override, target, tokens)
+        if override.path is not None and verdict is not None and verdict.allowed:
+            for spelling in self._spellings(request, target):
+                verdict = self._overrides.verdict(override, spelling, tokens) or verdict
+                if not verdict.allowed:
+                    break
+        return verdict, tokens
 
     def _warn_of_expired(self) -> None:
         while self._overrides.expired:
@@ -194,7 +237,7 @@ class RobotsTxtMiddleware:
                 extra={"spider": self._crawler.spider},
             )
 
-    async def _try_out(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+    async def _try_out(self, request: Request, verdict: Verdict, origin: Origin | None) -> None:
         """Let ``request`` pass, and tell what would have become of it, here and with Scrapy's own.
 
         Nothing of this may keep a request from being sent.
@@ -204,7 +247,7 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
 
-    async def _compare(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+    async def _compare(self, request: Request, verdict: Verdict, origin: Origin | None) -> None:
         self._announcer.verdict(request, verdict, origin)
         verdict = placed(verdict, origin)
         extra = {"spider": self._crawler.spider}
@@ -215,7 +258,8 @@ class RobotsTxtMiddleware:
             self._announcer.forbidden(request, verdict, dropped=False)
         if self._builtin is None:
             return
-        allows = self._builtin.allows(request, await self._keeper.record(origin))
+        record = None if origin is None else await self._keeper.record(origin)
+        allows = self._builtin.allows(request, record)
         if allows != verdict.allowed:
             self._count(stats.DRY_RUN_DIFFERS)
             logger.info(
@@ -271,14 +315,15 @@ class RobotsTxtMiddleware:
             )
 
     def _spider_opened(self, spider: Spider) -> None:
+        self._shared.join(self)
         self._watch.start()
         tokens = self._tokens.of_crawl()
         extra = {"spider": spider}
-        changed = {k: v for k, v in self._options.changed().items() if k not in _TOLD_APART}
+        changed = {k: v for k, v in self._options.changed().items() if k not in _SHOWN_ANYWAY}
         logger.info(
             "Obeying robots.txt as %s, records in %s%s",
             ", ".join(map(ascii, tokens)) or "a crawler without a product token ('*' alone)",
-            self._options.store,
+            shown_store(self._options.store),
             "".join(f", {name}={value!r}" for name, value in changed.items()),
             extra=extra,
         )
@@ -309,9 +354,14 @@ class RobotsTxtMiddleware:
         for name in unknown_settings(self._crawler.settings):
             logger.warning("%s is no setting of this version of scrapy-rep", name, extra=extra)
 
-    def _spider_closed(self) -> None:
+    async def _spider_closed(self) -> None:
         self._watch.stop()
         self._keeper.close()
+        try:
+            await within(_CLOSING_TIME, self._keeper.finish())
+        except TimeoutError:
+            logger.warning("Some records of robots.txt may not have been stored")
+        await self._shared.leave(self)
 
     def _count(self, name: str) -> None:
         if self._crawler.stats is not None:

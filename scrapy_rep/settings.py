@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _TRUE: Final = {"1", "true"}
 _FALSE: Final = {"0", "false"}
+_MAX_PREFIX: Final = 200
+"""Characters of REP_STORE_PREFIX."""
 
 
 class SettingsError(ValueError):
@@ -104,8 +107,56 @@ def _overrides(value: Any) -> tuple[Override, ...]:
         raise SettingsError(f"REP_OVERRIDES: {error}") from None
 
 
-def _setting(name: str, default: Any, parse: Callable[[Any], Any], takes: str) -> Any:
-    return field(default=default, metadata={"name": name, "parse": parse, "takes": takes})
+def _store(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    scheme, slashes, rest = value.partition("://")
+    if not slashes or value != value.strip():
+        raise ValueError
+    if scheme == "memory":
+        right = rest == ""
+    elif scheme == "sqlite":
+        right = rest.startswith("/") and rest.strip("/") != "" and not rest.endswith("/")
+    else:
+        # Read by the client, which knows more of it; here only that there is a host.
+        right = scheme in {"redis", "rediss"} and urlsplit(value).hostname is not None
+        urlsplit(value).port  # noqa: B018 - raises ValueError
+    if not right or "\0" in value:
+        raise ValueError
+    return value
+
+
+def shown_store(uri: object) -> object:
+    """Return the value of REP_STORE as it may be shown: without the credentials it may hold."""
+    if not isinstance(uri, str):
+        return uri
+    # Whatever stands before an @ or in the query may be a password, however the rest is written.
+    before, at, rest = uri.rpartition("@")
+    if at:
+        scheme, slashes, _ = before.partition("://")
+        rest = f"{scheme}://***@{rest}" if slashes else f"***@{rest}"
+    visible, question, _ = rest.partition("?")
+    return f"{visible}?***" if question else visible
+
+
+def _prefix(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    if not value.isprintable() or len(value) > _MAX_PREFIX:
+        raise ValueError
+    return value
+
+
+def _setting(
+    name: str,
+    default: Any,
+    parse: Callable[[Any], Any],
+    takes: str,
+    shown: Callable[[Any], Any] = lambda value: value,
+) -> Any:
+    return field(
+        default=default, metadata={"name": name, "parse": parse, "takes": takes, "shown": shown}
+    )
 
 
 _SECONDS: Final = "a number of seconds, 0 or more"
@@ -125,7 +176,29 @@ class Options:
         "a product token, or a list of them, the most specific first",
     )
     store: str = _setting(
-        "REP_STORE", "memory://", _one_of("memory://"), "'memory://', the only store so far"
+        "REP_STORE",
+        "sqlite:///robots.sqlite",
+        _store,
+        "'memory://', 'sqlite:///PATH', 'redis://HOST' or 'rediss://HOST'",
+        shown_store,
+    )
+    store_prefix: str = _setting(
+        "REP_STORE_PREFIX",
+        "robots:",
+        _prefix,
+        f"a string of printable characters, at most {_MAX_PREFIX}",
+    )
+    store_max_age: float = _setting(
+        "REP_STORE_MAX_AGE", 60 * 86_400.0, _number(low=1), "a number of seconds, 1 or more"
+    )
+    store_max_bytes: int = _setting(
+        "REP_STORE_MAX_BYTES",
+        4 * 1024**3,
+        _integer(1024**2),
+        f"a whole number of bytes, {1024**2} or more",
+    )
+    store_timeout: float = _setting(
+        "REP_STORE_TIMEOUT", 2.0, _number(low=0.05), "a number of seconds, 0.05 or more"
     )
     memory_max_origins: int = _setting(
         "REP_MEMORY_MAX_ORIGINS", 100_000, _integer(1), "a whole number of origins, 1 or more"
@@ -222,9 +295,9 @@ class Options:
         )
 
     def changed(self) -> dict[str, Any]:
-        """Return the settings whose values differ from their defaults, by name."""
+        """Return the settings whose values differ from their defaults, by name, as shown."""
         return {
-            option.metadata["name"]: getattr(self, option.name)
+            option.metadata["name"]: option.metadata["shown"](getattr(self, option.name))
             for option in fields(self)
             if getattr(self, option.name) != option.default
         }
@@ -241,5 +314,5 @@ def _metadata(field_name: str) -> Any:
 
 
 def _wrong(name: str, value: Any) -> SettingsError:
-    takes = next(o.metadata["takes"] for o in fields(Options) if o.metadata["name"] == name)
-    return SettingsError(f"{name} is {value!r}: it takes {takes}")
+    metadata = next(o.metadata for o in fields(Options) if o.metadata["name"] == name)
+    return SettingsError(f"{name} is {metadata['shown'](value)!r}: it takes {metadata['takes']}")

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from scrapy_rep.addresses import is_private_address, is_private_host
+from scrapy_rep.addresses import is_private_address, is_private_host, leads_inside
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,14 @@ from scrapy_rep.addresses import is_private_address, is_private_host
         "::ffff:127.0.0.1",
         "::ffff:10.0.0.1",
         "2002:7f00:1::",
+        "64:ff9b::7f00:1",
+        "::127.0.0.1",
+        "224.0.0.1",
+        "ff02::1",
+        "fec0::1",
+        "240.0.0.1",
+        "localhost.localdomain",
+        "ip6-localhost",
     ],
 )
 def test_inside(host):
@@ -42,10 +50,24 @@ def test_inside(host):
 
 @pytest.mark.parametrize(
     "host",
-    ["example.com", "localhost.example.com", "8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "a.b"],
+    [
+        "example.com",
+        "localhost.example.com",
+        "8.8.8.8",
+        "2606:4700::1111",
+        "::ffff:8.8.8.8",
+        "a.b",
+        "64:ff9b::808:808",
+    ],
 )
 def test_outside(host):
     assert not is_private_host(host)
+
+
+def test_a_name_is_where_it_leads():
+    assert leads_inside("localhost")
+    assert not leads_inside("name.invalid")
+    assert not leads_inside("a" * 300)
 
 
 def test_an_address_is_what_it_embeds():

@@ -72,6 +72,21 @@ def test_several_are_undone_from_the_last():
     assert decode(twice, ["gzip", "deflate"], 100_000, complete=True) == TEXT
 
 
+def test_too_many_codings():
+    with pytest.raises(DecodingError, match="9 content codings"):
+        decode(TEXT, ["gzip"] * 9, 10, complete=True)
+
+
+@pytest.mark.skipif(zstd is None, reason="no zstd here")
+def test_frames_of_zstd():
+    assert decode(zstd.compress(b"a") * 50, ["zstd"], 1_000, complete=True) == b"a" * 50
+    assert decode(zstd.compress(b"a") * 50, ["zstd"], 10, complete=True) == b"a" * 10
+    with pytest.raises(DecodingError):
+        decode(zstd.compress(b"a") + b"pad", ["zstd"], 10, complete=True)
+    with pytest.raises(DecodingError, match="frames"):
+        decode(zstd.compress(b"a") * 1_000, ["zstd"], 10_000, complete=True)
+
+
 def test_a_bomb_within_a_bomb():
     packed = gzip.compress(gzip.compress(ENDLESS))
     assert decode(packed, ["gzip", "gzip"], 1_000, complete=True) == b"\0" * 1_000

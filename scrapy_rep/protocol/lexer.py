@@ -76,13 +76,12 @@ _MISSPELT: Final = {
 _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
-_COMMENT: Final = re.compile(rb"#[^\n]*")
-_FROM_NUL: Final = re.compile(rb"\0[^\n]*")
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
 # The value stands in the group where the line is as it should be.
 _MAY_BE_USER_AGENT: Final = re.compile(
-    rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:[ \t\v\f]*:([^\n]*)|[^\n]*)"
+    rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:[ \t\v\f]*:([^\n#]*))?[^\n]*"
 ).finditer
+_MAY_BE_RULE: Final = re.compile(rb"[ \t\v\f]*(?:[Aa][Ll][Ll]|[Dd][Ii])").match
 _BLANKS: Final = re.compile(rb"[ \t]+")
 
 # Whether fields as they are nearly always written allow; None for those of no rules.
@@ -110,8 +109,8 @@ def lex(body: bytes) -> Iterator[Line]:
 
 
 def read_line(number: int, content: bytes) -> Line:
-    """Read one line, given without its end, its comment and what is too long."""
-    content = content.strip()
+    """Read one line, given without its end and what is too long."""
+    content = content.partition(b"#")[0].strip()
     if not content:
         return Line(number, Kind.EMPTY, b"", b"", Oddity.NONE)
     oddity = Oddity.NONE
@@ -151,17 +150,15 @@ class Span(NamedTuple):
 
 
 class Contents:
-    """The lines of a body as far as they count: no ends, no comments, none too long."""
+    """The lines of a body as far as they count: no ends, none too long."""
 
     __slots__ = ("text",)
 
     def __init__(self, body: bytes) -> None:
         """Take any bytes."""
         text = _text_of(body)
-        if b"#" in text:
-            text = _COMMENT.sub(b"", text)
         if b"\0" in text:
-            text = _FROM_NUL.sub(b"", text)
+            text = text.replace(b"\0", b"#")  # both end the content of a line
         if len(text) > MAX_LINE_BYTES:
             text = _TOO_LONG.sub(rb"\1", text)
         self.text = text
@@ -189,9 +186,9 @@ class Contents:
             field, _, value = content.partition(b":")
             allow = _COMMON.get(field, _TO_BE_READ)
             if allow == _TO_BE_READ:
-                line = read_line(number, content)
-                allow = _ALLOWS.get(line.kind)
-                value = line.value
+                allow, value = _read_rule(content)
+            elif b"#" in value:
+                value = value[: value.index(b"#")]
             if allow is not None:
                 values.append(value.strip())
                 words.append(2 * number + allow)
@@ -234,10 +231,18 @@ class Contents:
         for content in self.text[start : stop - 1].split(b"\n"):
             allow = _COMMON.get(content.partition(b":")[0], _TO_BE_READ)
             if allow == _TO_BE_READ:
-                allow = _ALLOWS.get(read_line(0, content).kind)
+                allow, _ = _read_rule(content)
             if allow is not None:
                 return True
         return False
+
+
+def _read_rule(content: bytes) -> tuple[int | None, bytes]:
+    """Return whether a rule allows, None if it is none, and its value."""
+    if not _MAY_BE_RULE(content):
+        return None, b""
+    line = read_line(0, content)
+    return _ALLOWS.get(line.kind), line.value
 
 
 def _text_of(body: bytes) -> bytes:

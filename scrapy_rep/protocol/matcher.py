@@ -20,7 +20,6 @@ ROBOTSTXT: Final = "/robots.txt"
 ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
 _BY_RULE: Final = Reason.RULE
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
-_INDEX_FILE: Final = b"/index.htm"
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
 
 
@@ -42,8 +41,7 @@ class Rule(NamedTuple):
 
 def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
     """Yield the rules of values as written, and their words."""
-    patterns = canonical_patterns(b"\n".join(values)).decode("ascii").split("\n")
-    for pattern, value, word in zip(patterns, values, words):  # noqa: B905 - no value, one pattern
+    for pattern, value, word in zip(canonical_patterns(values), values, words, strict=True):
         yield Rule(bool(word & 1), pattern, _text(value), word >> 1)
 
 
@@ -85,19 +83,13 @@ class RuleSet:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        if not values:
-            return cls({}, {})
-        joined = b"\n".join(values)
-        form = canonical_patterns(joined)
-        patterns = form.decode("ascii").split("\n")
+        patterns = canonical_patterns(values)
         chosen = dict(zip(patterns, words, strict=True))
         if len(chosen) < len(patterns):
             chosen = _first_of_equals(patterns, words)
-        index_files = index_files and _INDEX_FILE in form
         if index_files:
             _add_directories(chosen)
-        raws = _raws(chosen, values, words) if index_files or form != joined else {}
-        return cls(chosen, raws)
+        return cls(chosen, _raws(chosen, values, words))
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
@@ -144,6 +136,8 @@ def _raws(
     patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
 ) -> dict[str, str]:
     """Return, by pattern, the raw values that differ."""
+    if "\n".join(patterns).encode() == b"\n".join(values):
+        return {}  # as nearly always
     value_of = dict(zip(words, values, strict=True))
     return {
         pattern: _text(value_of[word])

@@ -34,6 +34,10 @@ class Packed:
     def __getitem__(self, index: int) -> str:
         return self._leaves[index >> _SHIFT].split(_SEPARATOR)[index & (_LEAF - 1)]
 
+    def unpacked(self) -> list[str]:
+        """Return all strings."""
+        return _SEPARATOR.join(self._leaves).split(_SEPARATOR)
+
     def last_below(self, string: str) -> tuple[int, str]:
         """Return index and value of the last string below one that is not among them.
 

@@ -126,13 +126,15 @@ class RobotsTxt:
         """Return the groups that hold for a crawler."""
         for token in (*tokens, ANYONE):
             name = token.lower().encode("utf-8", "surrogatepass")
-            groups = [
-                group
-                for agent, group in self._agents
-                if agent.startswith(name) and name in _names(agent)
-            ]
+            groups: list[Span] = []
+            for agent, group in self._agents:
+                if agent.startswith(name) and name in _names(agent):
+                    if not groups or groups[-1].stop < group.start:
+                        groups.append(group)
+                    else:  # the same, or the next to it
+                        groups[-1] = groups[-1]._replace(stop=group.stop)
             if groups:
-                return list(dict.fromkeys(groups))
+                return groups
         return []
 
     def _rules(self, spans: list[Span]) -> tuple[list[bytes], list[int]]:

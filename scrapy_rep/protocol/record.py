@@ -15,6 +15,12 @@ _MAX_HEADER: Final = 262_144
 """Bytes of a record beside its body; a record with more was not written by us."""
 
 
+def max_encoded(max_size: int) -> int:
+    """Return the bytes that a record with a body of ``max_size`` bytes takes at most."""
+    # zlib adds 5 bytes to every 16 KiB that it can't make smaller, and 11 to the whole.
+    return 5 + _MAX_HEADER + max_size + 5 * (max_size // 16_384 + 1) + 11
+
+
 class RecordError(ValueError):
     """A stored record that can't be taken for one of ours."""
 

@@ -16,7 +16,7 @@ from scrapy_rep.protocol.places import Places
 from scrapy_rep.protocol.precedence import precedence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from scrapy_rep.protocol.precedence import Deciding
 
@@ -27,7 +27,7 @@ _FEW_TO_TRY: Final = 128
 _GRAM: Final = 4
 """Characters of a part in the index."""
 _GRAMS_COMPARED: Final = 8
-"""Grams at the end of each part, of which the rarest goes into the index: ends differ most."""
+"""Grams at the end of a part, of which the rarest goes into the index: ends differ the most."""
 
 
 def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
@@ -61,11 +61,12 @@ class Wildcards:
         # Twice the length, plus one for Allow: what goes first is greatest.
         patterns = sorted(rules, key=lambda pattern: 2 * len(pattern) + (rules[pattern] & 1))
         patterns.reverse()
+        parts = list(map(_part_of, patterns))
         few = len(patterns) <= _FEW
         self._patterns = Packed(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
-        self.parts = tuple(intern(_part_of(pattern)) for pattern in patterns) if few else ()
-        self._index = {} if few else _index_of(patterns)
+        self.parts = tuple(map(intern, parts)) if few else ()
+        self._index = {} if few else _index_of(parts)
         self._lengths = tuple({len(gram) for gram in self._index})
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
@@ -78,10 +79,12 @@ class Wildcards:
         return self._first(candidates, target, other) if candidates else other
 
     def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
-        find = target.find if len(candidates) <= _FEW_TO_TRY else Places(target).find
+        few = len(candidates) <= _FEW_TO_TRY
+        find = target.find if few else Places(target).find
+        patterns = self._patterns if few else self._patterns.unpacked()
         least = precedence(other) if other else (0, 0)
         for index in candidates:
-            pattern, word = self._patterns[index], self._words[index]
+            pattern, word = patterns[index], self._words[index]
             if precedence((pattern, word)) <= least:
                 break
             if matches(pattern, target, find):
@@ -110,22 +113,20 @@ def _grams(target: str, lengths: Iterable[int]) -> set[str]:
     }
 
 
-def _grams_of(pattern: str) -> list[str]:
-    """Return grams that a target must contain to be matched, the last few of each part."""
-    parts = pattern.rstrip("*$").split("*")
-    grams = [
-        part[start : start + _GRAM]
-        for part in parts
-        for start in range(max(len(part) - _GRAM - _GRAMS_COMPARED, 0), len(part) - _GRAM + 1)
+def _grams_of(part: str) -> list[str]:
+    """Return the last few grams of a part."""
+    last = len(part) - _GRAM
+    return [
+        part[start : start + _GRAM] for start in range(max(last - _GRAMS_COMPARED, 0), last + 1)
     ]
-    return grams or [max(parts, key=len)]
 
 
-def _index_of(patterns: Iterable[str]) -> dict[str, tuple[int, ...]]:
-    """Return the numbers of the patterns by the rarest gram of each."""
-    grams = list(map(_grams_of, patterns))
-    count = Counter(gram for of_pattern in grams for gram in of_pattern)
+def _index_of(parts: Sequence[str]) -> dict[str, list[int]]:
+    """Return the numbers of the parts by the rarest gram of each, or by the part if it is short."""
+    grams = {part: _grams_of(part) for part in parts if len(part) > _GRAM}
+    count = Counter(gram for of_part in grams.values() for gram in of_part)
     index: dict[str, list[int]] = {}
-    for number, of_pattern in enumerate(grams):
-        index.setdefault(min(of_pattern, key=count.__getitem__), []).append(number)
-    return {gram: tuple(numbers) for gram, numbers in index.items()}
+    for number, part in enumerate(parts):
+        gram = min(grams[part], key=count.__getitem__) if part in grams else part
+        index.setdefault(gram, []).append(number)
+    return index

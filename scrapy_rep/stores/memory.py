@@ -1,20 +1,76 @@
-"""Records in the memory of this process, for one crawl."""
+"""Records in the memory of this process, for as long as a crawl runs."""
 
 from __future__ import annotations
 
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
 from scrapy_rep.lru import BoundedCache
 from scrapy_rep.protocol.record import Record, RecordError
+from scrapy_rep.stores.base import Held
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MAX_LEASES: Final = 10_000
+"""Leases above which those that have ended are looked for."""
 
 
 class MemoryStore:
     """Records as any other store keeps them, encoded, and bounded by entries and bytes."""
 
-    def __init__(self, *, max_origins: int, max_bytes: int, max_size: int) -> None:
+    def __init__(
+        self,
+        *,
+        max_origins: int,
+        max_bytes: int,
+        max_size: int,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._records: BoundedCache[str, bytes] = BoundedCache(max_origins, max_bytes)
+        self._leases: dict[str, tuple[str, float]] = {}
         self._max_size = max_size
+        self._clock = clock
 
-    async def get(self, origin: str) -> Record | None:
-        """Return the record of ``origin``, or None."""
+    async def get(self, origin: str) -> Held:
+        """Return what is held of ``origin``."""
+        return Held(self._record(origin), self._holder(origin))
+
+    async def claim(self, origin: str, holder: str, seconds: float) -> Held:
+        """Give ``holder`` the lease of ``origin``, unless another holds it."""
+        if self._holder(origin) is None:
+            now = self._clock()
+            if len(self._leases) >= _MAX_LEASES:
+                self._leases = {k: lease for k, lease in self._leases.items() if lease[1] > now}
+            self._leases[origin] = holder, now + seconds
+        return Held(self._record(origin), self._holder(origin))
+
+    async def put(self, record: Record, holder: str | None = None) -> None:
+        """Keep ``record`` in place of what is held of its origin."""
+        data = record.encode()
+        self._records.put(record.origin, data, len(data) + len(record.origin))
+        if holder is not None:
+            await self.release(record.origin, holder)
+
+    async def release(self, origin: str, holder: str) -> None:
+        """End the lease of ``origin``, if it is that of ``holder``."""
+        if origin in self._leases and self._leases[origin][0] == holder:
+            del self._leases[origin]
+
+    async def close(self) -> None:
+        """Forget everything."""
+        self._records.clear()
+        self._leases.clear()
+
+    def drop(self, origin: str) -> None:
+        """Let go of the record of ``origin``."""
+        self._records.drop(origin)
+
+    def origins(self) -> list[str]:
+        """Return the origins of all records, the least recently used first."""
+        return list(self._records)
+
+    def _record(self, origin: str) -> Record | None:
         data = self._records.get(origin)
         if data is None:
             return None
@@ -23,10 +79,6 @@ class MemoryStore:
         except RecordError:
             return None
 
-    async def put(self, record: Record) -> None:
-        """Keep ``record`` in place of what is held of its origin."""
-        data = record.encode()
-        self._records.put(record.origin, data, len(data) + len(record.origin))
-
-    async def close(self) -> None:
-        """Nothing is open."""
+    def _holder(self, origin: str) -> str | None:
+        holder, end = self._leases.get(origin, (None, 0.0))
+        return holder if self._clock() < end else None

@@ -7,6 +7,7 @@ import pytest
 from tests.crawl.web import Web
 
 _FAULTS = []
+_STORE_FAULTS = []
 
 
 @pytest.fixture(scope="session")
@@ -21,8 +22,26 @@ def fault_table():
     return _FAULTS
 
 
+@pytest.fixture(scope="session")
+def store_fault_table():
+    return _STORE_FAULTS
+
+
 def pytest_terminal_summary(terminalreporter, config):
     if not config.getoption("--fault-table"):
+        return
+    if _STORE_FAULTS:
+        terminalreporter.section("store faults")
+        terminalreporter.write_line(
+            f"{'store':7} {'fault in mid-crawl':32} {'longest wait':>12} {'robots.txt':>10}"
+            f" {'disallowed':>10} {'warnings':>8}  records lost of: before, broken, after"
+        )
+    for store, fault, took, asked, warnings, gone in _STORE_FAULTS:
+        told = "(no store to look at)" if gone is None else ", ".join(gone) or "none"
+        terminalreporter.write_line(
+            f"{store:7} {fault:32} {took:10.2f} s {asked:10} {0:10} {warnings:8}  {told}"
+        )
+    if not _FAULTS:
         return
     terminalreporter.section("robots.txt faults")
     asked = {"rules": "its rules", "all": "no restrictions", "none": "nothing"}

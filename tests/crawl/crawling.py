@@ -14,6 +14,7 @@ ADDON = {"scrapy_rep.Addon": 500}
 SETTINGS = {
     "ADDONS": ADDON,
     "TELNETCONSOLE_ENABLED": False,
+    "REP_STORE": "memory://",
     "USER_AGENT": "testbot/1.0",
     "RETRY_ENABLED": True,
     "DOWNLOAD_TIMEOUT": 20,

@@ -16,13 +16,24 @@ from scrapy_rep.addon import Addon
 from scrapy_rep.fetcher import RobotsTxtFetchMiddleware
 from scrapy_rep.middleware import RobotsTxtMiddleware
 from scrapy_rep.settings import Options, SettingsError
+from scrapy_rep.stores.base import from_uri
 from tests.crawl.crawling import crawl
 from tests.crawl.web import robots
 
 WRONG = [
-    ("REP_STORE", "sqlite:///robots.sqlite"),
-    ("REP_STORE", "redis://localhost"),
+    ("REP_STORE", "robots.sqlite"),
+    ("REP_STORE", "sqlite://robots.sqlite"),
+    ("REP_STORE", "sqlite:///"),
+    ("REP_STORE", "sqlite:///robots/"),
+    ("REP_STORE", "redis://"),
+    ("REP_STORE", "redis://localhost:port"),
+    ("REP_STORE", "mysql://localhost"),
     ("REP_STORE", 5),
+    ("REP_STORE_PREFIX", 5),
+    ("REP_STORE_PREFIX", "a\nb"),
+    ("REP_STORE_MAX_AGE", 0),
+    ("REP_STORE_MAX_BYTES", 1_000),
+    ("REP_STORE_TIMEOUT", 0),
     ("REP_MEMORY_MAX_ORIGINS", 0),
     ("REP_MEMORY_MAX_ORIGINS", "many"),
     ("REP_MEMORY_MAX_BYTES", 1.5),
@@ -71,6 +82,32 @@ def test_ours_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, v
     assert message.startswith(f"{name} is {value!r}: it takes ")
     assert "\n" not in message
     assert name in message
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "redis://user:secret@host:port/0",
+        "redis://:sec/ret@host",
+        "redis://:sec@ret@host:x",
+        "rediss:/:secret@host",
+        "postgres://me:secret@host/db?password=secret",
+        ":secret@host",
+        "redis://host:port/0?password=secret",
+    ],
+)
+def test_ours_a_password_is_in_no_message(uri):
+    with pytest.raises(SettingsError) as caught:
+        from_uri(Options.from_settings(Settings({"REP_STORE": uri})))
+    assert "REP_STORE is " in str(caught.value)
+    assert "***" in str(caught.value)
+    for part in ("secret", "sec", "ret@", "user", "me:"):
+        assert part not in str(caught.value).partition(": it takes")[0].replace("redis-py", "")
+
+
+def test_ours_a_password_is_not_among_what_was_changed():
+    changed = Options.from_settings(Settings({"REP_STORE": "rediss://u:secret@h/0?a=b"})).changed()
+    assert changed == {"REP_STORE": "rediss://***@h/0?***"}
 
 
 @pytest.mark.parametrize(

@@ -182,7 +182,6 @@ async def async_boom(*args, **kwargs):
         (Fetcher, "fetch", async_boom),
         (Fetcher, "_follow", async_boom),
         (MemoryStore, "get", async_boom),
-        (MemoryStore, "put", async_boom),
         ("scrapy_rep.middleware", "origin_of", boom),
         ("scrapy_rep.middleware", "target_of", boom),
         ("scrapy_rep.keeper", "Entry", boom),
@@ -203,6 +202,16 @@ async def test_ours_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, n
     assert len(result.failures) == 3
     assert result.stats["finish_reason"] == "finished"
     assert [text for text in result.messages(40) if text.startswith("Error while ")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_ours_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatch):
+    monkeypatch.setattr(MemoryStore, "put", async_boom)
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    result = await crawl(site.url("/1"), site.url("/private"), site.url("/3"))
+    assert sorted(site.targets) == ["/1", "/3"]
+    assert list(result.dropped.values()) == ["rule"]
+    assert result.messages(40) == ["Error while a record was stored"]
 
 
 @pytest_twisted.ensureDeferred

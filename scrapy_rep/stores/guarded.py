@@ -1,0 +1,237 @@
+"""A store that may fail, lag or hang, kept from doing so to the crawl."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from scrapy_rep.stores.base import Held, StoreError
+from scrapy_rep.threads import within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from typing import Any
+
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.stores.base import Store
+    from scrapy_rep.stores.memory import MemoryStore
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+_PAUSE: Final = 1.0
+"""Seconds without a call after the first failure."""
+_PAUSE_MAX: Final = 30.0
+"""Seconds without a call, at most."""
+_QUIET: Final = 600.0
+"""Seconds between two warnings: a store that comes and goes is told of once."""
+_GRACE: Final = 0.5
+"""Seconds that a store has beyond its own time limit to say itself that it took too long."""
+_CLOSING: Final = 5.0
+"""Seconds for what is still to be written when a store closes."""
+
+
+class Breaker:
+    """Tells whether a store that has failed is to be asked again, one call at a time."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._pause = 0.0
+        self._until = 0.0
+        self._trying = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the last call failed."""
+        return self._pause > 0
+
+    def lets_through(self) -> bool:
+        """Return whether a call may be made now; its end has to be told."""
+        if not self.is_open:
+            return True
+        if self._trying or self._clock() < self._until:
+            return False
+        self._trying = True
+        return True
+
+    def failed(self) -> bool:
+        """Tell of a failure; return whether it is the first after a success."""
+        first = not self.is_open
+        self._pause = _PAUSE if first else min(_PAUSE_MAX, self._pause * 2)
+        self._until = self._clock() + self._pause
+        self._trying = False
+        return first
+
+    def succeeded(self) -> bool:
+        """Tell of a success; return whether it is the first after a failure."""
+        first = self.is_open
+        self._pause = 0.0
+        self._trying = False
+        return first
+
+    def hurry(self) -> None:
+        """Let the next call through, however short a time ago the last failed."""
+        self._until = self._clock()
+
+    def gave_up(self) -> None:
+        """Tell of a call that was cancelled before its end."""
+        self._trying = False
+
+
+class GuardedStore:
+    """A store and a spare one in memory, which takes over while the first can't be used.
+
+    Every call ends within ``timeout`` and a little. After a failure the store is left alone for a
+    second, then longer, up to half a minute; reading and writing fail and come back apart, as a
+    full disk can still be read. What could not be written stays in memory, and is written when the
+    store is back.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        spare: MemoryStore,
+        *,
+        name: object,
+        timeout: float,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._store = store
+        self._spare = spare
+        self._name = name
+        self._timeout = timeout
+        self._clock = clock
+        self._reading = Breaker(clock)
+        self._writing = Breaker(clock)
+        self._quiet_until = -_QUIET
+        self._told = False
+
+    async def get(self, origin: str) -> Held:
+        """Return what is held of ``origin``."""
+        held = await self._try(self._reading, partial(self._store.get, origin))
+        return self._with_spare(held, await self._spare.get(origin))
+
+    async def claim(self, origin: str, holder: str, seconds: float) -> Held:
+        """Give ``holder`` the lease of ``origin``, unless another holds it.
+
+        While the store can't be written, leases are those of this process.
+        """
+        held = await self._try(self._writing, partial(self._store.claim, origin, holder, seconds))
+        if held is not None:
+            return self._with_spare(held, await self._spare.get(origin))
+        spare = await self._spare.claim(origin, holder, seconds)
+        if not self._reading.is_open:
+            # A store that can't be written may still be read, as a full disk can.
+            held = await self._try(self._reading, partial(self._store.get, origin))
+        return self._with_spare(held, spare)._replace(holder=spare.holder)
+
+    async def put(self, record: Record, holder: str | None = None) -> None:
+        """Keep ``record`` in place of what is held of its origin."""
+        # Seen from now on, whatever the store does and however long it takes.
+        await self._spare.put(record, holder)
+        await self._write(record, holder)
+
+    async def release(self, origin: str, holder: str) -> None:
+        """End the lease of ``origin``, if it is that of ``holder``."""
+        await self._spare.release(origin, holder)
+        await self._try(self._writing, partial(self._release, origin, holder))
+
+    async def close(self) -> None:
+        """Write what is still to be written, as far as that can be done in a few seconds."""
+        for breaker in (self._reading, self._writing):
+            breaker.hurry()  # there is no later
+        with suppress(TimeoutError):
+            await within(_CLOSING, self._write_spare())
+        lost = len(self._spare.origins())
+        if lost:
+            logger.warning("%s: %d records of robots.txt could not be stored", self._name, lost)
+        try:
+            await within(_CLOSING, self._store.close())
+        except Exception as error:  # noqa: BLE001 - nothing that is left to do can help
+            self._warn(error)
+        await self._spare.close()
+
+    async def _write(self, record: Record, holder: str | None) -> None:
+        was_open = self._writing.is_open
+        done = await self._try(self._writing, partial(self._put, record, holder))
+        if done is None:
+            return
+        if (await self._spare.get(record.origin)).record == record:
+            self._spare.drop(record.origin)
+        if was_open:
+            await self._write_spare()
+
+    async def _write_spare(self) -> None:
+        """Write what could not be written before, unless the store has got something newer."""
+        for origin in self._spare.origins():
+            record = (await self._spare.get(origin)).record
+            held = await self._try(self._reading, partial(self._store.get, origin))
+            if held is None:
+                return
+            if record is None or _newer(held.record, record) is not record:
+                self._spare.drop(origin)
+                continue
+            if await self._try(self._writing, partial(self._put, record)):
+                self._spare.drop(origin)
+            else:
+                return
+
+    async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+        """Return what the call returns; None where it fails, or is not made."""
+        if not breaker.lets_through():
+            return None
+        try:
+            result = await within(self._timeout + _GRACE, call())
+        # Also an error that is none of a store's: one fetch too many does no harm, no answer does.
+        except Exception as error:  # noqa: BLE001
+            breaker.failed()
+            self._warn(error)
+            return None
+        except BaseException:
+            breaker.gave_up()
+            raise
+        if breaker.succeeded() and not (self._reading.is_open or self._writing.is_open):
+            self._tell()
+        return result
+
+    def _warn(self, error: Exception) -> None:
+        logger.debug("%s: %s", self._name, error)
+        if self._clock() < self._quiet_until:
+            return
+        self._quiet_until = self._clock() + _QUIET
+        self._told = True
+        why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
+        logger.warning(
+            "%s can't be used just now, records of robots.txt are kept in memory: %s",
+            self._name,
+            why,
+        )
+
+    def _tell(self) -> None:
+        if self._told:
+            self._told = False
+            logger.info("%s can be used again", self._name)
+
+    async def _release(self, origin: str, holder: str) -> bool:
+        await self._store.release(origin, holder)
+        return True
+
+    async def _put(self, record: Record, holder: str | None = None) -> bool:
+        await self._store.put(record, holder)
+        return True
+
+    @staticmethod
+    def _with_spare(held: Held | None, spare: Held) -> Held:
+        if held is None:
+            return spare
+        return Held(_newer(held.record, spare.record), held.holder or spare.holder)
+
+
+def _newer(stored: Record | None, ours: Record | None) -> Record | None:
+    if stored is None or ours is None:
+        return stored or ours
+    return ours if ours.last.evidence.at > stored.last.evidence.at else stored

@@ -1,0 +1,142 @@
+"""Records in Redis or Valkey, for the crawlers of a fleet."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from redis import ConnectionPool, Redis, RedisError
+from redis.backoff import NoBackoff
+from redis.connection import parse_url
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.retry import Retry
+
+from scrapy_rep.protocol.record import Record, RecordError, max_encoded
+from scrapy_rep.settings import SettingsError, shown_store
+from scrapy_rep.stores.base import Held, StoreError
+from scrapy_rep.threads import Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_THREADS: Final = 4
+"""Calls under way at a time: each waits for little but the network."""
+_MAX_HOLDER: Final = 200
+"""Bytes of a lease that are read."""
+
+_RELEASE: Final = """
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0
+"""
+
+
+class RedisStore:
+    """A key with an end per record and per lease; Redis itself lets go of what is too old.
+
+    redis-py's client for threads is used, as its asyncio client would serve one mode of three.
+    """
+
+    def __init__(
+        self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
+    ) -> None:
+        try:
+            options: dict[str, Any] = parse_url(uri)  # type: ignore[no-untyped-call]
+            self._secrets = [str(options[k]) for k in ("password", "username") if options.get(k)]
+            options.update(
+                decode_responses=False,
+                socket_timeout=timeout,
+                socket_connect_timeout=timeout,
+                # A connection that the server has closed in the meantime is no failure yet.
+                retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
+                client_name="scrapy-rep",
+            )
+            self._client = Redis(connection_pool=ConnectionPool(**options))
+        except (ValueError, TypeError, RedisError):
+            # Its message may hold what must not be shown.
+            raise SettingsError(
+                f"REP_STORE is {shown_store(uri)!r}: redis-py can't read that URL"
+            ) from None
+        self._prefix = prefix
+        self._limit = max_encoded(max_size)
+        self._max_size = max_size
+        self._max_age = max(1, round(max_age * 1000))
+        self._workers = Workers("robots.txt-redis", threads=_THREADS)
+
+    async def get(self, origin: str) -> Held:
+        """Return what is held of ``origin``."""
+
+        def get() -> Held:
+            with self._pipeline() as pipeline:
+                return self._held(pipeline, origin)
+
+        return await self._workers.call(get)
+
+    async def claim(self, origin: str, holder: str, seconds: float) -> Held:
+        """Give ``holder`` the lease of ``origin``, unless another holds it."""
+
+        def claim() -> Held:
+            with self._pipeline() as pipeline:
+                lease = self._key("lease", origin)
+                pipeline.set(lease, holder, nx=True, px=max(1, round(seconds * 1000)))
+                return self._held(pipeline, origin)
+
+        return await self._workers.call(claim)
+
+    async def put(self, record: Record, holder: str | None = None) -> None:
+        """Keep ``record`` in place of what is held of its origin."""
+
+        def put() -> None:
+            data = record.encode()
+            with self._pipeline() as pipeline:
+                pipeline.set(self._key("record", record.origin), data, px=self._max_age)
+                if holder is not None:
+                    pipeline.eval(_RELEASE, 1, self._key("lease", record.origin), holder)
+                pipeline.execute()
+
+        await self._workers.call(put)
+
+    async def release(self, origin: str, holder: str) -> None:
+        """End the lease of ``origin``, if it is that of ``holder``."""
+
+        def release() -> None:
+            with self._pipeline() as pipeline:
+                pipeline.eval(_RELEASE, 1, self._key("lease", origin), holder)
+                pipeline.execute()
+
+        await self._workers.call(release)
+
+    async def close(self) -> None:
+        """Write what is still to be written, and close the connections."""
+        await self._workers.stop()
+        self._client.connection_pool.disconnect()
+
+    def _key(self, kind: str, origin: str) -> str:
+        return f"{self._prefix}{kind}:{origin}"
+
+    def _held(self, pipeline: Any, origin: str) -> Held:
+        # Ranges, as anybody may have put anything there.
+        pipeline.getrange(self._key("record", origin), 0, self._limit)
+        pipeline.getrange(self._key("lease", origin), 0, _MAX_HOLDER)
+        *before, data, holder = pipeline.execute(raise_on_error=False)
+        for reply in (*before, holder):
+            if isinstance(reply, Exception):
+                raise reply
+        record = None
+        if isinstance(data, bytes) and 0 < len(data) <= self._limit:
+            with suppress(RecordError):
+                record = Record.decode(data, origin, max_size=self._max_size)
+        return Held(record, holder.decode("utf-8", "replace") or None)
+
+    @contextmanager
+    def _pipeline(self) -> Iterator[Any]:
+        """Give commands that are run as one. Raises StoreError."""
+        try:
+            with self._client.pipeline(transaction=True) as pipeline:
+                yield pipeline
+        except (RedisError, OSError) as error:
+            raise StoreError(self._scrubbed(f"{type(error).__name__}: {error}")) from None
+
+    def _scrubbed(self, message: str) -> str:
+        for secret in self._secrets:
+            message = message.replace(secret, "***")
+        return message

@@ -1,0 +1,143 @@
+"""What a store costs: ``python -m tests.benchmarks.stores [RECORDS]``.
+
+The hot path with SQLite against memory, in turns in one process; then a file with a million
+records: its size, look-ups and writes a second, and memory before and after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+import sqlite3
+import statistics
+import sys
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from time import perf_counter, time
+
+from scrapy import Request
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.keeper import Entry
+from scrapy_rep.lru import BoundedCache
+from scrapy_rep.middleware import RobotsTxtMiddleware
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.outcome import Available, Evidence
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.stores.sqlite import SQLiteStore
+
+BODY = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(20))
+AT_ONCE = 1_000
+REQUESTS = 20_000
+ROUNDS = 15
+
+
+def record_of(number, at):
+    origin = f"https://site-{number}.example"
+    body = f"# {number}\n{BODY}Sitemap: {origin}/sitemap.xml\n".encode()
+    seen = Evidence(at, f"{origin}/robots.txt", 200, size=len(body), cache_control="max-age=3600")
+    outcome = Available(body, seen)
+    return Record(origin, outcome, outcome)
+
+
+def resident_mib():
+    return int(re.search(r"VmRSS:\s+(\d+)", Path("/proc/self/status").read_text())[1]) / 1024
+
+
+def hot_path(directory):
+    """Seconds per request that is known, memory and SQLite in turns; the ratio's median."""
+    middlewares = {}
+    for uri in ("memory://", f"sqlite:///{directory}/hot.sqlite"):
+        settings = {
+            "ROBOTSTXT_OBEY": True,
+            "REP_STORE": uri,
+            "USER_AGENT": "bot",
+            "ADDONS": {"scrapy_rep.Addon": 1},
+        }
+        crawler = get_crawler(settings_dict=settings)
+        middlewares[uri] = middleware = RobotsTxtMiddleware.from_crawler(crawler)
+        for number in range(100):
+            record = record_of(number, time())
+            middleware._keeper._remember(origin_of(record.origin), record, ("bot",))
+    requests = [Request(f"https://site-{n % 100}.example/page/{n}") for n in range(REQUESTS)]
+    memory, sqlite = middlewares.values()
+    seconds = {memory: [], sqlite: []}
+    for _ in range(ROUNDS):
+        for middleware in random.sample([memory, sqlite], 2):
+            process = middleware.process_request
+            start = perf_counter()
+            for request in requests:
+                process(request)
+            seconds[middleware].append(perf_counter() - start)
+    ratio = statistics.median(s / m for m, s in zip(*seconds.values(), strict=True))
+    best = min(seconds[memory]) / REQUESTS * 1e6
+    print(f"hot path: {best:.2f} us a request in memory; SQLite / memory = {ratio:.3f}", flush=True)
+
+
+async def many_records(directory, count):
+    """A file of many records, written and read as a crawl does it."""
+    path = directory / "robots.sqlite"
+    bounds = {"max_size": 512_000, "max_age": 5e6, "max_bytes": 2**33, "timeout": 30.0}
+    store = SQLiteStore(path, **bounds, clock=time)
+    await store.get("https://warm.example")
+    before = resident_mib()
+    start = perf_counter()
+    now = time()
+    for first in range(0, count, AT_ONCE):
+        await asyncio.gather(*(store.put(record_of(n, now)) for n in range(first, first + AT_ONCE)))
+    took = perf_counter() - start
+    await store.close()
+    size = path.stat().st_size
+    encoded = len(record_of(count, now).encode())
+    print(
+        f"{count} records of {encoded} bytes: {size / count:.0f} bytes each in the file, {size / 2**20:.0f} MiB"
+    )
+    print(f"writes: {count / took:,.0f} a second, {AT_ONCE} at once")
+    store = SQLiteStore(path, **bounds, clock=time)
+    for at_once in (1, 100):
+        looks = 20_000
+        start = perf_counter()
+        for _ in range(looks // at_once):
+            origins = [f"https://site-{random.randrange(count)}.example" for _ in range(at_once)]
+            await asyncio.gather(*(store.get(origin) for origin in origins))
+        print(f"look-ups: {looks / (perf_counter() - start):,.0f} a second, {at_once} at once")
+    await store.close()
+    print(
+        f"resident memory of the store: {before:.0f} MiB before, {resident_mib():.0f} MiB after",
+        flush=True,
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM records").fetchone() == (count,)
+
+
+def memory_level(count):
+    """The in-memory level, told of as many origins, at its default bounds."""
+    entries = BoundedCache(100_000, 64 * 2**20)
+    policy, before = Policy(), resident_mib()
+    for number in range(count):
+        record = record_of(number, 0.0)
+        entry = Entry(policy.access(record, 1.0))
+        entry.add(("bot",), RobotsTxt.parse(record.copy.body))
+        entries.put(origin_of(record.origin), entry, entry.nbytes)
+        if number == count // 4:
+            print(
+                f"in-memory level: {before:.0f} MiB before, {resident_mib():.0f} MiB at a quarter",
+                end="",
+            )
+    print(f", {resident_mib():.0f} MiB at the end; {len(entries)} of {count} origins held")
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    with tempfile.TemporaryDirectory() as directory:
+        hot_path(Path(directory))
+        asyncio.run(many_records(Path(directory), count))
+    memory_level(min(count, 400_000))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""One line broken at a time, to see that the simulation finds it."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+from scrapy_rep.keeper import CrawlClosingError, Keeper
+from scrapy_rep.protocol.policy import Access, Grant, Policy
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.stores.memory import MemoryStore
+
+known, access, land, claim = Keeper.known, Policy.access, Keeper._land, MemoryStore.claim
+
+
+def answers_are_used_for_ever(self, origin):
+    return self._entries.get(origin)
+
+
+def unreachable_is_open(self, record, now):
+    got = access(self, record, now)
+    if got.grant is Grant.NONE:
+        return Access(Grant.ALL, Reason.UNAVAILABLE, None, got.start, got.end)
+    return got
+
+
+def expired_records_are_used(self, record, now):
+    return record is None
+
+
+async def leases_are_given_to_all(self, origin, holder, seconds):
+    return (await claim(self, origin, holder, seconds))._replace(holder=holder)
+
+
+async def leases_come_without_the_record(self, origin, holder, seconds):
+    return (await claim(self, origin, holder, seconds))._replace(record=None)
+
+
+def one_waiter_is_told(self, origin, flight, result, failure):
+    flight.waiters[1:] = []
+    land(self, origin, flight, result, failure)
+
+
+def a_flight_is_cancelled_and_nobody_told(self):
+    self.closing = True
+    for flight in list(self._flights.values()):
+        flight.task.cancel()
+
+
+def a_closing_crawl_flies_on(self):
+    for origin, flight in list(self._flights.items()):
+        self._land(origin, flight, None, CrawlClosingError())
+
+
+BREAKAGES = {
+    broken.__name__: (owner, name, broken)
+    for owner, name, broken in [
+        (Keeper, "known", answers_are_used_for_ever),
+        (Policy, "access", unreachable_is_open),
+        (Policy, "is_due", expired_records_are_used),
+        (MemoryStore, "claim", leases_are_given_to_all),
+        (MemoryStore, "claim", leases_come_without_the_record),
+        (Keeper, "_land", one_waiter_is_told),
+        (Keeper, "close", a_flight_is_cancelled_and_nobody_told),
+        (Keeper, "close", a_closing_crawl_flies_on),
+    ]
+}
+
+
+def broken(name):
+    """Break a line for as long as this context lasts."""
+    return patch.object(*BREAKAGES[name])

@@ -1,0 +1,51 @@
+"""A few hundred seeds of the simulation; ``make simulate`` runs a hundred thousand."""
+
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from tests.simulation.breakages import BREAKAGES, broken
+from tests.simulation.world import ViolationError, simulate
+
+SEEDS = 200
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def simulated():
+    """Simulate in another thread, as this one has an event loop that runs."""
+    with ThreadPoolExecutor(1) as thread:
+        yield lambda seed: thread.submit(simulate, seed).result()
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, 50))
+def test_what_must_hold_holds(simulated, first):
+    for seed in range(first, first + 50):
+        simulated(seed)
+
+
+def test_a_seed_replays(simulated):
+    for seed in (3, 4):
+        worlds = [simulated(seed) for _ in range(2)]
+        assert worlds[0].loop.steps == worlds[1].loop.steps
+        assert worlds[0].faults == worlds[1].faults
+        assert worlds[0].fetches == worlds[1].fetches
+
+
+@pytest.mark.parametrize("name", BREAKAGES)
+def test_a_broken_line_is_found(simulated, name):
+    def some_seeds():
+        for seed in range(SEEDS):
+            simulated(seed)
+
+    with broken(name), pytest.raises(ViolationError):
+        some_seeds()

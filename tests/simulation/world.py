@@ -1,0 +1,446 @@
+"""A fleet of keepers on one store, in made-up time, with everything going wrong that can.
+
+A seed decides all of it: what is asked and cancelled, how sites answer, which step comes next,
+which worker dies at which await, how the store fails and whose clock jumps. What must hold is
+checked at every fetch and every verdict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from random import Random
+
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep.keeper import CrawlClosingError, Keeper
+from scrapy_rep.lru import BoundedCache
+from scrapy_rep.protocol.freshness import fresh_for
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.stores.base import Held, StoreError
+from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.memory import MemoryStore
+from tests.simulation.loop import DeadlockError, SimulatedLoop
+
+POLICY = Policy(
+    cache_ttl=900.0,
+    cache_ttl_min=60.0,
+    cache_ttl_max=1_800.0,
+    stale_after=2_400.0,
+    allow_after=3_000.0,
+    retry_delay=10.0,
+    retry_delay_max=300.0,
+)
+TIMEOUT = 10.0
+LEASE = TIMEOUT + 5.0
+STORE_TIMEOUT = 2.0
+DEADLINE = 400.0
+"""Seconds in which every waiter ends: three leases, and the turns of others before its own."""
+
+BODIES = (
+    b"",
+    b"User-agent: *\nDisallow: /private\n",
+    b"User-agent: *\nDisallow: /\n",
+    b"User-agent: a\nDisallow: /a\n\nUser-agent: *\nDisallow: /private\nAllow: /private/open\n",
+    b"<html>not found</html>",
+    b"\xff\xfe\0Disallow: /\r\rUser-agent *\n" * 3,
+)
+TARGETS = ("/", "/a", "/private", "/private/open")
+TOKENS = (("a",), ("b",), ("a", "b"))
+SIZES = {"max_origins": 1_000, "max_bytes": 2**24, "max_size": 512_000}
+
+
+class ViolationError(AssertionError):
+    """Something that must hold did not."""
+
+
+class Answer:
+    """What a site answered, and to whom."""
+
+    def __init__(self, worker, outcome):
+        self.worker = worker
+        self.outcome = outcome
+        self.at = outcome.evidence.at
+        self.robots = None
+        if isinstance(outcome, Available):
+            self.robots = RobotsTxt.parse(outcome.body)
+
+    @property
+    def life(self):
+        evidence = self.outcome.evidence
+        return fresh_for(
+            evidence.cache_control,
+            evidence.age,
+            ttl=POLICY.cache_ttl,
+            ttl_min=POLICY.cache_ttl_min,
+            ttl_max=POLICY.cache_ttl_max,
+        )
+
+    def allows(self, target, tokens):
+        if isinstance(self.outcome, Unavailable):
+            return True
+        return (
+            self.robots is not None and self.robots.rules_for(*tokens).verdict_for(target).allowed
+        )
+
+
+class DyingStore:
+    """The fleet's store as one worker reaches it: late, failing, hanging, or not at all."""
+
+    def __init__(self, world, worker, inner):
+        self.world = world
+        self.worker = worker
+        self.inner = inner
+
+    async def call(self, name, *args):
+        world, random = self.world, self.world.random
+        if not self.worker.alive:
+            await world.never()
+        await asyncio.sleep(random.choice((0.0, 0.001, 0.01)))
+        if random.random() < world.store_faults:
+            fault = random.choice(("store error", "store hangs", "store lags", "store bug"))
+            world.faults[fault] += 1
+            if fault == "store error":
+                raise StoreError("made up")
+            if fault == "store bug":
+                raise RuntimeError("made up")
+            await asyncio.sleep(1e5 if fault == "store hangs" else random.uniform(0.1, 5.0))
+        if not self.worker.alive:
+            await world.never()
+        result = await getattr(self.inner, name)(*args)
+        # Done, and nobody is told.
+        if random.random() < world.store_faults / 4:
+            world.faults["store answer lost"] += 1
+            raise StoreError("made up")
+        return result
+
+    async def get(self, origin):
+        held = await self.call("get", origin)
+        if self.world.random.random() < self.world.store_faults / 4:
+            self.world.faults["store forgets"] += 1
+            self.inner.drop(origin)
+            return Held(None, held.holder)
+        return held
+
+    async def claim(self, origin, holder, seconds):
+        return await self.call("claim", origin, holder, seconds)
+
+    async def put(self, record, holder=None):
+        await self.call("put", record, holder)
+
+    async def release(self, origin, holder):
+        await self.call("release", origin, holder)
+
+    async def close(self):
+        pass
+
+
+class Worker:
+    """One process: a keeper, its clock, and what it was asked."""
+
+    def __init__(self, world, number):
+        self.world = world
+        self.number = number
+        self.alive = True
+        self.offset = world.random.choice((0.0, 0.0, world.skew))
+        self.walls = {}
+        """Spans of this worker's clock, one for every request under way."""
+        self.flying = Counter()
+        self.started = {}
+        self.tasks = set()
+        store = DyingStore(world, self, world.store)
+        spare = MemoryStore(**SIZES, clock=world.loop.time)
+        self.keeper = Keeper(
+            policy=POLICY,
+            entries=BoundedCache(world.random.choice((1, 2, 100)), 2**24),
+            store=GuardedStore(
+                store, spare, name="it", timeout=STORE_TIMEOUT, clock=world.loop.time
+            ),
+            fetch=self.fetch,
+            parsed=self.parsed,
+            count=lambda name: None,
+            clock=self.clock,
+            timer=world.loop.time,
+            jitter=world.random.random,
+            concurrent_fetches=world.random.choice((1, 2, 16)),
+            name=f"worker-{number}",
+            lease=LEASE,
+        )
+
+    def clock(self):
+        return self.world.loop.now + 1e9 + self.offset
+
+    async def parsed(self, robots, page):
+        await asyncio.sleep(0)
+
+    async def fetch(self, origin, page, is_disallowed):
+        world, random = self.world, self.world.random
+        if not self.alive:
+            await world.never()
+        self.flying[origin] += 1
+        if self.flying[origin] > 1:
+            world.violated(f"two fetches of {origin} by one worker")
+        self.started[origin] = world.loop.now
+        world.fetches += 1
+        world.check_fetch(self, origin)
+        try:
+            await asyncio.sleep(random.choice((0.01, 0.3, 3.0, TIMEOUT)))
+            if not self.alive:
+                await world.never()
+            if random.random() < world.fetch_bugs:
+                world.faults["fetch raises"] += 1
+                raise RuntimeError("made up")
+            outcome = world.answer(origin, self)
+        finally:
+            self.flying[origin] -= 1
+        world.answers[origin].append(Answer(self, outcome))
+        return outcome
+
+    async def request(self, origin, target, tokens):
+        """Ask as the middleware does, and check what comes of it."""
+        start = self.world.loop.now
+        wall = [self.clock(), self.clock()]
+        self.walls[id(wall)] = wall
+        try:
+            entry = self.keeper.known(origin)
+            verdict = None if entry is None else entry.verdict(target, tokens)
+            if verdict is None:
+                verdict = await self.keeper.verdict(origin, target, tokens, None)
+        except CrawlClosingError:
+            if not self.keeper.closing:
+                raise ViolationError("a crawl that isn't closing said so") from None
+            return
+        except (CancelledError, asyncio.CancelledError):
+            return
+        except LookupError as error:
+            raise ViolationError(f"no verdict: {error}") from error
+        finally:
+            del self.walls[id(wall)]
+            if self.alive and self.world.loop.now - start > DEADLINE:
+                raise ViolationError(f"waited {self.world.loop.now - start:.0f} s")
+        self.tick(wall)
+        if self.alive and verdict.allowed:
+            self.world.check_allowed(self, origin, target, tokens, wall)
+
+    def tick(self, *walls):
+        for wall in walls or self.walls.values():
+            wall[:] = min(wall[0], self.clock()), max(wall[1], self.clock())
+
+    def jump(self, seconds):
+        self.tick()
+        self.offset += seconds
+        self.tick()
+
+
+class World:
+    """Everything that a seed decides."""
+
+    def __init__(self, seed):
+        self.random = random = Random(seed)
+        self.loop = SimulatedLoop(random)
+        self.faults = Counter()
+        self.fetches = 0
+        self.requests = 0
+        self.problems = []
+        # Many fleets have a store without a fault, or clocks that agree: there more is promised.
+        self.store_faults = random.choice((0.0, 0.0, 0.0, 0.02, 0.1, 0.4))
+        self.clocks_differ = random.random() < 0.3
+        self.skew = random.choice((0.0, 30.0, -30.0, 5_000.0)) if self.clocks_differ else 0.0
+        self.clock_jumps = 0.03 if self.clocks_differ else 0.0
+        self.faulty = self.clocks_differ or self.store_faults > 0
+        self.fetch_bugs = random.choice((0.0, 0.05))
+        self.fails = random.choice((0.1, 0.5, 0.95))
+        self.loop.lag = random.choice((0.0, 0.02))
+        self.answers = {
+            Origin("https", f"site-{n}.example", 443): [] for n in range(random.randint(1, 3))
+        }
+        self.state = {}
+        self.numbers = 0
+        self.workers = []
+        self.all_workers = []
+
+    async def never(self):
+        await self.loop.create_future()
+
+    def answer(self, origin, worker):
+        """What the site says now; what it says changes now and then."""
+        random = self.random
+        if origin not in self.state or random.random() < 0.3:
+            self.state[origin] = random.random() < self.fails, random.choice((*BODIES, None))
+        fails, body = self.state[origin]
+        seen = {"url": origin.robotstxt_url}
+        if fails:
+            self.faults["fetch fails"] += 1
+            status = random.choice((503, 500, None))
+            later = random.choice((None, "5", "100000", "soon"))
+            error = "made up" if status is None else None
+            return Unreachable(
+                Evidence(worker.clock(), status=status, retry_after=later, error=error, **seen)
+            )
+        if body is None:
+            return Unavailable(Evidence(worker.clock(), status=404, **seen))
+        if random.random() < 0.1:
+            self.faults["fetch lies"] += 1
+            seen["age"] = random.choice(("999999999", "-5", "x"))
+        life = random.choice((None, "max-age=0", "max-age=300", "max-age=999999", "no-cache, x=,"))
+        return Available(body, Evidence(worker.clock(), status=200, cache_control=life, **seen))
+
+    def check_fetch(self, worker, origin):
+        if self.faulty:
+            return
+        for other in self.workers:
+            if other is worker or not other.alive or not other.flying[origin]:
+                continue
+            if self.loop.now - other.started[origin] < TIMEOUT:
+                self.violated(f"two fetches of {origin} in the fleet")
+        held = self.store._record(str(origin))
+        if held is not None and not POLICY.is_due(held, worker.clock()):
+            self.violated(f"fetch of {origin}, which the store knows")
+
+    def check_allowed(self, worker, origin, target, tokens, wall):
+        """There has to be an answer that allows it, alive, and not older than the worker's own."""
+        answers = self.answers[origin]
+        own = max((i for i, a in enumerate(answers) if a.worker is worker), default=0)
+        if self.clocks_differ:
+            own = 0  # which of two is the older, nobody knows
+        for answer in answers[own:]:
+            lives = answer.at <= wall[1] and wall[0] < answer.at + answer.life
+            if lives and answer.allows(target, tokens):
+                return
+        if not self.opened_long_ago(answers, target, tokens, wall[1]):
+            raise ViolationError(f"{target} of {origin} was let out to {tokens}")
+
+    def opened_long_ago(self, answers, target, tokens, now):
+        """Whether the origin has been unreachable for so long that its last copy holds, or all."""
+        if self.faulty:
+            # What was forgotten, or stored late, may have begun at any failure.
+            since = [a.at for a in answers if isinstance(a.outcome, Unreachable)]
+            return bool(since) and min(since) + min(POLICY.stale_after, POLICY.allow_after) <= now
+        since, copy = None, None
+        for answer in answers:
+            if not isinstance(answer.outcome, Unreachable):
+                since, copy = None, answer if answer.robots is not None else None
+            elif since is None:
+                since = answer.at
+        if since is None or now < since + (
+            POLICY.allow_after if copy is None else POLICY.stale_after
+        ):
+            return False
+        return copy is None or copy.allows(target, tokens)
+
+    async def run(self):
+        random = self.random
+        self.store = MemoryStore(**SIZES, clock=self.loop.time)
+        for _ in range(random.randint(1, 4)):
+            self.add_worker()
+        end = self.loop.now + random.choice((600.0, 2_000.0, 8_000.0))
+        tasks = []
+        while self.loop.now < end:
+            if random.random() < 0.2:
+                await asyncio.sleep(random.expovariate(1 / 300))
+            else:
+                await asyncio.sleep(random.choice((0.0, 0.0, 0.05, 1.0)))
+            self.act(tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=2 * DEADLINE)
+        late = [task for task in tasks if not task.done()]
+        if late:
+            raise ViolationError(f"{len(late)} waiters that never end")
+        for worker in self.workers:
+            worker.keeper.close()
+            await worker.keeper.finish()
+        if self.problems:
+            raise self.problems[0]
+
+    def act(self, tasks):
+        """Let the next thing happen."""
+        random = self.random
+        worker = random.choice(self.workers)
+        chance = random.random()
+        if chance < 0.01:
+            self.kill(worker)
+        elif chance < 0.02:
+            self.faults["worker closes"] += 1
+            worker.keeper.close()
+            self.workers.remove(worker)
+            self.add_worker()
+        elif chance < 0.02 + self.clock_jumps:
+            self.faults["clock jumps"] += 1
+            worker.jump(random.choice((-1, 1)) * random.choice((1.0, 60.0, 4_000.0, 1e6)))
+        elif chance < 0.12 and worker.tasks:
+            self.faults["cancelled"] += 1
+            random.choice(sorted(worker.tasks, key=lambda task: task.get_name())).cancel()
+        else:
+            origin = random.choice(list(self.answers))
+            for _ in range(random.choice((1, 1, 3))):
+                tasks.append(self.ask(worker, origin))
+
+    def add_worker(self):
+        self.numbers += 1
+        self.workers.append(Worker(self, self.numbers))
+        self.all_workers.append(self.workers[-1])
+
+    def kill(self, worker):
+        """It is gone, at whichever await it is: nothing of it happens any more."""
+        self.faults["worker dies"] += 1
+        worker.alive = False
+        self.workers.remove(worker)
+        for task in worker.tasks:
+            task.cancel()
+        self.add_worker()
+
+    def ask(self, worker, origin):
+        self.requests += 1
+        asked = worker.request(origin, self.random.choice(TARGETS), self.random.choice(TOKENS))
+        task = self.loop.create_task(asked, name=f"{self.requests:06}")
+        worker.tasks.add(task)
+        task.add_done_callback(worker.tasks.discard)
+        task.add_done_callback(self.ended)
+        return task
+
+    def ended(self, task):
+        if not task.cancelled() and task.exception() is not None:
+            self.problems.append(task.exception())
+
+    def violated(self, what):
+        """Take note where raising would do no more than make a fetch fail."""
+        self.problems.append(ViolationError(f"{what}, at {self.loop.now:.3f}"))
+
+
+def simulate(seed):
+    """Run a seed; return its world. Raises ViolationError, which names the seed."""
+    try:
+        return _simulate(World(seed))
+    except ViolationError as violation:
+        raise ViolationError(f"seed {seed}: {violation}") from violation
+
+
+def _simulate(world):
+    loop = world.loop
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_until_complete(world.run())
+    except DeadlockError:
+        raise ViolationError("nothing goes on any more") from None
+    finally:
+        clean_up(world)
+        asyncio.set_event_loop(None)
+    return world
+
+
+def clean_up(world):
+    """End what dead workers have left behind."""
+    loop = world.loop
+    for worker in world.all_workers:
+        worker.keeper.closing = True
+    for _ in range(10):
+        tasks = asyncio.all_tasks(loop)
+        for task in tasks:
+            task._log_destroy_pending = False
+            task.cancel()
+        with suppress(DeadlockError):
+            loop.run_until_complete(asyncio.wait(tasks, timeout=1e6) if tasks else asyncio.sleep(0))

@@ -1,0 +1,49 @@
+"""Write the database files of every version of the schema: ``python -m tests.stores.make_databases``.
+
+Files of versions that have been released are never written again: that they can still be read is
+what they are kept for.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from scrapy_rep.stores.sqlite import STEPS, migrate
+from tests.stores.records import every
+
+DIRECTORY = Path(__file__).with_name("databases")
+
+
+def make(path, version):
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        migrate(connection, 0, version)
+        for index, record in enumerate(records()):
+            values = (record.origin, 1_790_000_000.0 + index, record.encode())
+            connection.execute(
+                "INSERT INTO records (origin, written, data) VALUES (?, ?, ?)", values
+            )
+        connection.execute("PRAGMA journal_mode = WAL")
+
+
+def records():
+    """One record of each kind, small."""
+    made = [every(f"https://site-{index}.example")[index] for index in range(5)]
+    return [record for record in made if record.copy is None or len(record.copy.body) < 1_000]
+
+
+def main():
+    DIRECTORY.mkdir(exist_ok=True)
+    for version in range(1, len(STEPS) + 1):
+        path = DIRECTORY / f"v{version}.sqlite"
+        if path.exists():
+            print(f"{path.name} is there already")
+            continue
+        make(path, version)
+        print(f"{path.name}: {path.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,222 @@
+"""What every store does, whatever it is made of."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from time import time
+
+import pytest
+
+from scrapy_rep.protocol.record import VERSION
+from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.threads import sleep
+from tests.running import in_asyncio
+from tests.stores.records import ORIGIN, available, every, unavailable, unreachable
+
+MAX_SIZE = 512_000
+OTHER = "http://example.com:8080"
+
+
+class Contract:
+    """Inherited by the tests of each store, which say how to open one."""
+
+    persistent = False
+    """Whether another store, opened in the same place, sees what this one holds."""
+
+    @pytest.fixture
+    def opened(self):
+        raise NotImplementedError
+
+    @in_asyncio
+    async def test_what_is_put_is_got(self, opened):
+        store = opened()
+        assert await store.get(ORIGIN) == (None, None)
+        for record in every():
+            await store.put(record)
+            assert await store.get(ORIGIN) == (record, None)
+        assert await store.get(OTHER) == (None, None)
+        await store.close()
+
+    @in_asyncio
+    async def test_it_can_be_closed_unused_closed_twice_and_used_again(self, opened):
+        store = opened()
+        await store.close()
+        await store.put(available())
+        await store.close()
+        await store.close()
+        expected = available() if self.persistent else None
+        assert (await store.get(ORIGIN)).record == expected
+        await store.close()
+
+    @in_asyncio
+    async def test_many_at_once(self, opened):
+        store = opened()
+        origins = [f"https://site-{i}.example" for i in range(300)]
+        await asyncio.gather(*(store.put(available(origin)) for origin in origins))
+        held = await asyncio.gather(*(store.get(origin) for origin in origins))
+        assert [each.record for each in held] == [available(origin) for origin in origins]
+        await store.close()
+
+    @in_asyncio
+    async def test_a_lease_is_given_once_and_ends_when_it_is_released(self, opened):
+        store = opened()
+        assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
+        assert (await store.claim(ORIGIN, "b", 30)).holder == "a"
+        assert (await store.get(ORIGIN)).holder == "a"
+        assert (await store.claim(OTHER, "b", 30)).holder == "b"
+        await store.release(ORIGIN, "b")
+        assert (await store.get(ORIGIN)).holder == "a"
+        await store.release(ORIGIN, "a")
+        assert (await store.get(ORIGIN)).holder is None
+        assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
+        await store.close()
+
+    @in_asyncio
+    async def test_a_lease_ends_by_itself(self, opened):
+        store = opened()
+        assert (await store.claim(ORIGIN, "a", 0.2)).holder == "a"
+        await sleep(0.25)
+        assert (await store.get(ORIGIN)).holder is None
+        assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
+        await store.release(ORIGIN, "a")
+        assert (await store.get(ORIGIN)).holder == "b"
+        await store.close()
+
+    @in_asyncio
+    async def test_a_record_ends_the_lease_of_who_puts_it_alone(self, opened):
+        store = opened()
+        await store.claim(ORIGIN, "a", 30)
+        await store.put(available(), "b")
+        assert await store.get(ORIGIN) == (available(), "a")
+        await store.put(unavailable(), "a")
+        assert await store.get(ORIGIN) == (unavailable(), None)
+        await store.close()
+
+    @in_asyncio
+    async def test_who_gets_the_lease_sees_the_record_of_the_last_holder(self, opened):
+        store = opened()
+        await store.claim(ORIGIN, "a", 30)
+        record = unreachable()
+        held = await asyncio.gather(store.put(record, "a"), store.claim(ORIGIN, "b", 30))
+        assert held[1] in {(record, "b"), (None, "a")}
+        assert await store.claim(ORIGIN, "b", 30) == (record, "b")
+        await store.close()
+
+    @in_asyncio
+    async def test_one_of_many_gets_the_lease(self, opened):
+        stores = [opened() for _ in range(4)] if self.persistent else [opened()] * 4
+        for round_ in range(10):
+            origin = f"https://site-{round_}.example"
+            claims = await asyncio.gather(
+                *(store.claim(origin, f"{i}", 30) for i, store in enumerate(stores))
+            )
+            assert len({claim.holder for claim in claims}) == 1
+        for store in stores:
+            await store.close()
+
+
+class PersistentContract(Contract):
+    """What a store does whose records outlive it."""
+
+    persistent = True
+
+    def alter(self, origin, change):
+        """Change the bytes of a record behind the store's back."""
+        raise NotImplementedError
+
+    @in_asyncio
+    async def test_what_is_put_outlives_the_store(self, opened):
+        store = opened()
+        await store.put(available())
+        await store.put(unavailable(OTHER))
+        await store.close()
+        store = opened()
+        assert (await store.get(ORIGIN)).record == available()
+        assert (await store.get(OTHER)).record == unavailable(OTHER)
+        await store.close()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda data: b"",
+            lambda data: data[:20],
+            lambda data: bytes([VERSION + 1]) + data[1:],
+            lambda data: data.replace(b"https://example.com", b"https://example.org"),
+            lambda data: data[:-1],
+            lambda data: data + b"\0" * 2_000_000,
+            lambda data: b"\x80\x04}\x94.",
+            lambda data: data.replace(b'"tries":0', b'"tries":7'),
+        ],
+        ids=["empty", "cut", "version", "origin", "body", "huge", "pickle", "shape"],
+    )
+    @in_asyncio
+    async def test_a_record_altered_by_hand_is_a_miss(self, opened, change):
+        store = opened()
+        await store.put(available())
+        await store.close()
+        self.alter(ORIGIN, change)
+        store = opened()
+        if change(b'"tries":0') == b'"tries":7':
+            # Tries without a time since when: of no use, and of no harm.
+            held = await store.get(ORIGIN)
+            assert held.record is None or held.record.copy == available().copy
+        else:
+            assert (await store.get(ORIGIN)).record is None
+        await store.put(unavailable())
+        assert (await store.get(ORIGIN)).record == unavailable()
+        await store.close()
+
+
+def memory(**kwargs):
+    return MemoryStore(max_origins=1_000, max_bytes=2**26, max_size=MAX_SIZE, **kwargs)
+
+
+class TestMemory(Contract):
+    @pytest.fixture
+    def opened(self):
+        return memory
+
+
+def sqlite(path, **kwargs):
+    values = {"max_size": MAX_SIZE, "max_age": 1e9, "max_bytes": 2**30, "timeout": 2.0}
+    return SQLiteStore(path, **{**values, "clock": time, **kwargs})
+
+
+class TestSQLite(PersistentContract):
+    @pytest.fixture
+    def opened(self, tmp_path):
+        self.path = tmp_path / "robots.sqlite"
+        return lambda: sqlite(self.path)
+
+    def alter(self, origin, change):
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            query = "SELECT data FROM records WHERE origin = ?"
+            (data,) = connection.execute(query, (origin,)).fetchone()
+            query = "UPDATE records SET data = ? WHERE origin = ?"
+            connection.execute(query, (change(data), origin))
+
+
+class TestRedis(PersistentContract):
+    @pytest.fixture
+    def opened(self, redis_server):
+        self.client = redis_server.client
+        self.client.flushall()
+        from scrapy_rep.stores.redis import RedisStore
+
+        values = {"prefix": "robots:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": 2.0}
+        return lambda: RedisStore(redis_server.uri, **values)
+
+    def alter(self, origin, change):
+        key = f"robots:record:{origin}"
+        self.client.set(key, change(self.client.get(key)))
+
+
+class TestGuardedSQLite(TestSQLite):
+    @pytest.fixture
+    def opened(self, tmp_path):
+        self.path = tmp_path / "robots.sqlite"
+        return lambda: GuardedStore(sqlite(self.path), memory(), name="it", timeout=2.0)

@@ -1,0 +1,405 @@
+"""What is particular to a file: its versions, its faults, its size, and other processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from scrapy.utils.project import data_path
+
+from scrapy_rep.stores import sqlite as module
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.sqlite import APPLICATION_ID, STEPS, path_of
+from tests.running import in_asyncio
+from tests.stores import make_databases
+from tests.stores.records import ORIGIN, available, unavailable
+from tests.stores.test_contract import sqlite
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "robots.sqlite"
+
+
+def rows(path, query="SELECT origin FROM records"):
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def test_a_relative_path_is_in_the_data_directory_and_others_are_taken_as_they_are(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    assert path_of("sqlite:///robots.sqlite") == Path(data_path("robots.sqlite")).absolute()
+    assert path_of("sqlite:///robots.sqlite") == tmp_path / ".scrapy" / "robots.sqlite"
+    assert path_of("sqlite:////var/robots.sqlite") == Path("/var/robots.sqlite")
+    assert not (tmp_path / ".scrapy").exists()
+
+
+@in_asyncio
+async def test_the_file_is_made_when_it_is_first_needed(tmp_path):
+    path = tmp_path / "a" / "b" / "robots.sqlite"
+    store = sqlite(path)
+    assert not path.parent.exists()
+    await store.get(ORIGIN)
+    assert rows(path, "PRAGMA application_id") == [(APPLICATION_ID,)]
+    assert rows(path, "PRAGMA user_version") == [(len(STEPS),)]
+    assert rows(path, "PRAGMA journal_mode") == [("wal",)]
+    assert rows(path, "PRAGMA auto_vacuum") == [(2,)]
+    await store.close()
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
+@in_asyncio
+async def test_a_file_of_every_version_is_read_and_brought_to_the_newest(path, version):
+    shutil.copy(make_databases.DIRECTORY / f"v{version}.sqlite", path)
+    assert rows(path, "PRAGMA user_version") == [(version,)]
+    store = sqlite(path, clock=lambda: 1_790_000_100.0)
+    for record in make_databases.records():
+        assert (await store.get(record.origin)).record == record
+    assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
+    await store.close()
+    assert rows(path, "PRAGMA user_version") == [(len(STEPS),)]
+    assert len(rows(path)) == len(make_databases.records())
+
+
+def test_there_is_a_file_of_every_version():
+    assert sorted(path.name for path in make_databases.DIRECTORY.iterdir()) == [
+        f"v{version}.sqlite" for version in range(1, len(STEPS) + 1)
+    ]
+
+
+@in_asyncio
+async def test_a_file_of_a_newer_version_is_left_alone(path):
+    shutil.copy(make_databases.DIRECTORY / f"v{len(STEPS)}.sqlite", path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
+    before = path.read_bytes()
+    store = sqlite(path)
+    with pytest.raises(StoreError, match="written by a newer version"):
+        await store.get(ORIGIN)
+    with pytest.raises(StoreError, match="written by a newer version"):
+        await store.put(available())
+    await store.close()
+    assert path.read_bytes() == before
+
+
+def make_garbage(path):
+    path.write_bytes(b"not a database at all" * 500)
+
+
+def make_cut(path):
+    make_databases.make(path, len(STEPS))
+    path.write_bytes(path.read_bytes()[:9_000])
+
+
+def make_overwritten(path):
+    make_databases.make(path, len(STEPS))
+    data = bytearray(path.read_bytes())
+    data[4_096:] = os.urandom(len(data) - 4_096)
+    path.write_bytes(data)
+
+
+def make_foreign(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE customers (name)")
+
+
+def make_foreign_by_id(path):
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA application_id = 77")
+
+
+def make_altered(path):
+    make_databases.make(path, len(STEPS))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("ALTER TABLE records RENAME COLUMN data TO body")
+
+
+BAD = [make_garbage, make_cut, make_overwritten, make_foreign, make_foreign_by_id, make_altered]
+
+
+@pytest.mark.parametrize("make", BAD, ids=lambda make: make.__name__)
+@in_asyncio
+async def test_a_file_that_is_none_of_ours_is_set_aside(path, caplog, make):
+    make(path)
+    before = path.read_bytes()
+    store = sqlite(path)
+    assert (await store.get("https://site-0.example")).record is None
+    await store.put(available())
+    assert (await store.get(ORIGIN)).record == available()
+    await store.close()
+    (aside,) = path.parent.glob("robots.sqlite.bad-*[0-9]")
+    assert aside.read_bytes() == before
+    (warning,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert aside.name in warning.getMessage()
+    assert rows(path) == [(ORIGIN,)]
+
+
+@in_asyncio
+async def test_a_file_that_breaks_while_it_is_open_is_set_aside(path, caplog):
+    store = sqlite(path)
+    for index in range(300):
+        await store.put(available(f"https://site-{index}.example"))
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    with path.open("r+b") as file:
+        file.seek(4_096)
+        file.write(os.urandom(path.stat().st_size - 4_096))
+    for index in range(300):
+        await store.get(f"https://site-{index}.example")
+        await store.put(available(f"https://site-{index}.example"))
+    assert len(list(path.parent.glob("robots.sqlite.bad-*[0-9]"))) == 1
+    await store.close()
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+    assert len(rows(path)) > 250
+    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
+
+
+@in_asyncio
+async def test_of_many_that_find_a_bad_file_one_sets_it_aside(path):
+    make_foreign(path)
+    stores = [sqlite(path) for _ in range(8)]
+    await asyncio.gather(
+        *(store.put(available(f"https://{i}.example")) for i, store in enumerate(stores))
+    )
+    assert len(list(path.parent.glob("robots.sqlite.bad-*[0-9]"))) == 1
+    for store in stores:
+        await store.close()
+    assert len(rows(path)) == 8
+
+
+@in_asyncio
+async def test_who_still_has_the_file_that_was_set_aside_does_no_harm_to_the_new_one(path):
+    """SQLite's own log of the new file must not go when the old one is closed."""
+    old = sqlite(path)
+    await old.put(available("https://old.example"))
+    connection = sqlite3.connect(path)  # another program's, which knows nothing of this
+    connection.execute("SELECT * FROM records").fetchall()
+    for suffix in ("-wal", "-shm", ""):
+        Path(f"{path}{suffix}").rename(f"{path}.bad{suffix}")
+    new = sqlite(path)
+    await new.put(available("https://new.example"))
+    connection.close()
+    await old.put(available("https://late.example"))
+    await old.close()
+    await new.put(available("https://newer.example"))
+    again = sqlite(path)
+    for name in ("new", "late", "newer"):
+        assert (await again.get(f"https://{name}.example")).record is not None
+    for store in (new, again):
+        await store.close()
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+@in_asyncio
+async def test_a_file_that_was_removed_is_made_again(path):
+    store = sqlite(path)
+    await store.put(available())
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink()
+    assert (await store.get(ORIGIN)).record is None
+    await store.put(unavailable())
+    await store.close()
+    assert rows(path) == [(ORIGIN,)]
+
+
+@in_asyncio
+async def test_bad_files_one_after_the_other_are_not_set_aside_for_ever(path):
+    store = sqlite(path)
+    for _ in range(module._MAX_SET_ASIDE + 2):
+        await store.close()
+        make_garbage(path)
+        with suppress(StoreError):
+            await store.put(available())
+    assert len(list(path.parent.glob("robots.sqlite.bad-*[0-9]"))) == module._MAX_SET_ASIDE
+    with pytest.raises(StoreError, match="were bad too"):
+        await store.put(available())
+    await store.close()
+
+
+@in_asyncio
+async def test_old_records_go_and_the_file_gets_smaller(path, monkeypatch):
+    monkeypatch.setattr(module, "_PRUNE_ROWS", 100)
+    monkeypatch.setattr(module, "_PRUNE_EVERY", 0)
+    now = 1_000.0
+    store = sqlite(path, max_age=500.0, clock=lambda: now)
+    body = os.urandom(5_000)
+    await asyncio.gather(
+        *(store.put(available(f"https://site-{i}.example", body)) for i in range(1_000))
+    )
+    await store.claim(ORIGIN, "a", 30)
+    await store.close()
+    large = path.stat().st_size
+    now += 499
+    store = sqlite(path, max_age=500.0, clock=lambda: now)
+    await store.put(available("https://new.example"))
+    assert len(rows(path)) == 1_001
+    now += 2
+    for _ in range(12):
+        await store.put(available("https://new.example"))
+    await store.close()
+    assert rows(path) == [("https://new.example",)]
+    assert rows(path, "SELECT * FROM leases") == []
+    assert path.stat().st_size < large / 20
+
+
+@in_asyncio
+async def test_records_from_a_future_that_never_comes_go_too(path, monkeypatch):
+    monkeypatch.setattr(module, "_PRUNE_EVERY", 0)
+    now = 1e9
+    store = sqlite(path, max_age=500.0, clock=lambda: now)
+    await store.put(available("https://future.example"))
+    now = 1_000.0
+    await store.put(available())
+    await store.put(available())
+    await store.close()
+    assert rows(path) == [(ORIGIN,)]
+
+
+@in_asyncio
+async def test_the_file_stays_as_small_as_it_is_told_to(path, monkeypatch):
+    monkeypatch.setattr(module, "_PRUNE_ROWS", 50)
+    monkeypatch.setattr(module, "_PRUNE_AFTER", 50)
+    bound = 2**20
+    store = sqlite(path, max_bytes=bound)
+    for start in range(0, 1_000, 50):
+        await asyncio.gather(
+            *(
+                store.put(available(f"https://site-{i}.example", os.urandom(3_000)))
+                for i in range(start, start + 50)
+            )
+        )
+    await store.close()
+    kept = [origin for (origin,) in rows(path)]
+    assert path.stat().st_size < 1.5 * bound
+    assert 100 < len(kept) < 400
+    assert "https://site-999.example" in kept
+    assert "https://site-0.example" not in kept
+
+
+@in_asyncio
+async def test_a_locked_database_is_an_error_and_not_a_wait_without_end(path):
+    store = sqlite(path, timeout=0.3)
+    await store.put(available())
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        start = time.monotonic()
+        with pytest.raises(StoreError, match="locked"):
+            await store.put(unavailable())
+        assert time.monotonic() - start < 1
+        assert (await store.get(ORIGIN)).record == available()
+    await store.put(unavailable())
+    assert (await store.get(ORIGIN)).record == unavailable()
+    await store.close()
+
+
+@in_asyncio
+async def test_a_lease_taken_by_a_clock_that_was_ahead_is_none(path):
+    now = 10_000.0
+    store = sqlite(path, clock=lambda: now)
+    await store.claim(ORIGIN, "a", 30)
+    now = 1_000.0
+    assert (await store.get(ORIGIN)).holder is None
+    assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
+    await store.close()
+
+
+@pytest.mark.parametrize("where", ["file.txt/robots.sqlite", "directory"])
+@in_asyncio
+async def test_a_place_where_no_file_can_be_is_an_error(tmp_path, where):
+    (tmp_path / "file.txt").write_text("")
+    (tmp_path / "directory").mkdir()
+    store = sqlite(tmp_path / where)
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            await store.get(ORIGIN)
+        with pytest.raises(StoreError):
+            await store.put(available())
+    await store.close()
+
+
+@in_asyncio
+async def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypatch):
+    store = sqlite(path)
+    await store.put(available())
+    # As a disk that has no place for another page.
+    pages = rows(path, "PRAGMA page_count")[0][0]
+    original = module._File.connect
+
+    def connect(file):
+        connection = original(file)
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        return connection
+
+    monkeypatch.setattr(module._File, "connect", connect)
+    await store.close()
+    with pytest.raises(StoreError, match="full"):
+        await store.put(available("https://large.example", os.urandom(100_000)))
+    assert (await store.get(ORIGIN)).record == available()
+    await store.close()
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+WRITER = """
+import asyncio, sys, time
+from pathlib import Path
+from tests.stores.records import available
+from tests.stores.test_contract import sqlite
+
+async def main():
+    store = sqlite(Path(sys.argv[1]))
+    for index in range(1_000_000):
+        await asyncio.gather(
+            *(store.put(available(f"https://site-{index}-{i}.example", b"#" * 9_000)) for i in range(20))
+        )
+        print(index, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_kill_in_mid_write_loses_nothing_that_was_said_to_be_written(path):
+    """Fifty times, at moments that wander through the writes."""
+    run = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("kills.py")), str(path), "50"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert run.returncode == 0, run.stderr
+    result = json.loads(run.stdout)
+    print(f"50 kills, {result['written']} records said to be written, {len(result['lost'])} lost")
+    assert result["written"] > 1_000
+    assert result["lost"] == []
+    assert result["checks"] == ["ok"]
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+    assert not list(path.parent.glob("*.bad-*"))
+
+
+@in_asyncio
+async def test_several_processes_write_at_once(path):
+    code = WRITER.replace("range(1_000_000)", "range(20)").replace("site-", "{sys.argv[2]}-")
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(path), name], cwd=ROOT, stdout=subprocess.DEVNULL
+        )
+        for name in "abcd"
+    ]
+    assert [writer.wait(60) for writer in writers] == [0] * 4
+    assert len(rows(path)) == 4 * 20 * 20
+    assert rows(path, "PRAGMA integrity_check") == [("ok",)]
