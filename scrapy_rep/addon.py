@@ -47,5 +47,13 @@ class Addon:
         )
         for extension in (Report, LiveView):
             settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
+        # Scrapy's own queue, and so ours, refuses to work with that setting.
+        if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
+            # At this priority it gives way to whatever the user has set.
+            settings.set(
+                "SCHEDULER_PRIORITY_QUEUE",
+                "scrapy_rep.queue.RobotsAwarePriorityQueue",
+                priority="addon",
+            )
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")

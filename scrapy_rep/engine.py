@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.utils.asyncio import create_looping_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from scrapy.core.downloader import Slot
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
@@ -27,12 +29,81 @@ def is_closing(crawler: Crawler) -> bool:
     return slot is not None and slot.closing is not None
 
 
-class ClosingWatch:
-    """Calls ``closing`` once, when the engine begins to close the spider."""
+def nudge(crawler: Crawler) -> None:
+    """Let the engine ask the scheduler again, soon.
 
-    def __init__(self, crawler: Crawler, closing: Callable[[], None]) -> None:
+    It asks by itself only when a request ends or is scheduled, and else every five seconds; a
+    robots.txt that came, or a time that is over, is neither.
+    """
+    slot = getattr(crawler.engine, "_slot", None)
+    if slot is not None and slot.closing is None:
+        slot.nextcall.schedule()
+
+
+def is_waiting(crawler: Crawler) -> bool:
+    """Return whether nothing is left to do for the engine but what the scheduler keeps back."""
+    engine: Any = crawler.engine
+    slot = getattr(engine, "_slot", None)
+    return (
+        slot is not None
+        and slot.closing is None
+        and not engine.paused
+        and not engine.downloader.active
+        and engine.scraper.slot.is_idle()
+        and getattr(engine, "_start", None) is None
+        and slot.scheduler.has_pending_requests()
+    )
+
+
+@contextmanager
+def beside_the_pages(crawler: Crawler) -> Iterator[None]:
+    """Give back the place that a request takes of CONCURRENT_REQUESTS, as long as this lasts.
+
+    Whatever goes through the engine counts as being downloaded, a page that waits for a robots.txt
+    just as the robots.txt itself. The downloader's limit is the only way to say that it is none of
+    the pages. A limit of 0 or less is none (Scrapy 2.19), and stays.
+    """
+    downloader: Any = None if crawler.engine is None else crawler.engine.downloader
+    limit = getattr(downloader, "total_concurrency", 0)
+    if not isinstance(limit, int) or limit <= 0:
+        yield
+        return
+    downloader.total_concurrency += 1
+    try:
+        yield
+    finally:
+        # Less by one, not back to what it was: others come and go in the meantime.
+        downloader.total_concurrency -= 1
+
+
+def keep_apart(slot: Slot, seconds: float) -> bool:
+    """Let ``slot`` leave at least ``seconds`` between two requests; return whether it didn't.
+
+    Its delay is never lowered. The random part that Scrapy adds to a delay, and takes off it just
+    as often, is switched off where it would come below ``seconds``.
+    """
+    jitter = getattr(slot, "jitter", None)
+    if jitter is None:  # Scrapy before 2.19
+        jitter = 0.5 if slot.randomize_delay else 0.0
+    if slot.delay * (1 - jitter) >= seconds:
+        return False
+    slot.delay = max(slot.delay, seconds)
+    if hasattr(slot, "jitter"):
+        slot.jitter = 0.0
+    else:
+        slot.randomize_delay = False
+    return True
+
+
+class ClosingWatch:
+    """Calls ``closing`` once, when the engine begins to close the spider, until then ``look``."""
+
+    def __init__(
+        self, crawler: Crawler, closing: Callable[[], None], look: Callable[[], None]
+    ) -> None:
         self._crawler = crawler
         self._closing = closing
+        self._also = look
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     def start(self) -> None:
@@ -50,3 +121,5 @@ class ClosingWatch:
         if is_closing(self._crawler):
             self.stop()
             self._closing()
+        else:
+            self._also()

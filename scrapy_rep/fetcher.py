@@ -19,6 +19,7 @@ from w3lib.url import safe_url_string
 from scrapy_rep import stats
 from scrapy_rep.addresses import is_private_address, is_private_host, leads_inside
 from scrapy_rep.decoding import DecodingError, decode
+from scrapy_rep.engine import beside_the_pages
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Evidence, Outcome, Unavailable, Unreachable, outcome_of
 from scrapy_rep.threads import Workers, within
@@ -241,7 +242,8 @@ class Fetcher:
         if engine is None:
             raise FetchError("the crawl has no engine")
         try:
-            await engine.download_async(self._request(chain, page))
+            with beside_the_pages(self._crawler):
+                await engine.download_async(self._request(chain, page))
         except _Received as received:
             return received.answer
         raise FetchError("another component answered in place of the site")

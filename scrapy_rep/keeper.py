@@ -8,10 +8,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats
+from scrapy_rep.protocol.delay import Delay, delay_in
 from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Unreachable
@@ -58,6 +60,11 @@ _POLL_GROWTH: Final = 1.5
 _PATIENCE: Final = 3
 """Leases after which a worker fetches without one, whatever the store says: two workers that died
 one after the other, and a little."""
+_SLOW: Final = 1.0
+"""Seconds after which a fetch lets another one begin: sites that hang hold up no others.
+
+So not more than REP_CONCURRENT_FETCHES begin in a second, and the deadline of a fetch bounds how
+many go on."""
 
 
 class CrawlClosingError(Exception):
@@ -67,7 +74,7 @@ class CrawlClosingError(Exception):
 class Entry:
     """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
 
-    __slots__ = ("_rules", "_state", "end", "start")
+    __slots__ = ("_delays", "_rules", "_state", "end", "start")
 
     def __init__(self, access: Access) -> None:
         self.start = access.start
@@ -79,6 +86,7 @@ class Entry:
             else Verdict(allowed=access.grant is Grant.ALL, reason=access.reason)
         )
         self._rules: dict[Tokens, RuleSet] = {}
+        self._delays: dict[Tokens, Delay] | None = None
 
     @property
     def is_unreachable(self) -> bool:
@@ -94,7 +102,15 @@ class Entry:
         """Hold the rules for ``tokens``, too."""
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             self._rules.clear()
+            self._delays = None
         self._rules[tokens] = robots.rules_for(*tokens)
+        delay = delay_in(robots.records_for(*tokens))
+        if delay is not None:
+            self._delays = {**(self._delays or {}), tokens: delay}
+
+    def delay(self, tokens: Tokens) -> Delay | None:
+        """Return what the group of ``tokens`` asks to be left between two requests, if it does."""
+        return None if self._delays is None else self._delays.get(tokens)
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
@@ -175,6 +191,20 @@ class Keeper:
         """Records on their way to the store."""
         self.closing = False
         """Whether the crawl is closing, and nothing is looked up any more."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another look-up would soon come to its fetch."""
+        return len(self._flights) - self._slots.slow < 2 * self._slots.places
+
+    @property
+    def flights(self) -> int:
+        """How many look-ups are under way."""
+        return len(self._flights)
+
+    def when_slow(self, call: Callable[[], None]) -> None:
+        """Let ``call`` be called when there may be room as a fetch takes long."""
+        self._slots.when_slow = call
 
     def known(self, origin: Origin) -> Entry | None:
         """Return what is known of ``origin`` and still holds, or None. Nothing is awaited."""
@@ -361,6 +391,7 @@ class Keeper:
         key = str(origin)
         # The lease is for the fetch, not for the time until its turn comes.
         await self._slots.acquire()
+        place = _Place(self._slots)
         try:
             try:
                 held = await self._store.claim(key, holder, self._lease)
@@ -381,7 +412,7 @@ class Keeper:
             self._background.add(self._release(key, holder))
             raise
         finally:
-            self._slots.release()
+            place.leave()
         # Who waits for the answer doesn't wait for the disk.
         self._being_kept[origin] = record
         self._background.add(self._keep_fetched(origin, record, holder))
@@ -527,6 +558,10 @@ class _Slots:
     """A number of places, given to whoever asks in the order of asking."""
 
     def __init__(self, places: int) -> None:
+        self.places = places
+        self.slow = 0
+        """How many have given up their place and go on."""
+        self.when_slow: Callable[[], None] | None = None
         self._free = places
         self._queue: deque[_Turn] = deque()
 
@@ -552,3 +587,27 @@ class _Slots:
                 turn.comes.callback(None)
                 return
         self._free += 1
+
+
+class _Place:
+    """The place of a fetch, which it gives up when it takes long."""
+
+    def __init__(self, slots: _Slots) -> None:
+        self._slots = slots
+        self._slow = False
+        self._timer = call_later(_SLOW, self._give_up)
+
+    def _give_up(self) -> None:
+        self._slow = True
+        self._slots.slow += 1
+        self._slots.release()
+        if self._slots.when_slow is not None:
+            self._slots.when_slow()
+
+    def leave(self) -> None:
+        """Leave it, as the fetch has ended."""
+        self._timer.cancel()
+        if self._slow:
+            self._slots.slow -= 1
+        else:
+            self._slots.release()

@@ -18,20 +18,21 @@ from scrapy_rep import stats
 from scrapy_rep.announcer import META_KEY, Announcer, as_meta, placed
 from scrapy_rep.api import Robots
 from scrapy_rep.dryrun import BuiltIn
-from scrapy_rep.engine import ClosingWatch
+from scrapy_rep.engine import ClosingWatch, beside_the_pages
 from scrapy_rep.exceptions import RobotsTxtDisallowed, explain
 from scrapy_rep.fetcher import Fetcher, RobotsTxtFetchMiddleware
+from scrapy_rep.gate import FROM_KEY, FROM_QUEUE, FROM_SCHEDULER, SCHEMES, Gate
 from scrapy_rep.keeper import CrawlClosingError, Keeper
+from scrapy_rep.logs import log_start, show
 from scrapy_rep.overrides import Override, Overrides
-from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.agents import is_product_token
+from scrapy_rep.politeness import Politeness
 from scrapy_rep.protocol.matcher import ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
-from scrapy_rep.settings import Options, SettingsError, shown_store, unknown_settings
+from scrapy_rep.settings import Options, SettingsError
 from scrapy_rep.shared import shared
-from scrapy_rep.threads import within
+from scrapy_rep.threads import sleep, within
 from scrapy_rep.useragent import ProductTokens
 from scrapy_rep.wire import as_parsed, rewriter, without_dots
 
@@ -42,18 +43,25 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from scrapy_rep.keeper import Entry
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.parser import RobotsTxt
 
 logger = logging.getLogger(__name__)
 
-_SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
 _LEASE_SLACK: Final = 5.0
 """Seconds that a lease lasts beyond REP_TIMEOUT, in which the record is stored."""
 _CLOSING_TIME: Final = 5.0
 """Seconds for what is still to be told to the store when the crawl is over."""
 _RETURNED: Final = "_robotstxt_returned"
-_SCHEMES: Final = ("http:", "https:", "ftp:")
+"""Meta key of a request that was given back: its own dont_filter and priority."""
+_MAX_WAITING: Final = 16
+"""How many requests of a scheduler wait here where CONCURRENT_REQUESTS sets no limit."""
+_LESS: Final = 1_000
+"""By how much the priority of a request is lower that was given back as too many waited."""
+_PAUSE: Final = 1.0
+_SHORT_PAUSE: Final = 0.05
+"""Seconds that it waits before it is given back again: the scheduler has nothing better."""
 
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 """The built-in's signal, which came with Scrapy 2.18."""
@@ -103,7 +111,21 @@ class RobotsTxtMiddleware:
         )
         self.robots = Robots(crawler, self._keeper, self._tokens, self._overrides, self._spellings)
         """What robots.txt says, for others than requests."""
-        self._watch = ClosingWatch(crawler, self._keeper.close)
+        self._politeness = Politeness(crawler, options) if options.crawl_delay else None
+        self.gate = Gate(
+            crawler,
+            self._keeper,
+            self._tokens,
+            options,
+            self._politeness,
+            overridden=self._is_overridden,
+        )
+        """What the queue asks before it lets a request go."""
+        limit = crawler.settings.getint("CONCURRENT_REQUESTS")
+        self._max_waiting = limit if limit > 0 else _MAX_WAITING
+        self._waiting = 0
+        self._pausing = 0
+        self._watch = ClosingWatch(crawler, self._close, self.gate.look)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
@@ -112,7 +134,7 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
         return cls(crawler)
 
-    def process_request(  # noqa: C901, PLR0911, PLR0912 - a call for each step would cost
+    def process_request(  # noqa: C901, PLR0911, PLR0912 - the hot path: each call would cost
         self, request: Request
     ) -> Awaitable[Request | None] | None:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
@@ -125,15 +147,18 @@ class RobotsTxtMiddleware:
             # It may come from the page before.
             meta.pop(META_KEY, None)
             return None
-        returned = _RETURNED in meta
-        if returned:
-            request.dont_filter = meta.pop(_RETURNED)
-        if not url.startswith(_SCHEMES):
+        source = meta.pop(FROM_KEY, None)
+        returned = meta.pop(_RETURNED, None)
+        put_off = False
+        if returned is not None:
+            put_off = request.priority != returned[1]
+            request.dont_filter, request.priority = returned
+        if not url.startswith(SCHEMES):
             url = as_parsed(url)
-            if not url.lower().startswith(_SCHEMES):
+            if not url.lower().startswith(SCHEMES):
                 meta.pop(META_KEY, None)
                 return None
-        origin = None
+        origin = entry = None
         try:
             origin = origin_of(url)
             target = target_of(url)
@@ -147,8 +172,11 @@ class RobotsTxtMiddleware:
             if verdict is None:
                 if target == ROBOTSTXT:
                     return None
-                if not (returned and self._keeper.closing):
-                    return self._wait(request, origin, target, tokens)
+                if returned is None or not self._keeper.closing:
+                    if source == FROM_SCHEDULER and self._waiting >= self._max_waiting:
+                        self.gate.find_out(origin, request)
+                        return self._put_off(request, again=put_off)
+                    return self._wait(request, origin, target, tokens, source)
                 # It was no request of the scheduler's: who waits for it must not wait for ever.
                 verdict = _CLOSING
             elif entry is not None and verdict.allowed and ("/." in target or "%" in target):
@@ -156,6 +184,8 @@ class RobotsTxtMiddleware:
                     verdict = entry.verdict(spelling, tokens) or verdict
                     if not verdict.allowed:
                         break
+            if self._keeps(verdict, origin, source):
+                return _now(self._given_back(request))
         except ValueError as error:
             if origin is not None:
                 self._fail(request, error)
@@ -166,9 +196,9 @@ class RobotsTxtMiddleware:
             return None
         if self._builtin is not None:
             return self._try_out(request, verdict, origin)
-        self._announcer.verdict(request, verdict, origin)
-        if not verdict.allowed:
-            self._drop(request, verdict, origin)
+        self._decide(request, verdict, origin, source)
+        if entry is not None and origin is not None and self._politeness is not None:
+            self._politeness.obey(request, origin, entry.delay(tokens))
         return None
 
     def _spellings(self, request: Request, target: str) -> set[str]:
@@ -179,15 +209,24 @@ class RobotsTxtMiddleware:
         return (targets | set(map(without_dots, targets))) - {target}
 
     async def _wait(
-        self, request: Request, origin: Origin, target: str, tokens: tuple[str, ...]
+        self,
+        request: Request,
+        origin: Origin,
+        target: str,
+        tokens: tuple[str, ...],
+        source: str | None,
     ) -> Request | None:
         self._count(stats.WAITED)
+        self._waiting += 1
         try:
-            verdict = await self._keeper.verdict(origin, target, tokens, request)
-            for spelling in self._spellings(request, target) if verdict.allowed else ():
-                verdict = await self._keeper.verdict(origin, spelling, tokens, request)
-                if not verdict.allowed:
-                    break
+            with beside_the_pages(self._crawler):
+                verdict = await self._keeper.verdict(origin, target, tokens, request)
+                for spelling in self._spellings(request, target) if verdict.allowed else ():
+                    verdict = await self._keeper.verdict(origin, spelling, tokens, request)
+                    if not verdict.allowed:
+                        break
+            if self._keeps(verdict, origin, source):
+                return self._given_back(request)
         except CrawlClosingError:
             return self._return(request, origin)
         except CancelledError:  # an Exception in Twisted
@@ -195,13 +234,55 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
             return None
+        finally:
+            self._waiting -= 1
         if self._builtin is not None:
             await self._try_out(request, verdict, origin)
             return None
-        self._announcer.verdict(request, verdict, origin)
-        if not verdict.allowed:
-            self._drop(request, verdict, origin)
+        self._decide(request, verdict, origin, source)
+        entry: Entry | None = self._keeper.known(origin)
+        if entry is not None and self._politeness is not None:
+            self._politeness.obey(request, origin, entry.delay(tokens))
         return None
+
+    def _decide(
+        self, request: Request, verdict: Verdict, origin: Origin | None, source: str | None
+    ) -> None:
+        """Tell of ``verdict``, and drop ``request`` if it says so."""
+        self._announcer.verdict(request, verdict, origin)
+        if verdict.allowed:
+            return
+        deferred = source == FROM_QUEUE and self._options.unreachable_action == "defer"
+        if deferred and verdict.reason is Reason.UNREACHABLE:
+            self._count(stats.DEFERRED_DROPPED)
+        self._drop(request, verdict, origin)
+
+    def _keeps(self, verdict: Verdict, origin: Origin, source: str | None) -> bool:
+        """Return whether a request waits in our queue, though it has left it just now."""
+        return (
+            verdict.reason is Reason.UNREACHABLE
+            and source == FROM_QUEUE
+            and self.gate.keeps(origin)
+        )
+
+    async def _put_off(self, request: Request, *, again: bool) -> Request:
+        """Give ``request`` back to its scheduler, as too many wait already.
+
+        It gets a lower priority, so that those of known origins come first. When it comes back at
+        once the scheduler has nothing better; then it waits before it goes, so that the two don't
+        keep each other busy. Up to half of CONCURRENT_REQUESTS wait longer, the others shortly.
+        """
+        self._count(stats.PUT_OFF)
+        if again:
+            long = 2 * self._pausing < self._max_waiting - 1
+            self._pausing += long
+            try:
+                await sleep(_PAUSE if long else _SHORT_PAUSE)
+            finally:
+                self._pausing -= long
+        returned = self._given_back(request)
+        returned.priority -= _LESS
+        return returned
 
     def _override(
         self, request: Request, origin: Origin, target: str, tokens: tuple[str, ...]
@@ -226,6 +307,13 @@ class RobotsTxtMiddleware:
                 if not verdict.allowed:
                     break
         return verdict, tokens
+
+    def _is_overridden(self, origin: Origin) -> bool:
+        """Return whether requests of ``origin`` need no robots.txt of its own."""
+        if not self._has_overrides:
+            return False
+        override = self._overrides.of(origin.host)
+        return override is not None and not override.tokens
 
     def _warn_of_expired(self) -> None:
         while self._overrides.expired:
@@ -254,7 +342,7 @@ class RobotsTxtMiddleware:
         if not verdict.allowed:
             self._count(stats.DRY_RUN_FORBIDDEN)
             self._count(stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value))
-            logger.info("Dry run, would drop %s: %s", _show(request), explain(verdict), extra=extra)
+            logger.info("Dry run, would drop %s: %s", show(request), explain(verdict), extra=extra)
             self._announcer.forbidden(request, verdict, dropped=False)
         if self._builtin is None:
             return
@@ -265,7 +353,7 @@ class RobotsTxtMiddleware:
             logger.info(
                 "Dry run, Scrapy's built-in would %s %s, scrapy-rep would %s it: %s",
                 "send" if allows else "drop",
-                _show(request),
+                show(request),
                 "send" if verdict.allowed else "drop",
                 explain(verdict),
                 extra=extra,
@@ -276,10 +364,14 @@ class RobotsTxtMiddleware:
         """Give ``request`` back to the scheduler where that keeps it, else drop it."""
         if not self._scheduler_keeps:
             self._drop(request, _CLOSING, origin)
+        logger.debug("Not known before the crawl closed, back to the scheduler: %s", show(request))
+        return self._given_back(request)
+
+    def _given_back(self, request: Request) -> Request:
+        """Return what the engine is to give back to the scheduler in place of ``request``."""
         self._count(stats.RETURNED)
-        logger.debug("Not known before the crawl closed, back to the scheduler: %s", _show(request))
         # It is in the dupefilter already.
-        meta = {**request.meta, _RETURNED: request.dont_filter}
+        meta = {**request.meta, _RETURNED: [request.dont_filter, request.priority]}
         return request.replace(dont_filter=True, meta=meta)
 
     def _fail(self, request: Request, error: Exception) -> None:
@@ -287,7 +379,7 @@ class RobotsTxtMiddleware:
         logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "dropped" if self._builtin is None else "sent, as this is a dry run",
-            _show(request),
+            show(request),
             exc_info=error,
         )
         self._count(stats.ERROR_COUNT)
@@ -302,7 +394,7 @@ class RobotsTxtMiddleware:
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug(
                 "Forbidden by robots.txt: %(request)s: %(verdict)s",
-                {"request": _show(request), "verdict": explain(verdict)},
+                {"request": show(request), "verdict": explain(verdict)},
                 extra={"spider": self._crawler.spider},
             )
         self._announcer.forbidden(request, verdict, dropped=True)
@@ -314,65 +406,44 @@ class RobotsTxtMiddleware:
                 signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
             )
 
-    def _spider_opened(self, spider: Spider) -> None:
+    def _spider_opened(self, spider: Spider) -> None:  # noqa: ARG002 - of the signal
         self._shared.join(self)
         self._watch.start()
-        tokens = self._tokens.of_crawl()
-        extra = {"spider": spider}
-        changed = {k: v for k, v in self._options.changed().items() if k not in _SHOWN_ANYWAY}
-        logger.info(
-            "Obeying robots.txt as %s, records in %s%s",
-            ", ".join(map(ascii, tokens)) or "a crawler without a product token ('*' alone)",
-            shown_store(self._options.store),
-            "".join(f", {name}={value!r}" for name, value in changed.items()),
-            extra=extra,
-        )
+        if not self.gate.in_use:
+            self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
+        log_start(self._crawler, self._options, self._tokens.of_crawl())
         self._warn_of_expired()
         if self._builtin is not None:
-            logger.warning("Dry run: robots.txt is not obeyed, nothing is dropped", extra=extra)
-        if not tokens:
             logger.warning(
-                "The User-Agent names no crawler, and so only the '*' groups of robots.txt are "
-                "obeyed: set ROBOTSTXT_USER_AGENT or a USER_AGENT with a name of your own",
-                extra=extra,
+                "Dry run: robots.txt is not obeyed, nothing is dropped",
+                extra={"spider": self._crawler.spider},
             )
-        for token in tokens:
-            if not is_product_token(token):
-                logger.warning(
-                    "No robots.txt can name %a by RFC 9309 §2.2.1, which takes letters, '_' and "
-                    "'-' alone: set ROBOTSTXT_USER_AGENT",
-                    token,
-                    extra=extra,
-                )
-        if self._options.max_size < limits.MAX_BODY_BYTES:
-            logger.warning(
-                "REP_MAX_SIZE is %d: RFC 9309 §2.5 asks for at least 500 KiB (%d)",
-                self._options.max_size,
-                limits.MAX_BODY_BYTES,
-                extra=extra,
-            )
-        for name in unknown_settings(self._crawler.settings):
-            logger.warning("%s is no setting of this version of scrapy-rep", name, extra=extra)
 
     async def _spider_closed(self) -> None:
         self._watch.stop()
-        self._keeper.close()
+        self._close()
         try:
             await within(_CLOSING_TIME, self._keeper.finish())
         except TimeoutError:
             logger.warning("Some records of robots.txt may not have been stored")
         await self._shared.leave(self)
 
+    def _close(self) -> None:
+        self.gate.close()
+        self._keeper.close()
+
+    @staticmethod
+    def _scheduled(request: Request) -> None:
+        # Only what comes from a scheduler may be given back to it.
+        request.meta[FROM_KEY] = FROM_SCHEDULER
+
     def _count(self, name: str) -> None:
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value(name)
 
 
-def _show(request: Request) -> str:
-    """Return a request for a log line, without the credentials that its URL may hold."""
-    scheme, slashes, rest = request.url.partition("://")
-    authority = rest[: min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))]
-    return f"<{request.method} {scheme}{slashes}{rest[authority.rfind('@') + 1 :]}>"
+async def _now(request: Request) -> Request:
+    return request
 
 
 def _overrides(options: Options) -> Overrides:

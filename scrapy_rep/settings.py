@@ -233,8 +233,9 @@ class Options:
         "REP_UNREACHABLE_ALLOW_AFTER", limits.UNREACHABLE_ALLOW_AFTER, _not_negative, _SECONDS
     )
     unreachable_action: str = _setting(
-        "REP_UNREACHABLE_ACTION", "drop", _one_of("drop"), "'drop', the only action so far"
+        "REP_UNREACHABLE_ACTION", "defer", _one_of("defer", "drop"), "'defer' or 'drop'"
     )
+    defer_timeout: float = _setting("REP_DEFER_TIMEOUT", 300.0, _not_negative, _SECONDS)
     retry_delay: float = _setting(
         "REP_RETRY_DELAY",
         limits.RETRY_DELAY,
@@ -248,6 +249,8 @@ class Options:
     concurrent_fetches: int = _setting(
         "REP_CONCURRENT_FETCHES", 16, _integer(1), "a whole number of fetches, 1 or more"
     )
+    crawl_delay: bool = _setting("REP_CRAWL_DELAY", True, _boolean, "True or False")
+    crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 30.0, _not_negative, _SECONDS)
     overrides: tuple[Override, ...] = _setting(
         "REP_OVERRIDES", (), _overrides, "a list of dicts, each with a host, a policy and a reason"
     )

@@ -183,9 +183,9 @@ class Contents:
         words: list[int] = []
         contents = self.text[span.start : span.stop - 1].split(b"\n")
         for number, content in enumerate(contents, span.number):
-            field, _, value = content.partition(b":")
+            field, colon, value = content.partition(b":")
             allow = _COMMON.get(field, _TO_BE_READ)
-            if allow == _TO_BE_READ:
+            if not colon or allow == _TO_BE_READ:
                 allow, value = _read_rule(content)
             elif b"#" in value:
                 value = value[: value.index(b"#")]
@@ -229,8 +229,9 @@ class Contents:
         if start == stop:
             return False
         for content in self.text[start : stop - 1].split(b"\n"):
-            allow = _COMMON.get(content.partition(b":")[0], _TO_BE_READ)
-            if allow == _TO_BE_READ:
+            field, colon, _ = content.partition(b":")
+            allow = _COMMON.get(field, _TO_BE_READ)
+            if not colon or allow == _TO_BE_READ:
                 allow, _ = _read_rule(content)
             if allow is not None:
                 return True

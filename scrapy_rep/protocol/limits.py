@@ -47,3 +47,9 @@ RETRY_DELAY: Final = 10.0
 
 RETRY_DELAY_MAX: Final = 3_600.0
 """Seconds between retries at most (ours)."""
+
+MAX_CRAWL_DELAY: Final = 86_400.0
+"""Seconds of the longest Crawl-delay that is taken for one: more than a day is a mistake (ours)."""
+
+MAX_DELAY_DIGITS: Final = 10
+"""Digits of a number in Crawl-delay and Request-rate, on each side of its point (ours)."""

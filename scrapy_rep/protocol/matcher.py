@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.literals import END, Literals
+from scrapy_rep.protocol.precedence import precedence
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
@@ -61,7 +62,9 @@ class RuleSet:
             text = pattern.removesuffix("$").rstrip("*")
             if "*" in text:
                 wildcards[pattern] = word
-            elif len(pattern) > len(text + tails.get(text, "")):
+                continue
+            other = text + tails.get(text, ""), literals.get(text, 0)
+            if precedence((pattern, word)) > precedence(other):
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
         self._literals = Literals(literals, tails) if literals else None

@@ -109,6 +109,28 @@ class RobotsTxt:
         spans = self._spans_for(tokens)
         return self._group(spans) if spans else None
 
+    def records_for(self, *tokens: str) -> tuple[Record, ...]:
+        """Return the lines of other fields that are meant for a crawler; see group_for.
+
+        They are part of no standard, and do not end a run of ``User-agent`` lines as far as rules
+        go (SPEC G-7). Those who write them mean the ``User-agent`` lines right above: the
+        ``Crawl-delay`` of one crawler is not to become everyone's because no rule follows it.
+        """
+        name, spans = self._named(tokens)
+        records = []
+        for span in spans:
+            names: list[bytes] = []
+            is_run = False
+            for line in self._contents.lines(span):
+                if line.kind is Kind.USER_AGENT:
+                    names = [*(names if is_run else ()), *_names(line.value.lower())]
+                    is_run = True
+                elif line.kind in _RECORDS:
+                    is_run = False
+                    if line.kind is Kind.OTHER and name in names:
+                        records.append(_record(line))
+        return tuple(records)
+
     def rules_for(self, *tokens: str) -> RuleSet:
         """Return the rules that hold for a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:
@@ -124,6 +146,11 @@ class RobotsTxt:
 
     def _spans_for(self, tokens: tuple[str, ...]) -> list[Span]:
         """Return the groups that hold for a crawler."""
+        return self._named(tokens)[1]
+
+    def _named(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
+        """Return the first of a crawler's names that has groups, and these."""
+        name = b""
         for token in (*tokens, ANYONE):
             name = token.lower().encode("utf-8", "surrogatepass")
             groups: list[Span] = []
@@ -134,8 +161,8 @@ class RobotsTxt:
                     else:  # the same, or the next to it
                         groups[-1] = groups[-1]._replace(stop=group.stop)
             if groups:
-                return groups
-        return []
+                return name, groups
+        return name, []
 
     def _rules(self, spans: list[Span]) -> tuple[list[bytes], list[int]]:
         values: list[bytes] = []

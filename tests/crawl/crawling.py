@@ -19,7 +19,11 @@ SETTINGS = {
     "RETRY_ENABLED": True,
     "DOWNLOAD_TIMEOUT": 20,
     "AUTOTHROTTLE_ENABLED": False,
+    # Deferring has tests of its own.
+    "REP_UNREACHABLE_ACTION": "drop",
 }
+
+SCRAPYS_QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
 
 
 HAS_ROBOTS_PARSED = hasattr(signals, "robots_parsed")

@@ -66,7 +66,8 @@ async def test_ours_one_info_line_at_the_start(web):
     result = await crawl(site.url("/"), settings={"REP_TIMEOUT": 5, "REP_SOFT_404": False})
     (line,) = result.messages(logging.INFO)
     assert line == (
-        "Obeying robots.txt as 'testbot', records in memory://, REP_TIMEOUT=5.0, REP_SOFT_404=False"
+        "Obeying robots.txt as 'testbot', records in memory://, REP_TIMEOUT=5.0, "
+        "REP_UNREACHABLE_ACTION='drop', REP_SOFT_404=False"
     )
 
 

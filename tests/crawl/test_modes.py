@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import scrapy
 
+from tests.crawl.crawling import SCRAPYS_QUEUE
 from tests.crawl.faults import FAULTS, ON_THE_WIRE, RULES_TEXT, bomb
 from tests.crawl.web import answer, robots
 
@@ -98,8 +99,15 @@ def test_ours_rules_errors_and_time_outs_in_every_mode(web, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_ours_closing_while_robots_txt_hangs_in_every_mode(web, mode):
     site = web.site([["wait", 60]])
-    result = crawl(mode, [site.url(f"/{i}") for i in range(5)], close_after=0.5)
+    urls = [site.url(f"/{i}") for i in range(5)]
+    result = crawl(mode, urls, close_after=0.5, **SCRAPYS_QUEUE)
     assert list(result["dropped"].values()) == ["closing"] * 5
+    assert result["stats"]["elapsed_time_seconds"] < 15
+    assert result["log"] == ""
+    result = crawl(mode, urls, close_after=0.5)
+    assert result["failures"] == []
+    assert result["stats"]["scheduler/enqueued"] == 5
+    assert "scheduler/dequeued" not in result["stats"]
     assert result["stats"]["elapsed_time_seconds"] < 15
     assert result["log"] == ""
 
@@ -164,3 +172,37 @@ def test_ours_all_faults_in_one_crawl_in_the_other_modes(web, mode):
         if sorted(pages & set(site.targets)) != ON_THE_WIRE[fault.asks]
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ours_hanging_and_unreachable_origins_in_every_mode(web, mode):
+    """Four places, six origins that hang, one that recovers, one that doesn't."""
+    hanging = [web.site([["wait", 60]]) for _ in range(6)]
+    rules = robots("User-agent: *\nDisallow: /private\nCrawl-delay: 0.1\n")
+    healthy = web.site(rules)
+    recovers = web.site(answer(503), answer(503), rules)
+    fails = web.site(answer(503))
+    paths = ("/1", "/private", "/3", "/4")
+    sites = [*hanging, fails, recovers, healthy]
+    result = crawl(
+        mode,
+        [site.url(path) for site in sites for path in paths],
+        CONCURRENT_REQUESTS=4,
+        REP_TIMEOUT=2,
+        REP_UNREACHABLE_ACTION="defer",
+        REP_RETRY_DELAY=0.5,
+        REP_RETRY_DELAY_MAX=0.5,
+        REP_DEFER_TIMEOUT=3,
+    )
+    for site in (recovers, healthy):
+        assert sorted(site.targets) == ["/1", "/3", "/4"]
+        times = sorted(e["at"] for e in site.journal if e["target"] != "/robots.txt")
+        assert times[-1] - times[0] > 0.18
+    for site in (*hanging, fails):
+        assert site.targets == []
+    reasons = sorted(result["dropped"].values())
+    assert reasons == ["rule"] * 2 + ["unreachable"] * 28
+    assert result["stats"]["robotstxt/deferred"] == 8
+    assert result["stats"]["robotstxt/deferred_dropped"] == 28
+    assert result["stats"]["finish_reason"] == "finished"
+    assert result["log"] == ""

@@ -52,7 +52,7 @@ WRONG = [
     ("REP_MAX_SIZE", 0),
     ("REP_UNREACHABLE_STALE_AFTER", -1),
     ("REP_UNREACHABLE_ALLOW_AFTER", {}),
-    ("REP_UNREACHABLE_ACTION", "defer"),
+    ("REP_UNREACHABLE_ACTION", "wait"),
     ("REP_UNREACHABLE_ACTION", "allow"),
     ("REP_RETRY_DELAY", 0),
     ("REP_RETRY_DELAY", 7200.0),

@@ -1,4 +1,7 @@
-"""Many wait for one robots.txt: each gets the answer, nobody waits for ever, nothing gets out."""
+"""Many wait for one robots.txt: each gets the answer, nobody waits for ever, nothing gets out.
+
+These are crawls with another queue than ours, where requests wait in the middleware.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,14 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.stores.memory import MemoryStore
-from tests.crawl.crawling import ListSpider, crawl
+from tests.crawl.crawling import SCRAPYS_QUEUE, ListSpider
+from tests.crawl.crawling import crawl as crawl_with
 from tests.crawl.web import PAGE, answer, robots
+
+
+def crawl(*requests, settings=None, **kwargs):
+    return crawl_with(*requests, settings={**SCRAPYS_QUEUE, **(settings or {})}, **kwargs)
+
 
 SLOWLY = [["wait", 0.5], *robots("User-agent: *\nDisallow: /\n")]
 SLOWLY_ALLOWED = [["wait", 0.5], *robots("User-agent: *\nDisallow: /private\n")]

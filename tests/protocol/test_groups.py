@@ -221,3 +221,10 @@ def test_ours_rules_for_the_same_tokens_are_the_same():
     robots = RobotsTxt.parse(b"user-agent: a\ndisallow: /")
     assert robots.rules_for("a") is robots.rules_for("a")
     assert robots.rules_for("a") is not robots.rules_for("b")
+
+
+@pytest.mark.parametrize("field", ["Disallow", "allow", "disallow", "DISALLOW", "Disallow # x"])
+def test_google_a_field_alone_without_colon_is_no_rule(field):
+    robots = f"user-agent: a\n{field}\nuser-agent: b\ndisallow: /"
+    assert not allowed(robots, "/x", "a")
+    assert RobotsTxt.parse(f"user-agent: a\n{field}".encode()).groups[0].rules == ()

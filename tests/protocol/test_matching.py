@@ -341,3 +341,10 @@ def test_ours_rules_know_their_size():
     assert rules
     assert rules.verdict_for(target_of("http://h/5x")).line == 12
     assert origin_of("http://h/").robotstxt_url == "http://h/robots.txt"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("path", ["/a", "/ab"])
+def test_spec_M4_equal_length_by_stars_and_end(order, path):
+    rules = ["disallow: /a**", "allow: /a*$"][::order]
+    assert verdict("\n".join(rules), path).allowed

@@ -79,6 +79,7 @@ tokens = st.lists(st.sampled_from(["a", "b", "a-b", "a1", "a.b", "A", "*"]), max
 @many
 @given(bodies, paths, tokens)
 @example(b"user-agent: a\nallow: *\ndisallow: /\n", "/", ["a"])
+@example(b"user-agent: a\nDisallow\nuser-agent: b\nallow: /a**\ndisallow: /a*$\n", "/a", ["a"])
 @example(b"user-agent: a\ndisallow: /a***\nallow: /ab\n", "/ab", ["a"])
 def test_ours_engine_and_reference_agree(body, path, names):
     verdict = RobotsTxt.parse(body).verdict(f"http://h{path}", *names)

@@ -1,0 +1,354 @@
+"""Broad crawls beside a crawl without robots.txt and beside Scrapy's built-in middleware.
+
+    python -m tests.benchmarks.broad shares [--rounds N] [--shares 0 1 5 10 20] [--mode asyncio]
+    python -m tests.benchmarks.broad chain [--rounds N]
+    python -m tests.benchmarks.broad pop [--slots 100 1000 10000]
+    python -m tests.benchmarks.broad many [--origins 10000] [--mode asyncio]
+    python -m tests.benchmarks.broad kill [--origins 2000] [--signal KILL|TERM]
+    python -m tests.benchmarks.broad recovers [--mode asyncio]
+
+Crawls of ``shares`` run side by side, each with a web of its own, so that whatever else the machine
+does hits all of them alike; a ratio is the median of the rounds' ratios.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+from scrapy import Request
+
+from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS
+from tests.benchmarks.broad_web import host
+from tests.crawl.queues import Doors, FakeCrawler, ours, scrapys
+
+HERE = Path(__file__).parent
+CRAWLS = {"off": OFF, "built-in": BUILTIN, "ours": OURS}
+QUICK = {"REP_TIMEOUT": 5, "REP_RETRY_DELAY": 2, "REP_RETRY_DELAY_MAX": 4, "REP_DEFER_TIMEOUT": 20}
+MIX = [
+    *["rules"] * 11,
+    *["missing"] * 4,
+    *["slow"] * 2,
+    "redirect",
+    "recovers",
+    "failing",
+]
+
+
+class Web:
+    def __init__(self, stories, seconds):
+        order = json.dumps({"stories": stories, "seconds": seconds})
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "broad_web.py"), order],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.port = int(self.process.stdout.readline())
+
+    def journal(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(10)
+
+
+@contextmanager
+def web_of(stories, seconds=0.01):
+    web = Web(stories, seconds)
+    try:
+        yield web
+    finally:
+        web.close()
+
+
+def start(web, settings, **order):
+    process = subprocess.Popen(
+        [sys.executable, str(HERE / "broad_crawl.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdin.write(json.dumps({"port": web.port, "settings": settings, **order}))
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def crawl(web, settings, **order):
+    return finish(start(web, settings, **order))
+
+
+def finish(process):
+    output, errors = process.communicate()
+    if process.returncode or errors.strip():
+        print(errors[-2000:], file=sys.stderr)
+    return json.loads(output)
+
+
+def shares(options):
+    print(
+        f"{options.origins} origins x {options.pages} pages, 10 ms a page, CONCURRENT_REQUESTS 16,"
+        f" mode {options.mode}: healthy pages a second, and the ratio to ROBOTSTXT_OBEY=False"
+        " on the healthy origins alone"
+    )
+    print(
+        f"{'hanging':>8} {'off':>8} {'built-in':>9} {'ours':>8} {'built-in/off':>13} {'ours/off':>9}"
+    )
+    for share in options.shares:
+        every = round(100 / share) if share else 0
+        stories = [
+            "hang" if every and n % every == every // 2 else "rules" for n in range(options.origins)
+        ]
+        healthy = [n for n, story in enumerate(stories) if story == "rules"]
+        rates = {name: [] for name in CRAWLS}
+        for _ in range(options.rounds):
+            names = [n for n in CRAWLS if n != "built-in" or len(rates[n]) < options.builtin_rounds]
+            webs = {name: Web(stories, 0.01) for name in names}
+            crawls = {
+                name: start(
+                    webs[name],
+                    CRAWLS[name],
+                    mode=options.mode,
+                    origins=healthy if name == "off" else list(range(options.origins)),
+                    paths=[f"/p/{page}" for page in range(options.pages)],
+                    stop_after=len(healthy) * options.pages,
+                    at_most=options.at_most,
+                )
+                for name in names
+            }
+            for name, process in crawls.items():
+                result = finish(process)
+                webs[name].close()
+                pages = result["results"].get("page", 0)
+                # Those that didn't come in time count with all of it.
+                whole = pages == len(healthy) * options.pages
+                rates[name].append(pages / (result["seconds"] if whole else options.at_most))
+        median = {
+            name: statistics.median(values) if values else float("nan")
+            for name, values in rates.items()
+        }
+        ratio = statistics.median(a / b for a, b in zip(rates["ours"], rates["off"], strict=True))
+        builtin = median["built-in"] / median["off"]
+        print(
+            f"{share:>6} % {median['off']:8.0f} {median['built-in']:9.1f} {median['ours']:8.0f}"
+            f" {builtin:13.3f} {ratio:9.3f}",
+            flush=True,
+        )
+
+
+def chain(options):
+    print("a chain of ten pages on a healthy origin, beside a hanging one with 30 pages: seconds")
+    print(f"{'':>10} {'alone':>7} {'beside':>7} {'ratio':>7}")
+    for name in ("off", "ours", "built-in"):
+        rows = []
+        for _ in range(options.rounds):
+            seconds = []
+            for hanging in ([], [1]):
+                with web_of(["rules", "hang"]) as web:
+                    result = crawl(
+                        web,
+                        CRAWLS[name],
+                        mode=options.mode,
+                        origins=hanging,
+                        paths=[f"/p/{page}" for page in range(30)],
+                        chain=[0, 10],
+                        at_most=options.at_most,
+                    )
+                    seconds.append(result["chain"] or float("inf"))
+            rows.append(seconds)
+        alone = statistics.median(row[0] for row in rows)
+        beside = statistics.median(row[1] for row in rows)
+        print(f"{name:>10} {alone:7.2f} {beside:7.2f} {beside / alone:7.2f}", flush=True)
+
+
+def pop(options):
+    print("microseconds for a pop() and for a push() after it; 16 slots are busy")
+    print(
+        f"{'slots':>7} {'waiting':>8} {'Scrapy pop':>11} {'ours pop':>9} {'ratio':>7}"
+        f" {'Scrapy push':>12} {'ours push':>10}"
+    )
+    for slots in options.slots:
+        for waiting in (0, 90):
+            requests = [
+                Request(f"http://{host(n)}/{path}") for path in range(2) for n in range(slots)
+            ]
+            times = {}
+            for name, make in (("scrapy", scrapys), ("ours", ours)):
+                doors = Doors()
+                crawler = FakeCrawler(doors)
+                queue = make(crawler)
+                for request in requests:
+                    queue.push(request)
+                if waiting and name == "ours":
+                    doors.open = {f"http://{host(n)}" for n in range(0, slots, 10)}
+                taken = []
+                first = time.perf_counter()
+                queue.push(queue.pop())  # looks at all that is new, once
+                first = time.perf_counter() - first
+                pops, pushes = [], []
+                gc.collect()
+                for _ in range(max(30, min(2000, 400_000 // slots)) if name == "scrapy" else 2000):
+                    began = time.perf_counter()
+                    request = queue.pop()
+                    pops.append(time.perf_counter() - began)
+                    crawler.downloader.begin(request)
+                    taken.append(request)
+                    if len(taken) > 16:
+                        done = taken.pop(0)
+                        crawler.downloader.end(done)
+                        began = time.perf_counter()
+                        queue.push(done)
+                        pushes.append(time.perf_counter() - began)
+                times[name] = [1e6 * statistics.median(values) for values in (pops, pushes)]
+                times[name].append(1e3 * first)
+            theirs, our = times["scrapy"], times["ours"]
+            print(
+                f"{slots:7} {waiting:6} % {theirs[0]:11.1f} {our[0]:9.1f} {our[0] / theirs[0]:7.4f}"
+                f" {theirs[1]:12.1f} {our[1]:10.1f}   (first pop: {theirs[2]:.1f} and {our[2]:.1f} ms)",
+                flush=True,
+            )
+
+
+def many(options):
+    with web_of([*MIX, *MIX, *MIX, *MIX, *MIX[:-1], "hang"], 0.001) as web:
+        began = time.monotonic()
+        result = crawl(
+            web,
+            {**OURS, **QUICK},
+            mode=options.mode,
+            origins=list(range(options.origins)),
+            paths=["/p/1", "/private/2"],
+        )
+        seconds = time.monotonic() - began
+        journal = web.journal()
+    _report(options.origins, result, journal, seconds)
+    total = result["memory"][-1][0]
+    quarters = {
+        part: next(m for n, m in result["memory"] if n >= part * total / 4) for part in (1, 2, 3)
+    }
+    print(
+        "resident memory after each quarter of the requests: "
+        + ", ".join(f"{mib:.0f}" for mib in quarters.values())
+        + f", at the end {result['memory'][-1][1]:.0f} MiB"
+    )
+
+
+def _report(origins, result, journal, seconds):
+    print(
+        f"{origins} origins, 2 requests each, in {seconds:.0f} s\n"
+        f"origins asked for robots.txt: {journal['asked']}, robots.txt requests: {journal['robots']}"
+        f" (more than one for an origin that answered at once: {journal['asked twice']})\n"
+        f"pages on the wire: {journal['pages']}, of them disallowed: {journal['wrong']}\n"
+        f"what came of the requests: {result['results']}\n"
+        f"requests {2 * origins} - accounted for {sum(result['results'].values())}"
+        f" = {2 * origins - sum(result['results'].values())}\n"
+        f"deferred origins: {result['stats'].get('robotstxt/deferred', 0)},"
+        f" finish reason: {result['stats']['finish_reason']}"
+    )
+
+
+def kill(options):
+    stories = [*MIX, *MIX[:-1], "hang"]
+    queues = {
+        "ours": {**OURS, **QUICK},
+        "Scrapy's queue, our middleware": {
+            **OURS,
+            **QUICK,
+            "REP_UNREACHABLE_ACTION": "drop",
+            "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+        },
+    }
+    number = getattr(signal, f"SIG{options.signal}")
+    print(
+        f"{options.origins} origins, 2 requests each, JOBDIR; SIG{options.signal} after"
+        f" {options.after} outcomes, then the same command again"
+    )
+    for name, settings in queues.items():
+        with web_of(stories, 0.001) as web, tempfile.TemporaryDirectory() as folder:
+            accounts = Path(folder, "accounts")
+            accounts.touch()
+            order = {
+                "mode": options.mode,
+                "origins": list(range(options.origins)),
+                "paths": ["/p/1", "/private/2"],
+                "accounts": str(accounts),
+            }
+            settings_ = {**settings, "JOBDIR": str(Path(folder, "job"))}
+            process = start(web, settings_, **order)
+            while len(accounts.read_text().splitlines()) < options.after:
+                time.sleep(0.05)
+                if process.poll() is not None:
+                    break
+            os.kill(process.pid, number)
+            process.communicate()
+            first = accounts.read_text().splitlines()
+            second = crawl(web, settings_, **order)
+            outcomes = [line.split("\t")[0] for line in accounts.read_text().splitlines()]
+            journal = web.journal()
+        urls = {*outcomes}
+        print(
+            f"{name}: {len(first)} outcomes before, {len(outcomes) - len(first)} after;"
+            f" requests {2 * options.origins}, accounted for {len(urls)},"
+            f" lost {2 * options.origins - len(urls)}, twice {len(outcomes) - len(urls)};"
+            f" disallowed on the wire {journal['wrong']};"
+            f" second crawl {second['stats']['finish_reason']}",
+            flush=True,
+        )
+
+
+def recovers(options):
+    with web_of(["late", "rules"]) as web:
+        result = crawl(
+            web,
+            OURS,
+            mode=options.mode,
+            origins=[0, 1],
+            paths=[f"/{path}/{n}" for n in range(25) for path in ("p", "private")],
+        )
+        journal = web.journal()
+    print(
+        "an origin that answers 503 for 20 seconds, then its rules, beside one that has them:"
+        " 25 allowed and 25 disallowed pages each, default settings\n"
+        f"{result['results']}, after {result['seconds']:.0f} s; robots.txt requests"
+        f" {journal['robots']}, pages on the wire {journal['pages']}, disallowed {journal['wrong']}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = {f.__name__: f for f in (shares, chain, pop, many, kill, recovers)}
+    parser.add_argument("command", choices=commands)
+    parser.add_argument("--mode", choices=["asyncio", "select", "none"], default="asyncio")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--builtin-rounds", type=int, default=1)
+    parser.add_argument("--shares", type=int, nargs="+", default=[0, 1, 5, 10, 20])
+    parser.add_argument("--at-most", type=float, default=60, help="seconds of a crawl")
+    parser.add_argument("--origins", type=int)
+    parser.add_argument("--pages", type=int, default=20)
+    parser.add_argument("--slots", type=int, nargs="+", default=[100, 1000, 10_000])
+    parser.add_argument("--signal", choices=["KILL", "TERM"], default="KILL")
+    parser.add_argument("--after", type=int, default=500, help="outcomes before the signal")
+    options = parser.parse_args()
+    if options.origins is None:
+        options.origins = {"shares": 200, "kill": 2000}.get(options.command, 10_000)
+    commands[options.command](options)
+
+
+if __name__ == "__main__":
+    main()
