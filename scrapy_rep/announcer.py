@@ -36,7 +36,7 @@ class Announcer:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
-    def verdict(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+    def verdict(self, request: Request, verdict: Verdict, origin: Origin | None) -> None:
         """Tell what was decided of ``request``."""
         request.meta[META_KEY] = as_meta(verdict)
         if signals.has_receivers(self._crawler, signals.robotstxt_verdict):

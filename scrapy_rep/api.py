@@ -11,10 +11,13 @@ from scrapy_rep.announcer import placed
 from scrapy_rep.protocol.origin import origin_of, target_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
 
     from scrapy_rep.keeper import Census, Keeper
     from scrapy_rep.overrides import Override, Overrides
+    from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
@@ -33,8 +36,15 @@ class Robots:
     """
 
     def __init__(
-        self, crawler: Crawler, keeper: Keeper, tokens: ProductTokens, overrides: Overrides
+        self,
+        crawler: Crawler,
+        keeper: Keeper,
+        tokens: ProductTokens,
+        overrides: Overrides,
+        spellings: Callable[[Request, str], set[str]],
     ) -> None:
+        """Take the parts of a crawl; ``spellings`` tells what may become of a URL on its way."""
+        self._spellings = spellings
         self._keeper = keeper
         self._tokens = tokens
         self._overrides = overrides
@@ -67,13 +77,21 @@ class Robots:
         """
         request = _request(page)
         origin, target = origin_of(request.url), target_of(request.url)
+        verdict = self._known(request, origin, target)
+        for spelling in self._spellings(request, target):
+            if verdict is None or not verdict.allowed:
+                break
+            verdict = self._known(request, origin, spelling) or verdict
+        return None if verdict is None else placed(verdict, origin)
+
+    def _known(self, request: Request, origin: Origin, target: str) -> Verdict | None:
         tokens = self.tokens(request)
         override = self._overrides.of(origin.host)
         verdict = None if override is None else self._overrides.verdict(override, target, tokens)
         if verdict is None:
             entry = self._keeper.known(origin)
             verdict = None if entry is None else entry.verdict(target, tokens)
-        return None if verdict is None else placed(verdict, origin)
+        return verdict
 
     async def verdict(self, page: str | Request) -> Verdict:
         """Return what is decided of ``page``, when its robots.txt is known.
@@ -85,7 +103,12 @@ class Robots:
             return verdict
         request = _request(page)
         origin, target = origin_of(request.url), target_of(request.url)
-        verdict = await self._keeper.verdict(origin, target, self.tokens(request), request)
+        tokens = self.tokens(request)
+        verdict = await self._keeper.verdict(origin, target, tokens, request)
+        for spelling in self._spellings(request, target):
+            if not verdict.allowed:
+                break
+            verdict = await self._keeper.verdict(origin, spelling, tokens, request)
         return placed(verdict, origin)
 
     async def robotstxt(self, page: str | Request) -> RobotsTxt | None:

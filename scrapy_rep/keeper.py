@@ -164,7 +164,7 @@ class Keeper:
         store: Store,
         fetch: Fetch,
         parsed: Parsed,
-        learned: Learned,
+        learned: Learned = lambda *_: None,
         count: Callable[[str], None],
         clock: Callable[[], float],
         timer: Callable[[], float],
@@ -179,7 +179,6 @@ class Keeper:
         self._fetch = fetch
         self._parsed = parsed
         self._learned = learned
-        self._learned = learned
         self._count = count
         self._clock = clock
         self._timer = timer
@@ -190,6 +189,8 @@ class Keeper:
         self._flights: dict[Origin, _Flight] = {}
         self._slots = _Slots(concurrent_fetches)
         self._background = _Background()
+        self._being_kept: dict[Origin, Record] = {}
+        """Records on their way to the store."""
         self.closing = False
         """Whether the crawl is closing, and nothing is looked up any more."""
 
@@ -237,6 +238,8 @@ class Keeper:
 
     async def record(self, origin: Origin) -> Record | None:
         """Return what the store holds of ``origin``. Nothing is fetched."""
+        if origin in self._being_kept:
+            return self._being_kept[origin]
         return (await self._held(origin)).record
 
     def census(self) -> Census:
@@ -415,7 +418,8 @@ class Keeper:
         finally:
             place.leave()
         # Who waits for the answer doesn't wait for the disk.
-        self._background.add(self._keep(record, holder))
+        self._being_kept[origin] = record
+        self._background.add(self._keep_fetched(origin, record, holder))
         other = _answered_for(record.last)
         if other is not None and other not in self._flights and self.known(other) is None:
             self._background.add(self._keep_other(other, record.last))
@@ -435,6 +439,13 @@ class Keeper:
         self._log(origin, record, previous)
         self._learned(origin, record, previous, page)
         return record
+
+    async def _keep_fetched(self, origin: Origin, record: Record, holder: str) -> None:
+        try:
+            await self._keep(record, holder)
+        finally:
+            if self._being_kept.get(origin) is record:
+                del self._being_kept[origin]
 
     async def _keep(self, record: Record, holder: str | None = None) -> None:
         try:

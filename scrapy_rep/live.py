@@ -54,12 +54,12 @@ class LiveView:
         counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
         spider: Spider | None = self._crawler.spider
         logger.info(
-            "robots.txt: %d origins known, of which %d unreachable; %d looked up just now, for "
-            "which %d requests wait; %d requests dropped so far",
+            "robots.txt: %d origins known, of which %d unreachable; %d looked up just now; so far "
+            "%d origins deferred, %d requests dropped",
             census.known,
             census.unreachable,
             census.waiting,
-            census.requests,
+            counts.get(stats.DEFERRED, 0),
             counts.get(stats.FORBIDDEN, 0),
             extra={"spider": spider},
         )

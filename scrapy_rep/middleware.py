@@ -110,7 +110,9 @@ class RobotsTxtMiddleware:
         polite = options.crawl_delay and not options.dry_run
         self._politeness = Politeness(crawler, options) if polite else None
         self._dry_run = DryRun(crawler, self._keeper, self._announcer) if options.dry_run else None
-        self.robots = Robots(crawler, self._keeper, self._tokens, self._overriding.overrides)
+        self.robots = Robots(
+            crawler, self._keeper, self._tokens, self._overriding.overrides, self._spellings
+        )
         """What robots.txt says, for others than requests."""
         self.gate = Gate(
             crawler=crawler,

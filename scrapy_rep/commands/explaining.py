@@ -13,6 +13,8 @@ from scrapy_rep.exceptions import explain as in_words
 from scrapy_rep.protocol.explanation import Explanation, explain
 from scrapy_rep.protocol.origin import target_of
 from scrapy_rep.protocol.policy import Grant
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.settings import shown_store
 
 if TYPE_CHECKING:
     from scrapy_rep.overrides import Override
@@ -98,6 +100,8 @@ def as_json(got: Got, options: Options) -> str:
 def as_text(got: Got, options: Options) -> str:
     """Return it for people."""
     word = "allowed" if got.verdict.allowed else "disallowed"
+    if got.verdict.reason is Reason.UNREACHABLE:
+        word = "can't tell"
     lines = [f"{coloured(word, word)}: {shown(got.url)}", f"  {shown(in_words(got.verdict))}"]
     if got.override is not None:
         lines += _section("An override decides", [shown(str(got.override))])
@@ -124,7 +128,7 @@ def _how(got: Got, record: Record, options: Options) -> list[str]:
     lines += [f"redirected to {shown(hop)}" for hop in evidence.hops]
     cut = ", cut: there was more" if evidence.truncated else ""
     lines.append(f"{evidence.size} bytes{cut}")
-    source = f"from {options.store}" if evidence.at < got.started else "just fetched"
+    source = f"from {shown_store(options.store)}" if evidence.at < got.started else "just fetched"
     lines.append(f"asked at {moment(evidence.at)}, {span(now - evidence.at)} ago ({source})")
     access = options.policy.access(record, now)
     if record.unreachable_since is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.utils.misc import load_object
+from scrapy.utils.project import inside_project
 
 from scrapy_rep.addon import Addon
 from scrapy_rep.commands.asking import AskingSpider, ask, verdicts
@@ -93,6 +94,9 @@ class Command(ScrapyCommand):
         for name, value in _QUIET.items():
             settings.set(name, value, priority="cmdline")
         settings.set("LOG_LEVEL", "ERROR", priority="spider")
+        if not inside_project():
+            # No file is left behind in whatever directory this is.
+            settings.set("REP_STORE", "memory://", priority="spider")
         addons = settings.getdict("ADDONS")
         if not any(load_object(addon) is Addon for addon in addons):
             settings.set("ADDONS", {**addons, "scrapy_rep.Addon": 500}, priority="cmdline")

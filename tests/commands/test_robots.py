@@ -90,6 +90,7 @@ def test_ours_explain_tells_until_when_nobody_knows(web, robots_command):
     site = web.site(answer(503))
     run = robots_command("explain", site.url("/"))
     assert run.status == 2
+    assert run.out.startswith("can't tell: ")
     assert "unreachable (HTTP status 503)" in run.out
     assert "next try not before" in run.out
     assert "on all is allowed, as there is no copy" in run.out
@@ -192,3 +193,15 @@ def test_ours_in_a_project_its_settings_count(site, robots_command, tmp_path):
     assert (run.status, run.err) == (1, "")
     assert "Disallow: / (line 6" in run.out
     assert not (tmp_path / "r.jsonl").exists()
+    again = robots_command("explain", site.url("/a"))
+    assert "ago (from sqlite:///robots.sqlite)" in again.out
+
+
+def test_ours_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path):
+    assert robots_command("check", site.url("/private")).status == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ours_check_sees_other_spellings_as_a_crawl_does(site, robots_command):
+    run = robots_command("check", site.url("/a/../private"), site.url("/a/%2e%2e/private"))
+    assert run.out.count("disallowed") == 2

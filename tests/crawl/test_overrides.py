@@ -222,14 +222,12 @@ async def test_ours_a_dry_run_drops_nothing_and_tells_what_it_would(web):
 
 @pytest_twisted.ensureDeferred
 async def test_ours_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch):
-    from scrapy_rep.keeper import Keeper
-
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
 
-    def broken(self, origin):
+    def broken(url):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(Keeper, "known", broken)
+    monkeypatch.setattr("scrapy_rep.middleware.origin_of", broken)
     result = await crawl(site.url("/private"), settings={"REP_DRY_RUN": True})
     assert result.fetched == [site.url("/private")]
     assert result.stats["robotstxt/error_count"] == 1

@@ -71,8 +71,8 @@ async def test_ours_a_line_says_where_the_crawl_stands(web):
     result = await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.5})
     line = next(text for text in result.messages(logging.INFO) if text.startswith("robots.txt: "))
     assert line == (
-        "robots.txt: 2 origins known, of which 1 unreachable; 1 looked up just now, for which 2 "
-        "requests wait; 2 requests dropped so far"
+        "robots.txt: 2 origins known, of which 1 unreachable; 1 looked up just now; so far "
+        "0 origins deferred, 2 requests dropped"
     )
 
 
