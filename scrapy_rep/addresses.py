@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import socket
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Final
+
+_LOOPBACK_NAMES: Final = frozenset(
+    {"localhost", "localhost.localdomain", "ip6-localhost", "ip6-loopback"}
+)
+_NAT64: Final = IPv6Network("64:ff9b::/96")  # RFC 6052 §2.1
+_COMPATIBLE: Final = IPv6Network("::/96")  # RFC 4291 §2.5.5.1
 
 
 def is_private_host(host: str) -> bool:
@@ -12,7 +19,7 @@ def is_private_host(host: str) -> bool:
     Knows every spelling of an IPv4 address that resolvers take (``127.1``, ``0x7f000001``).
     """
     host = host.strip("[]").rstrip(".").lower()
-    if host == "localhost" or host.endswith(".localhost"):
+    if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
         return True
     try:
         return is_private_address(ip_address(host.partition("%")[0]))
@@ -24,10 +31,28 @@ def is_private_host(host: str) -> bool:
         return False
 
 
+def leads_inside(host: str) -> bool:
+    """Return whether a name resolves to an address that is inside. Blocks; False if it doesn't."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return any(is_private_address(ip_address(str(f[4][0]).partition("%")[0])) for f in found)
+
+
 def is_private_address(address: IPv4Address | IPv6Address) -> bool:
     """Return whether an address is loopback, private, link-local or otherwise not global."""
     if isinstance(address, IPv6Address):
-        embedded = address.ipv4_mapped or address.sixtofour
+        embedded = address.ipv4_mapped or address.sixtofour or _embedded(address)
         if embedded is not None:
             return is_private_address(embedded)
-    return not address.is_global
+        if address.is_site_local:
+            return True
+    return not address.is_global or address.is_multicast or address.is_reserved
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    """Return the IPv4 address that a translated or a compatible one stands for."""
+    if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    return None

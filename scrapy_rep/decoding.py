@@ -17,7 +17,9 @@ _NO_CODING: Final = frozenset(
 
 
 _MAX_MEMBERS: Final = 64
-"""Members of a gzip body; each more costs a copy of what follows it."""
+"""Members of a gzip body, frames of a zstd one; each more costs a copy of what follows it."""
+_MAX_CODINGS: Final = 5
+"""Codings on top of each other; nobody needs two."""
 
 
 class DecodingError(ValueError):
@@ -40,6 +42,8 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
     """
     if not body:
         return body
+    if len(codings) > _MAX_CODINGS:
+        raise DecodingError(f"{len(codings)} content codings on top of each other")
     for coding in reversed(codings):
         name = coding.strip().lower()
         if name in _NO_CODING:
@@ -106,14 +110,25 @@ def _brotli(body: bytes, limit: int, *, complete: bool) -> bytes:
 def _zstd(body: bytes, limit: int, *, complete: bool) -> bytes:
     zstd = _load("compression.zstd", "backports.zstd")
     # RFC 9659 §3: a zstd window of more than 8 MiB is not for the web.
-    stream = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 23})
-    try:
-        text: bytes = stream.decompress(body, limit)
-    except zstd.ZstdError as error:
-        raise DecodingError(str(error)) from error
-    if complete and len(text) < limit and not stream.eof:
-        raise DecodingError("compressed body ends too soon")
-    return text
+    options = {zstd.DecompressionParameter.window_log_max: 23}
+    text = bytearray()
+    for _ in range(_MAX_MEMBERS):
+        stream = zstd.ZstdDecompressor(options=options)
+        try:
+            text += stream.decompress(body, limit - len(text))
+        except zstd.ZstdError as error:
+            raise DecodingError(str(error)) from error
+        if len(text) >= limit:
+            return bytes(text)
+        if not stream.eof:
+            if complete:
+                raise DecodingError("compressed body ends too soon")
+            return bytes(text)
+        # RFC 8878 §3: a body may have several frames.
+        body = stream.unused_data
+        if not body:
+            return bytes(text)
+    raise DecodingError(f"zstd body of more than {_MAX_MEMBERS} frames")
 
 
 def _load(*names: str) -> Any:

@@ -14,16 +14,16 @@ class RobotsTxtDisallowed(IgnoreRequest):
     """A request was dropped because of robots.txt; ``verdict`` tells why."""
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__(f"Forbidden by robots.txt: {explain(verdict)}")
+        super().__init__(verdict)
         self.verdict = verdict
+
+    def __str__(self) -> str:
+        return f"Forbidden by robots.txt: {explain(self.verdict)}"
 
     @property
     def reason(self) -> Reason:
         """Why: see :class:`~scrapy_rep.protocol.verdict.Reason`."""
         return self.verdict.reason
-
-    def __reduce__(self) -> tuple[type[RobotsTxtDisallowed], tuple[Verdict]]:
-        return type(self), (self.verdict,)
 
 
 def explain(verdict: Verdict) -> str:

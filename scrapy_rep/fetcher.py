@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import re
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
@@ -13,16 +13,15 @@ from urllib.parse import urljoin
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError
 from w3lib.url import safe_url_string
 
 from scrapy_rep import stats
-from scrapy_rep.addresses import is_private_address, is_private_host
+from scrapy_rep.addresses import is_private_address, is_private_host, leads_inside
 from scrapy_rep.decoding import DecodingError, decode
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Evidence, Outcome, Unavailable, Unreachable, outcome_of
+from scrapy_rep.threads import Workers, within
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
 
-logger = logging.getLogger(__name__)
+_resolvers: Final = Workers("robotstxt-resolver", threads=2)
 
 _META_KEY: Final = "_robotstxt_transfer"
 _SLACK: Final = 4_096
@@ -42,6 +41,10 @@ _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 _MAX_ERROR: Final = 300
 """Characters of an error's message that are kept."""
+_MAX_HEADER: Final = 1_000
+"""Bytes of a header that are kept."""
+_MAX_LOCATION: Final = 8_000
+"""Bytes of a Location that is followed (RFC 9110 §4.1 asks for 8,000 to be taken)."""
 # RFC 9110 §13.1 and §14.2: with one of these a request asks for less than the whole (SPEC S-8).
 _CONDITIONAL: Final = (
     b"If-Match",
@@ -58,6 +61,8 @@ class _Transfer:
     """One answer on its way: how much of it came, and whether it was cut."""
 
     max_size: int
+    at_home: bool
+    """Whether the origin that is asked is the one whose rules are looked for."""
     received: int = 0
     cut: bool = False
 
@@ -69,6 +74,7 @@ class _Answer:
     response: Response
     text: bytes
     truncated: bool
+    proxied: bool
 
 
 class _Received(IgnoreRequest):
@@ -95,20 +101,31 @@ class RobotsTxtFetchMiddleware:
     """
 
     def process_request(self, request: Request) -> None:
-        """Take off what would make the request a conditional one (SPEC S-8)."""
-        if _META_KEY in request.meta:
+        """Take off what would make the request a conditional or a private one (SPEC S-8)."""
+        transfer = request.meta.get(_META_KEY)
+        if transfer is not None:
             for name in _CONDITIONAL:
                 request.headers.pop(name, None)
+            # Those of DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER; a redirect must not take
+            # credentials elsewhere.
+            request.headers.pop(b"Cookie", None)
+            if not transfer.at_home:
+                request.headers.pop(b"Authorization", None)
 
     def process_response(self, request: Request, response: Response) -> Response:
         """Decode the answer, cut it to what counts, and hand it over."""
         transfer = request.meta.get(_META_KEY)
         if transfer is None:
             return response
-        raise _Received(_answer(response, transfer))
+        raise _Received(_answer(request, response, transfer))
 
 
-def _answer(response: Response, transfer: _Transfer) -> _Answer:
+def _answer(request: Request, response: Response, transfer: _Transfer) -> _Answer:
+    # HttpProxyMiddleware may have chosen it, for this request alone.
+    proxied = bool(request.meta.get("proxy"))
+    # Only of these the text decides: rules, or an error page that says 'not found'.
+    if response.status // 100 not in {2, 5}:
+        return _Answer(response, b"", truncated=transfer.cut, proxied=proxied)
     if "download_stopped" in response.flags and not transfer.cut:
         raise FetchError("stopped by another component before it was complete")
     codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
@@ -121,7 +138,9 @@ def _answer(response: Response, transfer: _Transfer) -> _Answer:
             raise
         text = b""
     truncated = transfer.cut or len(text) > transfer.max_size
-    return _Answer(response, _cut(text, transfer.max_size) if truncated else text, truncated)
+    if truncated:
+        text = _cut(text, transfer.max_size)
+    return _Answer(response, text, truncated, proxied)
 
 
 def _cut(text: bytes, max_size: int) -> bytes:
@@ -143,6 +162,7 @@ class Fetcher:
         self._crawler = crawler
         self._options = options
         self._in_flight = 0
+        self._numbers = count(1)
 
     async def fetch(
         self, origin: Origin, page: Request, is_disallowed: Callable[[str], bool]
@@ -183,25 +203,11 @@ class Fetcher:
     ) -> Outcome:
         seconds = self.timeout(page)
         chain = _Chain(origin.robotstxt_url, monotonic() + seconds)
-        fetch = deferred_from_coro(self._follow(chain, page, is_disallowed))
-        late = False
-
-        def too_late() -> None:
-            nonlocal late
-            late = True
-            fetch.cancel()
-
-        timer = call_later(seconds, too_late)
         try:
-            return await maybe_deferred_to_future(fetch)
-        except (CancelledError, asyncio.CancelledError):
-            if not late:
-                fetch.cancel()
-                raise
+            return await within(seconds, self._follow(chain, page, is_disallowed))
+        except TimeoutError:
             self._count_exception(TimeoutError)
             return Unreachable(chain.evidence(error=f"took longer than {seconds:g} seconds"))
-        finally:
-            timer.cancel()
 
     async def _follow(
         self, chain: _Chain, page: Request, is_disallowed: Callable[[str], bool]
@@ -209,10 +215,10 @@ class Fetcher:
         while True:
             try:
                 answer = await self._download(chain, page)
-                chain.check_address(answer.response, proxied=bool(page.meta.get("proxy")))
+                chain.check_address(answer)
                 location = _location(answer.response)
                 if location is not None:
-                    chain.check_redirect(location)
+                    await chain.check_redirect(location, proxied=answer.proxied)
             except CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever broke it, nobody knows the rules
@@ -226,7 +232,7 @@ class Fetcher:
                 error_ = f"more than {self._options.max_redirects} redirects"
                 return Unavailable(replace(evidence, error=error_))
             if is_disallowed(location):
-                error_ = f"redirect to a disallowed URL: {location}"
+                error_ = f"redirect to a disallowed URL: {location}"[:_MAX_ERROR]
                 return Unavailable(replace(evidence, error=error_))
             chain.hops.append(location)
 
@@ -242,7 +248,7 @@ class Fetcher:
 
     def _request(self, chain: _Chain, page: Request) -> Request:
         meta: dict[str, Any] = {
-            _META_KEY: _Transfer(self._options.max_size),
+            _META_KEY: _Transfer(self._options.max_size, at_home=chain.at_home),
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,
             "dont_redirect": True,
@@ -251,9 +257,9 @@ class Fetcher:
             "dont_cache": True,
             "dont_merge_cookies": True,
             "autothrottle_dont_adjust_delay": True,
-            # Pages of the host keep their slot and its delay. A slot per hop, as the user's
-            # DOWNLOAD_DELAY would otherwise eat up the deadline of a chain.
-            "download_slot": f"robots.txt {chain.urls[0]} {len(chain.hops)}",
+            # Pages of the host keep their slot and its delay. A slot per request, as the user's
+            # DOWNLOAD_DELAY would otherwise eat up the deadline of the next.
+            "download_slot": f"robots.txt {next(self._numbers)} {chain.urls[-1]}",
             "download_timeout": max(0.001, chain.deadline - monotonic()),
             # Size is the fetcher's business: what is too large is cut, not refused.
             "download_maxsize": 0,
@@ -320,19 +326,29 @@ class _Chain:
     def urls(self) -> list[str]:
         return [self.start, *self.hops]
 
-    def check_address(self, response: Response, *, proxied: bool) -> None:
+    @property
+    def at_home(self) -> bool:
+        return origin_of(self.urls[-1]) == origin_of(self.start)
+
+    def check_address(self, answer: _Answer) -> None:
         """Refuse an answer from inside to a chain that began outside (server-side forgery)."""
-        address = response.ip_address
-        if proxied or address is None or not is_private_address(address):
+        address = answer.response.ip_address
+        if answer.proxied or address is None or not is_private_address(address):
             return
         if self.hops and self._public:
             raise FetchError(f"redirect from a public host to a private address: {self.urls[-1]}")
         # The name looked public, and leads to an address that isn't.
         self._public = False
 
-    def check_redirect(self, location: str) -> None:
-        """Refuse a redirect from a public host to a private one."""
-        if self._public and is_private_host(origin_of(location).host):
+    async def check_redirect(self, location: str, *, proxied: bool) -> None:
+        """Refuse a redirect from a public host to a private one, before anything is sent there."""
+        if not self._public:
+            return
+        host = origin_of(location).host
+        # Behind a proxy it is the proxy that looks names up.
+        if is_private_host(host) or (
+            not proxied and await _resolvers.call(partial(leads_inside, host))
+        ):
             raise FetchError(f"redirect from a public host to a private one: {location}")
 
     def evidence(self, answer: _Answer | None = None, error: str | None = None) -> Evidence:
@@ -356,7 +372,7 @@ def _location(response: Response) -> str | None:
     RFC 9309 §2.3.1.2; redirects are followed to http and https only.
     """
     value = response.headers.get(b"Location")
-    if response.status not in _REDIRECTS or not value:
+    if response.status not in _REDIRECTS or not value or len(value) > _MAX_LOCATION:
         return None
     try:
         url = urljoin(response.url, safe_url_string(value)).partition("#")[0]
@@ -372,7 +388,7 @@ def _location(response: Response) -> str | None:
 
 def _header(response: Response, name: bytes) -> str | None:
     values = response.headers.getlist(name)
-    return b", ".join(values).decode("latin-1") if values else None
+    return b", ".join(values)[:_MAX_HEADER].decode("latin-1") if values else None
 
 
 def _message(error: Exception) -> str:

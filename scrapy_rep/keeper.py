@@ -12,6 +12,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats
+from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -91,10 +92,11 @@ class Entry:
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
-        if self._state is not None:
-            return self._state
-        rules = self._rules.get(tokens)
-        return None if rules is None else rules.verdict_for(target)
+        if tokens in self._rules:
+            return self._rules[tokens].verdict_for(target)
+        if target == ROBOTSTXT:
+            return ALLOWED_ROBOTSTXT
+        return self._state
 
 
 @dataclass(eq=False)
@@ -375,10 +377,10 @@ class Keeper:
 
     def _log(self, origin: Origin, record: Record, previous: Record | None) -> None:
         evidence = record.last.evidence
-        what = f"HTTP status {evidence.status}" if evidence.error is None else evidence.error
+        what = (evidence.error or f"HTTP status {evidence.status}").rstrip(".")
         if not isinstance(record.last, Unreachable):
             logger.debug(
-                "robots.txt of %s: %s (%s, %d bytes, %d redirects)",
+                "robots.txt of %s: %s (%s, %d bytes, redirects: %d)",
                 origin,
                 type(record.last).__name__.lower(),
                 what,
@@ -389,7 +391,7 @@ class Keeper:
         first = previous is None or previous.unreachable_since is None
         logger.log(
             logging.WARNING if first else logging.DEBUG,
-            "robots.txt of %s is unreachable: %s; its pages are not fetched, next try in %.0f s",
+            "robots.txt of %s is unreachable: %s; its pages are not fetched, next try in %.1f s",
             origin,
             what,
             (record.next_try or 0) - evidence.at,

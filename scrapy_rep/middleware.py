@@ -12,6 +12,7 @@ from scrapy import signals
 from scrapy.core.scheduler import Scheduler
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.misc import load_object
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.engine import ClosingWatch
@@ -20,6 +21,7 @@ from scrapy_rep.fetcher import Fetcher, RobotsTxtFetchMiddleware
 from scrapy_rep.keeper import CrawlClosingError, Keeper
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.agents import is_product_token
+from scrapy_rep.protocol.matcher import ROBOTSTXT
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
@@ -27,6 +29,7 @@ from scrapy_rep.settings import Options, SettingsError, shown_store, unknown_set
 from scrapy_rep.shared import shared
 from scrapy_rep.threads import within
 from scrapy_rep.useragent import ProductTokens
+from scrapy_rep.wire import as_parsed, rewriter, without_dots
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -50,7 +53,11 @@ _SCHEMES: Final = ("http:", "https:", "ftp:")
 
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 """The built-in's signal, which came with Scrapy 2.18."""
+_REASON_COUNTS: Final = {
+    reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
+}
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
+_NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -64,9 +71,10 @@ class RobotsTxtMiddleware:
         _check_components(crawler)
         self._crawler = crawler
         # Scrapy's own scheduler forgets everything at the end of a crawl without a JOBDIR.
-        self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or (
-            load_object(crawler.settings["SCHEDULER"]) is not Scheduler
+        self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or not issubclass(
+            load_object(crawler.settings["SCHEDULER"]), Scheduler
         )
+        self._rewritten = rewriter(crawler.settings)
         self._tokens = ProductTokens(crawler, options)
         self._shared = shared(options)
         self._keeper = Keeper(
@@ -92,35 +100,58 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
         return cls(crawler)
 
-    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
+    def process_request(  # noqa: C901, PLR0912 - the hot path: a call for each step would cost
+        self, request: Request
+    ) -> Awaitable[Request | None] | None:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
 
         An awaitable comes back only where the origin isn't known yet, or its answer has expired.
         """
-        if request.meta.get("dont_obey_robotstxt"):
+        url, meta = request.url, request.meta
+        if meta.get("dont_obey_robotstxt"):
             return None
-        returned = request.meta.pop(_RETURNED, None)
-        if returned is not None:
-            request.dont_filter = returned
+        returned = _RETURNED in meta
+        if returned:
+            request.dont_filter = meta.pop(_RETURNED)
+        if not url.startswith(_SCHEMES):
+            url = as_parsed(url)
+            if not url.lower().startswith(_SCHEMES):
+                return None
+        origin = None
         try:
-            if not request.url.startswith(_SCHEMES):
-                return None
-            origin, target = origin_of(request.url), target_of(request.url)
-            if target == "/robots.txt":  # SPEC S-9
-                return None
+            origin = origin_of(url)
+            target = target_of(url)
             tokens = self._tokens.of(request)
             entry = self._keeper.known(origin)
             verdict = None if entry is None else entry.verdict(target, tokens)
-            if verdict is None and returned is not None and self._keeper.closing:
+            if verdict is None:
+                if target == ROBOTSTXT:
+                    return None
+                if not (returned and self._keeper.closing):
+                    return self._wait(request, origin, target, tokens)
                 # It was no request of the scheduler's: who waits for it must not wait for ever.
                 verdict = _CLOSING
-            if verdict is None:
-                return self._wait(request, origin, target, tokens)
+            elif entry is not None and verdict.allowed and ("/." in target or "%" in target):
+                for spelling in self._spellings(request, target):
+                    verdict = entry.verdict(spelling, tokens) or verdict
+                    if not verdict.allowed:
+                        break
+        except ValueError as error:
+            if origin is not None:
+                self._fail(request, error)
+            verdict = _NO_ORIGIN
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
         if not verdict.allowed:
             self._drop(request, verdict, origin)
         return None
+
+    def _spellings(self, request: Request, target: str) -> set[str]:
+        """Return what else may become of the target of ``request`` on its way."""
+        targets = {target, target_of(as_parsed(request.url))}
+        if self._rewritten is not None and not request.meta.get("verbatim_url"):
+            targets.add(target_of(self._rewritten(request.url)))
+        return (targets | set(map(without_dots, targets))) - {target}
 
     async def _wait(
         self, request: Request, origin: Origin, target: str, tokens: tuple[str, ...]
@@ -128,8 +159,14 @@ class RobotsTxtMiddleware:
         self._count(stats.WAITED)
         try:
             verdict = await self._keeper.verdict(origin, target, tokens, request)
+            for spelling in self._spellings(request, target) if verdict.allowed else ():
+                verdict = await self._keeper.verdict(origin, spelling, tokens, request)
+                if not verdict.allowed:
+                    break
         except CrawlClosingError:
             return self._return(request, origin)
+        except CancelledError:  # an Exception in Twisted
+            raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
         if not verdict.allowed:
@@ -160,12 +197,13 @@ class RobotsTxtMiddleware:
         if origin is not None:
             verdict = verdict._replace(robotstxt_url=origin.robotstxt_url)
         self._count(stats.FORBIDDEN)
-        self._count(stats.FORBIDDEN_REASON_COUNT.format(reason=verdict.reason.value))
-        logger.debug(
-            "Forbidden by robots.txt: %(request)s: %(verdict)s",
-            {"request": _show(request), "verdict": explain(verdict)},
-            extra={"spider": self._crawler.spider},
-        )
+        self._count(_REASON_COUNTS[verdict.reason])
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "Forbidden by robots.txt: %(request)s: %(verdict)s",
+                {"request": _show(request), "verdict": explain(verdict)},
+                extra={"spider": self._crawler.spider},
+            )
         raise RobotsTxtDisallowed(verdict)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:

@@ -28,9 +28,10 @@ class ProductTokens:
         """Return the tokens of ``request``, the most specific first; there may be none."""
         if self._configured is not None:
             return self._configured
-        user_agent = request.headers.get(b"User-Agent")
-        if user_agent is not None:
-            return _tokens_of_header(user_agent)
+        headers = request.headers
+        # Most requests have no header yet where this is asked, and Headers.get is slow.
+        if headers and b"User-Agent" in headers:
+            return _tokens_of_header(headers[b"User-Agent"] or b"")
         return self.of_crawl()
 
     def of_crawl(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ BROWSERS: Final = frozenset(
     applewebkit chrome chromium compatible crios edg edga edge edgios epiphany firefox fxios gecko
     headlesschrome iceweasel khtml konqueror like mobile mozilla msie netscape opera opr presto
     safari samsungbrowser seamonkey trident ubuntu version vivaldi
-    """.split()
+    """.split()  # noqa: SIM905
 )
 """Product names of browsers, lower case: crawlers carry them for show, no site means them by it."""
 

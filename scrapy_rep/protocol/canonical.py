@@ -1,41 +1,55 @@
-"""Percent-encoding, brought to the one form in which octets are compared (RFC 9309 §2.2.2).
+r"""Percent-encoding, brought to the one form in which octets are compared (RFC 9309 §2.2.2).
 
 Applied once to patterns and once to targets; it is not idempotent, since a stray ``%`` stays as it
 is (``%%41a`` becomes ``%Aa``).
 
-The result is printable ASCII. An octet that no URI may hold as it is (RFC 3986 §2) has its escape as
-its only form: controls, space, ``"<>\\^`{|}``, and all above 0x7E. An unreserved character has its
-raw form only. A reserved one has both, and they differ, but for ``*`` and ``$``: as characters of a
-path these are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end, are
-operators and nothing else.
+The result is printable ASCII. An octet that no URI may hold as it is (RFC 3986 §2) has its escape
+as its only form: controls, space, ``"<>\^`{|}``, and all above 0x7E. An unreserved character has
+its raw form only. A reserved one has both, and they differ, but for ``*`` and ``$``: as characters
+of a path these are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end,
+are operators and nothing else.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # RFC 3986 §2.3
 )
-_ESCAPE: Final = {octet: b"%%%02X" % octet for octet in range(256)}
+_HEX_DIGITS: Final = "0123456789ABCDEFabcdef"
+_ESCAPE: Final = tuple(b"%%%02X" % octet for octet in range(256))
 _FORM_OF_ESCAPE: Final = {
-    octet: bytes([octet]) if octet in _UNRESERVED else _ESCAPE[octet] for octet in range(256)
+    digits: bytes([octet]) if octet in _UNRESERVED else _ESCAPE[octet]
+    for digits, octet in (
+        ((high + low).encode(), int(high + low, 16)) for high in _HEX_DIGITS for low in _HEX_DIGITS
+    )
 }
 
 # What already is in canonical form: unreserved and reserved characters (RFC 3986 §2.2).
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
 _PLAIN_TARGET: Final = re.compile(f"[{PLAIN}]*").fullmatch
-_PLAIN_PATTERN: Final = re.compile(rf"[{PLAIN}*]*\$?".encode()).fullmatch
 
-_ESCAPE_OR_UNSAFE: Final = rb'%([0-9A-Fa-f]{2})|[\x00-\x20"<>\\^`{|}\x7f-\xff'
-_CHANGES_TARGET: Final = re.compile(_ESCAPE_OR_UNSAFE + rb"*$]").sub
-_CHANGES_PATTERN: Final = re.compile(_ESCAPE_OR_UNSAFE + rb"]|\$(?!\Z)").sub
+_ESCAPES: Final = rb"(?:%[0-9A-Fa-f]{2})+"
+_UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
+_CHANGES_TARGET: Final = re.compile(_ESCAPES + rb"|[\x00-\x0a" + _UNSAFE + rb"*$]+").sub
+_CHANGES_PATTERN: Final = re.compile(_ESCAPES + rb"|[\x00-\x0a" + _UNSAFE + rb"]+|\$+(?!\Z)").sub
+_INNER_DOLLAR: Final = re.compile(rb"\$(?![\n]|\Z)").search
+_PLAIN_OCTETS: Final = bytes(
+    octet for octet in range(256) if re.match(rf"[{PLAIN}*$\n]", chr(octet))
+)
 
 
 def _one_form(match: re.Match[bytes]) -> bytes:
-    escape = match[1]
-    return _FORM_OF_ESCAPE[int(escape, 16)] if escape else _ESCAPE[ord(match[0])]
+    """Return the form of a run of escapes, or of characters that have to be escaped."""
+    run = match[0]
+    if run[:1] == b"%":
+        return b"".join([_FORM_OF_ESCAPE[digits] for digits in run[1:].split(b"%")])
+    return b"".join([_ESCAPE[octet] for octet in run])
 
 
 def canonical_target(target: str) -> str:
@@ -49,8 +63,9 @@ def canonical_target(target: str) -> str:
     return _CHANGES_TARGET(_one_form, target.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
-def canonical_pattern(pattern: bytes) -> str:
-    """Return the value of a rule in canonical form, where ``*`` and a ``$`` at its end are operators."""
-    if not _PLAIN_PATTERN(pattern):
-        pattern = _CHANGES_PATTERN(_one_form, pattern)
-    return pattern.decode("ascii")
+def canonical_patterns(values: Sequence[bytes]) -> list[str]:
+    """Return values of rules in canonical form: ``*`` and a ``$`` at the end are operators."""
+    joined = b"\n".join(values)  # none holds a line feed
+    if joined.translate(None, _PLAIN_OCTETS) or _INNER_DOLLAR(joined):
+        joined = b"\n".join([_CHANGES_PATTERN(_one_form, value) for value in values])
+    return joined.decode("ascii").split("\n") if values else []

@@ -43,12 +43,13 @@ def fresh_for(
 ) -> float:
     """Return for how many seconds an answer may be used from when it was received.
 
-    ``ttl`` is its life without max-age; ``ttl_min`` and ``ttl_max`` bound what max-age says
-    (SPEC F-11, RFC 9309 §2.4). Time spent in caches on the way is taken off (RFC 9111 §4.2.3).
+    ``ttl`` is its life without max-age; ``ttl_min`` and ``ttl_max`` bound what max-age says, and
+    nothing lives longer than ``ttl_max`` (SPEC F-11, RFC 9309 §2.4). Time spent in caches on the
+    way is taken off (RFC 9111 §4.2.3).
     """
     lifetime = max_age(cache_control)
     if lifetime is None:
-        return ttl
+        return min(ttl, ttl_max)
     return max(ttl_min, min(ttl_max, lifetime - (delta_seconds(age or "") or 0)))
 
 

@@ -1,7 +1,7 @@
 """Bytes to lines: what each line of a robots.txt says, and what was odd about it.
 
-The one reader of the format. It reports every line, also those that say nothing, so that the
-parser, an explanation and a linter all see the same.
+The one reader of the format. ``lex`` reports every line, also those that say nothing, for an
+explanation or a linter; the parser takes the contents of lines, and has those read that it needs.
 """
 
 from __future__ import annotations
@@ -76,53 +76,179 @@ _MISSPELT: Final = {
 _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
-_LINE_END: Final = re.compile(rb"\r\n?|\n")
+_TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
+# The value stands in the group where the line is as it should be.
+_MAY_BE_USER_AGENT: Final = re.compile(
+    rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:[ \t\v\f]*:([^\n#]*))?[^\n]*"
+).finditer
+_MAY_BE_RULE: Final = re.compile(rb"[ \t\v\f]*(?:[Aa][Ll][Ll]|[Dd][Ii])").match
 _BLANKS: Final = re.compile(rb"[ \t]+")
+
+# Whether fields as they are nearly always written allow; None for those of no rules.
+_COMMON: Final[dict[bytes, int | None]] = {
+    **dict.fromkeys((b"Disallow", b"disallow", b"DISALLOW"), 0),
+    **dict.fromkeys((b"Allow", b"allow", b"ALLOW"), 1),
+    **dict.fromkeys((b"User-agent", b"User-Agent", b"user-agent", b"Crawl-delay", b"Sitemap")),
+    b"": None,
+}
+_ALLOWS: Final = {Kind.ALLOW: 1, Kind.DISALLOW: 0}
+_TO_BE_READ: Final = -1
 
 
 def lex(body: bytes) -> Iterator[Line]:
     """Yield every line of a robots.txt body; any bytes will do."""
-    mark = _BYTE_ORDER_MARK(body)
-    text = body[mark.end() :] if mark else body
-    for number, raw in enumerate(_LINE_END.split(text), 1):
-        yield lex_line(number, raw)
+    for number, raw in enumerate(_text_of(body).split(b"\n")[1:], 1):
+        content = raw.partition(b"#")[0].partition(b"\0")[0]
+        oddity = Oddity.NONE
+        if len(content) > MAX_LINE_BYTES:
+            oddity |= Oddity.CUT
+        if b"\0" in raw[: min(len(content) + 1, MAX_LINE_BYTES)]:
+            oddity |= Oddity.NUL
+        line = read_line(number, content[:MAX_LINE_BYTES])
+        yield line._replace(oddity=line.oddity | oddity) if oddity else line
 
 
-def lex_line(number: int, raw: bytes) -> Line:
-    """Read one line, given without its end."""
-    oddity = Oddity.NONE
-    if len(raw) > MAX_LINE_BYTES:
-        raw = raw[:MAX_LINE_BYTES]
-        oddity |= Oddity.CUT
-    if b"\0" in raw:
-        raw = raw[: raw.index(b"\0")]
-        oddity |= Oddity.NUL
-    content = raw.partition(b"#")[0].strip()
+def read_line(number: int, content: bytes) -> Line:
+    """Read one line, given without its end and what is too long."""
+    content = content.partition(b"#")[0].strip()
     if not content:
-        return Line(number, Kind.EMPTY, b"", b"", oddity)
+        return Line(number, Kind.EMPTY, b"", b"", Oddity.NONE)
+    oddity = Oddity.NONE
     field, colon, value = content.partition(b":")
     if not colon:
         # Google: a missing colon is forgiven where the line is exactly two words.
         words = _BLANKS.split(content)
         if len(words) != 2:  # noqa: PLR2004
-            return Line(number, Kind.INVALID, b"", content, oddity)
+            return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
         field, value = words
-        oddity |= Oddity.NO_COLON
+        oddity = Oddity.NO_COLON
     field = field.strip()
     if not field:
-        return Line(number, Kind.INVALID, b"", content, oddity)
+        return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
     name = field.lower()
     kind = _NAMES.get(name)
     if kind is None:
-        kind = kind_of_field(name)
+        kind = _kind_of(name)
         if kind is not Kind.OTHER:
             oddity |= Oddity.MISSPELT
     return Line(number, kind, field, value.strip(), oddity)
 
 
-def kind_of_field(name: bytes) -> Kind:
-    """Return what a field, in lower case, is taken for."""
+def _kind_of(name: bytes) -> Kind:
     for beginning, kind in _BEGINNINGS:
         if name.startswith(beginning):
             return kind
     return Kind.OTHER
+
+
+class Span(NamedTuple):
+    """Successive lines of a text: the number of the first, and where they begin and end."""
+
+    number: int
+    start: int
+    stop: int
+
+
+class Contents:
+    """The lines of a body as far as they count: no ends, none too long."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, body: bytes) -> None:
+        """Take any bytes."""
+        text = _text_of(body)
+        if b"\0" in text:
+            text = text.replace(b"\0", b"#")  # both end the content of a line
+        if len(text) > MAX_LINE_BYTES:
+            text = _TOO_LONG.sub(rb"\1", text)
+        self.text = text
+
+    @property
+    def span(self) -> Span:
+        """All lines."""
+        return Span(1, 1, len(self.text) + 1)
+
+    def lines(self, span: Span) -> Iterator[Line]:
+        """Yield the lines of a span, read."""
+        contents = self.text[span.start : span.stop - 1].split(b"\n")
+        return map(read_line, range(span.number, span.number + len(contents)), contents)
+
+    def rules(self, span: Span) -> tuple[list[bytes], list[int]]:
+        """Return values and words of the rules in a span.
+
+        A word is twice the line's number, plus one for ``Allow``. Lines as they are nearly always
+        written are read here, the others by read_line.
+        """
+        values: list[bytes] = []
+        words: list[int] = []
+        contents = self.text[span.start : span.stop - 1].split(b"\n")
+        for number, content in enumerate(contents, span.number):
+            field, _, value = content.partition(b":")
+            allow = _COMMON.get(field, _TO_BE_READ)
+            if allow == _TO_BE_READ:
+                allow, value = _read_rule(content)
+            elif b"#" in value:
+                value = value[: value.index(b"#")]
+            if allow is not None:
+                values.append(value.strip())
+                words.append(2 * number + allow)
+        return values, words
+
+    def groups(self) -> Iterator[tuple[list[bytes], Span]]:
+        """Yield values of the ``User-agent`` lines, and all lines, of each group."""
+        agents: list[bytes] = []
+        first_number = first_start = behind = 0
+        for agent, number, start, stop in self._user_agents():
+            if agents and self._has_rule(behind, start):
+                yield agents, Span(first_number, first_start, start)
+                agents = []
+            if not agents:
+                first_number, first_start = number, start
+            agents.append(agent)
+            behind = stop
+        if agents:
+            yield agents, Span(first_number, first_start, len(self.text) + 1)
+
+    def _user_agents(self) -> Iterator[tuple[bytes, int, int, int]]:
+        """Yield value, number, start and stop of each ``User-agent`` line."""
+        text = self.text
+        number = start = 0
+        for match in _MAY_BE_USER_AGENT(text):
+            number += text.count(b"\n", start, match.start() + 1)
+            start = match.start() + 1
+            value = match[1]
+            if value is None:
+                line = read_line(number, match[0])
+                if line.kind is not Kind.USER_AGENT:
+                    continue
+                value = line.value
+            yield value.strip(), number, start, match.end() + 1
+
+    def _has_rule(self, start: int, stop: int) -> bool:
+        """Say whether there is a rule in a part of the text."""
+        if start == stop:
+            return False
+        for content in self.text[start : stop - 1].split(b"\n"):
+            allow = _COMMON.get(content.partition(b":")[0], _TO_BE_READ)
+            if allow == _TO_BE_READ:
+                allow, _ = _read_rule(content)
+            if allow is not None:
+                return True
+        return False
+
+
+def _read_rule(content: bytes) -> tuple[int | None, bytes]:
+    """Return whether a rule allows, None if it is none, and its value."""
+    if not _MAY_BE_RULE(content):
+        return None, b""
+    line = read_line(0, content)
+    return _ALLOWS.get(line.kind), line.value
+
+
+def _text_of(body: bytes) -> bytes:
+    """Return a body with LF before each line, and no other line ends (SPEC L-1)."""
+    mark = _BYTE_ORDER_MARK(body)
+    text = b"\n" + (body[mark.end() :] if mark else body)
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return text[:-1] if text[-1:] == b"\n" else text

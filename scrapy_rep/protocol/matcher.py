@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.canonical import canonical_pattern
+from scrapy_rep.protocol.canonical import canonical_patterns
+from scrapy_rep.protocol.literals import END, Literals
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterator, Sequence
+
 
 ROBOTSTXT: Final = "/robots.txt"
 """The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
 
-_ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
+ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
+_BY_RULE: Final = Reason.RULE
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
 
@@ -29,7 +30,7 @@ class Rule(NamedTuple):
     pattern: str
     """Canonical: printable ASCII, where ``*`` and a ``$`` at the end are operators."""
     raw: str
-    """The value as written."""
+    """The value as written; bytes that are no UTF-8 are shown as escapes."""
     line: int
     """1-based."""
 
@@ -38,87 +39,68 @@ class Rule(NamedTuple):
         return f"{'Allow' if self.allow else 'Disallow'}: {value}"
 
 
-class RuleLine(NamedTuple):
-    """A rule as it was read, before anything is made of its value."""
-
-    allow: bool
-    value: bytes
-    line: int
-
-    def rule(self) -> Rule:
-        """Return the rule with its pattern in canonical form."""
-        return Rule(self.allow, canonical_pattern(self.value), self.raw, self.line)
-
-    @property
-    def raw(self) -> str:
-        """The value as text; bytes that are no UTF-8 are shown as escapes."""
-        return self.value.decode("utf-8", "backslashreplace")
+def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
+    """Yield the rules of values as written, and their words."""
+    for pattern, value, word in zip(canonical_patterns(values), values, words, strict=True):
+        yield Rule(bool(word & 1), pattern, _text(value), word >> 1)
 
 
 class RuleSet:
-    """The rules that hold for one crawler, compiled: immutable and small.
+    """The rules that hold for one crawler, compiled: immutable and small."""
 
-    Patterns without ``*`` are sorted, and each is linked to its longest proper prefix among them:
-    bisection finds the last that is not above the target, the links lead to the longest that the
-    target begins with, and that one knows which of its prefixes decides.
-    """
+    __slots__ = ("_literals", "_parts", "_raws", "_texts", "_wildcards")
 
-    __slots__ = ("_deciding", "_exact", "_links", "_prefixes", "_wildcards")
-
-    def __init__(
-        self, prefixes: dict[str, Rule], exact: dict[str, Rule], wildcards: Iterable[Rule]
-    ) -> None:
-        self._exact = exact
-        self._wildcards = Wildcards(sorted(wildcards, key=precedence, reverse=True))
-        self._prefixes = tuple(sorted(prefixes))
-        self._links = array("L", [])
-        deciding: list[Rule] = []
-        chain: list[int] = []  # the prefixes that the last one begins with, itself included
-        for index, prefix in enumerate(self._prefixes):
-            while chain and not prefix.startswith(self._prefixes[chain[-1]]):
-                chain.pop()
-            rule = prefixes[prefix]
-            if chain:
-                rule = max(rule, deciding[chain[-1]], key=precedence)
-            self._links.append(chain[-1] if chain else index)
-            deciding.append(rule)
-            chain.append(index)
-        self._deciding = tuple(deciding)
+    def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
+        """Take patterns with their words, and the raw values that differ from their patterns."""
+        wildcards: dict[str, int] = {}
+        tails: dict[str, str] = {}
+        # What starts with neither matches no target: SPEC M-1.
+        literals = {p: patterns[p] for p in patterns if "*" not in p and p[:1] == "/"}
+        for pattern in [p for p in patterns if "*" in p and p[0] in "/*"]:
+            word = patterns[pattern]
+            text = pattern.removesuffix("$").rstrip("*")
+            if "*" in text:
+                wildcards[pattern] = word
+            elif len(pattern) > len(text + tails.get(text, "")):
+                tails[text] = pattern[len(text) :]
+                literals[text] = word
+        self._literals = Literals(literals, tails) if literals else None
+        self._wildcards = Wildcards(wildcards) if wildcards else None
+        self._raws = raws or None
+        # Where all is few: what a target must begin with, or contain, if a rule is to match.
+        texts = self._literals.few if self._literals else ()
+        parts = self._wildcards.parts if self._wildcards else ()
+        few = bool(texts) == bool(literals) and bool(parts) == bool(wildcards)
+        self._texts = texts if few else None
+        self._parts = parts if few else ()
 
     @classmethod
-    def compile(cls, lines: Iterable[RuleLine], *, index_files: bool = True) -> RuleSet:
-        """Compile the rules of a group."""
-        rules: dict[str, Rule] = {}
-        for line in lines:
-            rule = line.rule()
-            _keep(rules, rule.pattern, rule)
-            if index_files and rule.allow and rule.pattern.endswith(_INDEX_FILES):
-                directory = rule.pattern[: rule.pattern.rindex("/") + 1] + "$"
-                _keep(rules, directory, rule._replace(pattern=directory))
-        prefixes: dict[str, Rule] = {}
-        exact: dict[str, Rule] = {}
-        wildcards: list[Rule] = []
-        for pattern, rule in rules.items():
-            if not pattern.startswith(("/", "*")):
-                continue  # matches no target: M-1
-            open_end = pattern.removesuffix("$")
-            fixed = open_end.rstrip("*")
-            if "*" in fixed:
-                wildcards.append(rule)
-            elif fixed == open_end != pattern:
-                _keep(exact, fixed, rule)
-            else:
-                _keep(prefixes, fixed, rule)
-        return cls(prefixes, exact, wildcards)
+    def compile(
+        cls, values: Sequence[bytes], words: Sequence[int], *, index_files: bool = True
+    ) -> RuleSet:
+        """Compile the rules of a group.
+
+        With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
+        the directory itself (Google).
+        """
+        patterns = canonical_patterns(values)
+        chosen = dict(zip(patterns, words, strict=True))
+        if len(chosen) < len(patterns):
+            chosen = _first_of_equals(patterns, words)
+        if index_files:
+            _add_directories(chosen)
+        return cls(chosen, _raws(chosen, values, words))
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
-        return bool(self._prefixes or self._exact or self._wildcards)
+        return self._literals is not None or self._wildcards is not None
 
     @property
     def nbytes(self) -> int:
         """Estimated memory held, in bytes."""
-        return sum(map(getsizeof, self._prefixes))
+        parts = [part.nbytes for part in (self._literals, self._wildcards) if part]
+        raws = [thing for entry in (self._raws or {}).items() for thing in entry]
+        return sum(parts) + sum(map(getsizeof, (self, self._raws, *raws)))
 
     def verdict_for(self, target: str) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
@@ -127,34 +109,54 @@ class RuleSet:
         decides, of equally long ones an ``Allow``.
         """
         if target == ROBOTSTXT:
-            return _ALLOWED_ROBOTSTXT
-        rule = self._longest_prefix(target)
-        if target in self._exact:
-            exact = self._exact[target]
-            rule = max(rule, exact, key=precedence) if rule else exact
-        if self._wildcards:
-            rule = self._wildcards.better(target, rule)
-        return Verdict(rule.allow, Reason.RULE, rule) if rule else _NO_RULE
-
-    def _longest_prefix(self, target: str) -> Rule | None:
-        index = bisect_right(self._prefixes, target) - 1
-        if index < 0:
-            return None
-        while not target.startswith(self._prefixes[index]):
-            link = self._links[index]
-            if link == index:
-                return None
-            index = link
-        return self._deciding[index]
+            return ALLOWED_ROBOTSTXT
+        if self._texts is not None and not (target + END).startswith(self._texts):
+            for part in self._parts:
+                if part in target:
+                    break
+            else:
+                return _NO_RULE  # the most frequent end, in the fewest steps
+        literals, wildcards = self._literals, self._wildcards
+        deciding = literals.decide(target) if literals else None
+        if wildcards:
+            deciding = wildcards.decide(target, deciding)
+        if deciding is None:
+            return _NO_RULE
+        pattern, word = deciding
+        raw = self._raws.get(pattern, pattern) if self._raws else pattern
+        rule = Rule(bool(word & 1), pattern, raw, word >> 1)
+        return Verdict(rule.allow, _BY_RULE, rule)
 
 
-def precedence(rule: Rule) -> tuple[int, bool]:
-    """Return what decides between rules that match: octets of the pattern, then ``Allow``."""
-    return len(rule.pattern), rule.allow
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "backslashreplace")
 
 
-def _keep(rules: dict[str, Rule], key: str, rule: Rule) -> None:
-    """Keep the rule that goes first; of equals, the first in the file."""
-    other = rules.get(key)
-    if other is None or precedence(rule) > precedence(other):
-        rules[key] = rule
+def _raws(
+    patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
+) -> dict[str, str]:
+    """Return, by pattern, the raw values that differ."""
+    if "\n".join(patterns).encode() == b"\n".join(values):
+        return {}  # as nearly always
+    value_of = dict(zip(words, values, strict=True))
+    return {
+        pattern: _text(value_of[word])
+        for pattern, word in patterns.items()
+        if value_of[word] != pattern.encode()
+    }
+
+
+def _first_of_equals(patterns: list[str], words: Sequence[int]) -> dict[str, int]:
+    """Return, for each pattern, its first Allow, or else its first Disallow."""
+    rules = list(zip(reversed(patterns), reversed(words), strict=True))
+    first = {pattern: word for pattern, word in rules if not word & 1}
+    first |= {pattern: word for pattern, word in rules if word & 1}
+    return first
+
+
+def _add_directories(rules: dict[str, int]) -> None:
+    """Allow the directories of index files that are allowed (Google)."""
+    for pattern in [pattern for pattern in rules if pattern.endswith(_INDEX_FILES)]:
+        directory = pattern[: pattern.rindex("/") + 1] + "$"
+        if rules[pattern] & 1 and not rules.get(directory, 0) & 1:
+            rules[directory] = rules[pattern]

@@ -28,9 +28,7 @@ _HOST: Final = re.compile(
 ).fullmatch  # RFC 3986 §3.2.2, no escapes
 _PORT: Final = re.compile(r"[0-9]*").fullmatch
 _BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?([^#]*)").match
-_PLAIN_URL: Final = re.compile(
-    rf"[A-Za-z]+://[^/?#]*(/[{PLAIN.replace('#', '')}]*)(?:#.*)?", re.DOTALL
-).fullmatch
+_PLAIN_URL: Final = re.compile(rf"https?://[^/?#]*(/[{PLAIN.replace('#', '')}]*)(?:#|\Z)").match
 
 
 class Origin(NamedTuple):

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import Kind, lex
-from scrapy_rep.protocol.matcher import RuleLine, RuleSet
+from scrapy_rep.protocol.lexer import Contents, Kind
+from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from scrapy_rep.protocol.lexer import Line, Span
     from scrapy_rep.protocol.matcher import Rule
     from scrapy_rep.protocol.verdict import Verdict
 
 ANYONE: Final = "*"
 """The token of the group for those whom no other group names."""
 
-_ANYONE: Final = re.compile(r"\*(?:[ \t\v\f]|\Z)").match
-_TOKEN: Final = re.compile(r"[A-Za-z_-]*").match
-_WIDE_TOKEN: Final = re.compile(r"[A-Za-z0-9._-]*").match
+_RECORDS: Final = frozenset({Kind.ALLOW, Kind.DISALLOW, Kind.OTHER})
+_ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
+_TOKEN: Final = re.compile(rb"[a-z_-]+").match
+_WIDE_TOKEN: Final = re.compile(rb"[a-z0-9._-]+").match
 
 
 class Record(NamedTuple):
@@ -40,63 +40,38 @@ class Group:
 
     agents: tuple[Record, ...]
     """The ``User-agent`` lines, values as written."""
+    rules: tuple[Rule, ...]
+    """The rules in the file's order, those that can never match among them."""
     records: tuple[Record, ...]
     """Lines of other fields: Crawl-delay, Request-rate, Host, unknown ones."""
-    rule_lines: tuple[RuleLine, ...] = field(repr=False)
-
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules in the file's order, those that can never match among them."""
-        return tuple(line.rule() for line in self.rule_lines)
 
     @property
     def tokens(self) -> tuple[str, ...]:
         """The tokens of the ``User-agent`` lines, lower case; ``*`` is anyone."""
-        names = (_names(agent.value) for agent in self.agents)
-        return tuple(dict.fromkeys(forms[-1] for forms in names if forms))
-
-
-class _Building:
-    """A group while its lines come in."""
-
-    __slots__ = ("agents", "records", "rule_lines")
-
-    def __init__(self) -> None:
-        self.agents: list[Record] = []
-        self.records: list[Record] = []
-        self.rule_lines: list[RuleLine] = []
+        values = (agent.value.lower().encode() for agent in self.agents)
+        names = (names[-1].decode() for names in map(_names, values) if names)
+        return tuple(dict.fromkeys(names))
 
 
 class RobotsTxt:
-    """A robots.txt file, parsed."""
+    """A robots.txt file, parsed.
 
-    __slots__ = ("_by_token", "_last", "groups", "records", "sitemaps", "_index_files")
+    Parsing finds the ``User-agent`` lines, and so the groups; what stands in a group is read when
+    it is asked for, since most groups are for others.
+    """
 
-    groups: tuple[Group, ...]
-    """All groups, in the file's order."""
-    sitemaps: list[str]
-    """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
-    records: tuple[Record, ...]
-    """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
+    __slots__ = ("_agents", "_contents", "_groups", "_index_files", "_last")
 
-    def __init__(
-        self,
-        groups: Iterable[Group],
-        sitemaps: Iterable[str],
-        records: Iterable[Record],
-        *,
-        index_files: bool = True,
-    ) -> None:
-        self.groups = tuple(groups)
-        self.sitemaps = list(sitemaps)
-        self.records = tuple(records)
+    def __init__(self, contents: Contents, *, index_files: bool) -> None:
+        self._contents = contents
         self._index_files = index_files
         self._last: tuple[tuple[str, ...], RuleSet] | None = None
-        self._by_token: dict[str, list[Group]] = {}
-        for group in self.groups:
-            names = {name for agent in group.agents for name in _names(agent.value)}
-            for name in names:
-                self._by_token.setdefault(name, []).append(group)
+        self._groups: list[Span] = []
+        self._agents: list[tuple[bytes, Span]] = []
+        """Values of the User-agent lines, lower case, each with its group."""
+        for agents, group in contents.groups():
+            self._groups.append(group)
+            self._agents += [(agent.lower(), group) for agent in agents]
 
     @classmethod
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
@@ -105,33 +80,25 @@ class RobotsTxt:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        building: list[_Building] = []
-        sitemaps: list[str] = []
-        outside: list[Record] = []
-        group: _Building | None = None
-        naming = False  # in a run of User-agent lines
-        for number, kind, name, value, _ in lex(body):
-            if kind is Kind.ALLOW or kind is Kind.DISALLOW:
-                naming = False
-                if group:
-                    group.rule_lines.append(RuleLine(kind is Kind.ALLOW, value, number))
-                else:
-                    outside.append(_record(name, value, number))
-            elif kind is Kind.USER_AGENT:
-                if not naming or group is None:
-                    group = _Building()
-                    building.append(group)
-                    naming = True
-                group.agents.append(_record(name, value, number))
-            elif kind is Kind.SITEMAP:
-                sitemaps.append(_text(value))
-            elif kind is Kind.OTHER:
-                records = group.records if group else outside
-                records.append(_record(name, value, number))
-        groups = (
-            Group(tuple(it.agents), tuple(it.records), tuple(it.rule_lines)) for it in building
-        )
-        return cls(groups, sitemaps, outside, index_files=index_files)
+        return cls(Contents(body), index_files=index_files)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """All groups, in the file's order."""
+        return tuple(self._group([span]) for span in self._groups)
+
+    @property
+    def sitemaps(self) -> list[str]:
+        """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
+        lines = self._contents.lines(self._contents.span)
+        return [_text(line.value) for line in lines if line.kind is Kind.SITEMAP]
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
+        stop = self._groups[0].start if self._groups else self._contents.span.stop
+        lines = self._contents.lines(self._contents.span._replace(stop=stop))
+        return tuple(_record(line) for line in lines if line.kind in _RECORDS)
 
     def group_for(self, *tokens: str) -> Group | None:
         """Return the one group that holds for a crawler, or None (RFC 9309 §2.2.1).
@@ -139,18 +106,15 @@ class RobotsTxt:
         *tokens* name the crawler, the most specific first: the first that has a group decides,
         else ``*``. Groups of one token are merged, a specific group is never merged with ``*``.
         """
-        for token in (*tokens, ANYONE):
-            groups = self._by_token.get(token.lower())
-            if groups:
-                return groups[0] if len(groups) == 1 else _merge(groups)
-        return None
+        spans = self._spans_for(tokens)
+        return self._group(spans) if spans else None
 
     def rules_for(self, *tokens: str) -> RuleSet:
         """Return the rules that hold for a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        group = self.group_for(*tokens)
-        rules = RuleSet.compile(group.rule_lines if group else (), index_files=self._index_files)
+        values, words = self._rules(self._spans_for(tokens))
+        rules = RuleSet.compile(values, words, index_files=self._index_files)
         self._last = tokens, rules
         return rules
 
@@ -158,29 +122,53 @@ class RobotsTxt:
         """Return whether a crawler may fetch a URL of this file's origin, and why."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
+    def _spans_for(self, tokens: tuple[str, ...]) -> list[Span]:
+        """Return the groups that hold for a crawler."""
+        for token in (*tokens, ANYONE):
+            name = token.lower().encode("utf-8", "surrogatepass")
+            groups: list[Span] = []
+            for agent, group in self._agents:
+                if agent.startswith(name) and name in _names(agent):
+                    if not groups or groups[-1].stop < group.start:
+                        groups.append(group)
+                    else:  # the same, or the next to it
+                        groups[-1] = groups[-1]._replace(stop=group.stop)
+            if groups:
+                return groups
+        return []
 
-def _merge(groups: list[Group]) -> Group:
-    return Group(
-        tuple(agent for group in groups for agent in group.agents),
-        tuple(record for group in groups for record in group.records),
-        tuple(line for group in groups for line in group.rule_lines),
-    )
+    def _rules(self, spans: list[Span]) -> tuple[list[bytes], list[int]]:
+        values: list[bytes] = []
+        words: list[int] = []
+        for span in spans:
+            more_values, more_words = self._contents.rules(span)
+            values += more_values
+            words += more_words
+        return values, words
+
+    def _group(self, spans: list[Span]) -> Group:
+        lines = [line for span in spans for line in self._contents.lines(span)]
+        return Group(
+            tuple(_record(line) for line in lines if line.kind is Kind.USER_AGENT),
+            tuple(rules_of(*self._rules(spans))),
+            tuple(_record(line) for line in lines if line.kind is Kind.OTHER),
+        )
 
 
-def _names(agent: str) -> tuple[str, ...]:
-    """Return the tokens that a ``User-agent`` value names, lower case, the fullest last.
+def _names(agent: bytes) -> tuple[bytes, ...]:
+    """Return what a ``User-agent`` value, in lower case, names: its token, the fullest form last.
 
     That is its beginning as far as a product token goes (SPEC G-3), and, for crawlers whose
     configured token has digits or dots, as far as it goes with these.
     """
     if _ANYONE(agent):
-        return (ANYONE,)
+        return (b"*",)
     forms = (_TOKEN(agent), _WIDE_TOKEN(agent))
-    return tuple(dict.fromkeys(form[0].lower() for form in forms if form and form[0]))
+    return tuple(form[0] for form in forms if form)
 
 
-def _record(name: bytes, value: bytes, number: int) -> Record:
-    return Record(_text(name.lower()), _text(value), number)
+def _record(line: Line) -> Record:
+    return Record(_text(line.field.lower()), _text(line.value), line.number)
 
 
 def _text(value: bytes) -> str:

@@ -24,6 +24,8 @@ class Reason(str, Enum):
     """Nobody knows what robots.txt says: disallowed, for now (RFC 9309 §2.3.1.4)."""
     UNREACHABLE_LONG = "unreachable-long"
     """Unreachable for so long, without a copy, that all is allowed (RFC 9309 §2.3.1.4)."""
+    NO_ORIGIN = "no-origin"
+    """The URL has no origin that any two parsers would read alike: not sent."""
     ERROR = "error"
     """An error of ours: disallowed, as nothing else is safe."""
     CLOSING = "closing"

@@ -1,31 +1,50 @@
-"""Patterns with ``*``: which of many matches a target, in time linear in the target."""
+"""Patterns with ``*`` inside: which of many decides about a target.
+
+Matching is linear in the target, without regular expressions. Before a pattern is tried, the target
+must contain a part of it; where there are many patterns, an index by such parts names the few that
+can match.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from sys import getsizeof, intern
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.packed import Packed, packed_numbers
+from scrapy_rep.protocol.places import Places
+from scrapy_rep.protocol.precedence import precedence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from scrapy_rep.protocol.matcher import Rule
+    from scrapy_rep.protocol.precedence import Deciding
+
+_FEW: Final = 128
+"""Patterns up to which each one's part is looked for; an index does better for more."""
+_FEW_TO_TRY: Final = 128
+"""Patterns up to which each is matched by str.find; Places do better for more."""
+_GRAM: Final = 4
+"""Characters of a part in the index."""
+_GRAMS_COMPARED: Final = 8
+"""Grams at the end of a part, of which the rarest goes into the index: ends differ the most."""
 
 
-def matches(pattern: str, target: str) -> bool:
-    """Say whether a canonical pattern matches a canonical target.
+def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
+    """Say whether a canonical pattern with a ``*`` in it matches a canonical target.
 
-    Each literal part between two ``*`` is found as early as possible behind the one before it; no
-    other place could do better, so nothing is ever tried twice.
+    *find* is ``target.find``, or does the same. Each literal part between two ``*`` is found as
+    early as possible behind the one before it; no other place could do better, so nothing is ever
+    tried twice.
     """
     anchored = pattern.endswith("$")
     first, *parts = pattern.removesuffix("$").split("*")
-    if not parts:
-        return target == first if anchored else target.startswith(first)
     if not target.startswith(first):
         return False
     position = len(first)
     last = parts.pop() if anchored else ""
     for part in parts:
-        found = target.find(part, position)
+        found = find(part, position)
         if found < 0:
             return False
         position = found + len(part)
@@ -33,28 +52,81 @@ def matches(pattern: str, target: str) -> bool:
 
 
 class Wildcards:
-    """The patterns of a group that have a ``*``, those that go first in front."""
+    """The patterns of a group that have a ``*`` inside, those that go first in front."""
 
-    __slots__ = ("_entries",)
+    __slots__ = ("_index", "_lengths", "_patterns", "_words", "parts")
 
-    def __init__(self, rules: Sequence[Rule]) -> None:
-        self._entries = tuple((_longest_part(rule.pattern), rule) for rule in rules)
+    def __init__(self, rules: dict[str, int]) -> None:
+        """Take patterns and their words."""
+        # Twice the length, plus one for Allow: what goes first is greatest.
+        patterns = sorted(rules, key=lambda pattern: 2 * len(pattern) + (rules[pattern] & 1))
+        patterns.reverse()
+        parts = list(map(_part_of, patterns))
+        few = len(patterns) <= _FEW
+        self._patterns = Packed(patterns)
+        self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
+        self.parts = tuple(map(intern, parts)) if few else ()
+        self._index = {} if few else _index_of(parts)
+        self._lengths = tuple({len(gram) for gram in self._index})
 
-    def __bool__(self) -> bool:
-        return bool(self._entries)
+    def decide(self, target: str, other: Deciding | None) -> Deciding | None:
+        """Return pattern and word of the first rule that matches, if it goes before the other."""
+        if self.parts:
+            candidates = [index for index, part in enumerate(self.parts) if part in target]
+        else:
+            found = self._index.keys() & _grams(target, self._lengths)
+            candidates = sorted(index for gram in found for index in self._index[gram])
+        return self._first(candidates, target, other) if candidates else other
 
-    def better(self, target: str, rule: Rule | None) -> Rule | None:
-        """Return the first rule that matches and goes before *rule*, else *rule*."""
-        floor = (len(rule.pattern), rule.allow) if rule else (0, False)
-        for part, candidate in self._entries:
-            if part in target:
-                if (len(candidate.pattern), candidate.allow) <= floor:
-                    return rule
-                if matches(candidate.pattern, target):
-                    return candidate
-        return rule
+    def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
+        few = len(candidates) <= _FEW_TO_TRY
+        find = target.find if few else Places(target).find
+        patterns = self._patterns if few else self._patterns.unpacked()
+        least = precedence(other) if other else (0, 0)
+        for index in candidates:
+            pattern, word = patterns[index], self._words[index]
+            if precedence((pattern, word)) <= least:
+                break
+            if matches(pattern, target, find):
+                return pattern, word
+        return other
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        index = [thing for entry in self._index.items() for thing in entry]
+        held = (self, self._words, self.parts, self._index, *self.parts, *index)
+        return self._patterns.nbytes + sum(map(getsizeof, held))
 
 
-def _longest_part(pattern: str) -> str:
+def _part_of(pattern: str) -> str:
     """Return what a target must contain to be matched, as long as may be."""
-    return max(pattern.removesuffix("$").split("*"), key=len)
+    return max(pattern.rstrip("*$").split("*"), key=len)
+
+
+def _grams(target: str, lengths: Iterable[int]) -> set[str]:
+    """Return all that a target contains of some lengths."""
+    return {
+        target[start : start + length]
+        for length in lengths
+        for start in range(len(target) - length + 1)
+    }
+
+
+def _grams_of(part: str) -> list[str]:
+    """Return the last few grams of a part."""
+    last = len(part) - _GRAM
+    return [
+        part[start : start + _GRAM] for start in range(max(last - _GRAMS_COMPARED, 0), last + 1)
+    ]
+
+
+def _index_of(parts: Sequence[str]) -> dict[str, list[int]]:
+    """Return the numbers of the parts by the rarest gram of each, or by the part if it is short."""
+    grams = {part: _grams_of(part) for part in parts if len(part) > _GRAM}
+    count = Counter(gram for of_part in grams.values() for gram in of_part)
+    index: dict[str, list[int]] = {}
+    for number, part in enumerate(parts):
+        gram = min(grams[part], key=count.__getitem__) if part in grams else part
+        index.setdefault(gram, []).append(number)
+    return index

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass, field
 from functools import cache
 
-from tests.crawl.web import answer, gzipped, redirect, robots
+from tests.crawl.web import answer, gzipped, raw_deflate, redirect, robots
 
 RULES_TEXT = "User-agent: *\nDisallow: /private\n"
 RULES, ALL, NONE = "rules", "all", "none"
@@ -229,7 +229,7 @@ def codings():
         [
             answer(
                 200,
-                zlib.compress(RULES_TEXT.encode(), wbits=-15),
+                raw_deflate(RULES_TEXT.encode()),
                 headers={"Content-Encoding": "deflate"},
             )
         ],

@@ -1,7 +1,7 @@
 """A crawl in a process of its own, in one of Scrapy's three modes.
 
-Reads ``{"mode": ..., "settings": ..., "urls": [...], "close_after": seconds or null}`` as JSON from
-its standard input and prints what came of it as JSON.
+Reads ``{"mode": ..., "settings": ..., "urls": [...], "close_after": seconds or null, "cancels":
+[urls]}`` as JSON from its standard input, and prints what came of it as JSON.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import scrapy
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.asyncio import call_later
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from tests.crawl.crawling import SETTINGS, Crawl, ListSpider
 
@@ -41,7 +42,9 @@ def main():
     settings = {**SETTINGS, "LOG_LEVEL": "ERROR", **order["settings"], **mode}
     process = process_class(settings)
     result = Crawl()
-    seconds = order.get("close_after")
+    seconds = order["close_after"]
+    cancels = order["cancels"]
+    ends = []
 
     class Spider(ListSpider):
         async def start(self):
@@ -49,6 +52,21 @@ def main():
                 call_later(seconds, self.close_now)
             async for request in super().start():
                 yield request
+
+        async def parse(self, response):
+            """Ask for some pages besides; the first is cancelled while it waits."""
+            self.crawl.responses.append(response)
+            download = self.crawler.engine.download_async
+            tasks = [deferred_from_coro(download(scrapy.Request(url))) for url in cancels]
+            if tasks:
+                call_later(0.2, tasks[0].cancel)
+            for task in tasks:
+                try:
+                    ends.append(str((await maybe_deferred_to_future(task)).status))
+                except BaseException as error:  # noqa: BLE001, PERF203 - either one's CancelledError
+                    ends.append(type(error).__name__)
+            return
+            yield
 
         def close_now(self):
             self.closing = deferred_from_coro(
@@ -68,6 +86,7 @@ def main():
                 "dropped": result.dropped,
                 "failures": [repr(failure.value) for failure in result.failures],
                 "stats": stats,
+                "ends": ends,
                 "peak_kib": peak_kib(),
             }
         )

@@ -163,6 +163,83 @@ async def test_design_proxy_and_user_agent_of_the_page_are_carried_over(web):
 
 
 @pytest_twisted.ensureDeferred
+async def test_ours_no_redirect_to_a_private_host_behind_a_proxy_of_the_environment(
+    web, monkeypatch
+):
+    inside = web.site(robots(RULES))
+    proxy = web.site(paths={"/robots.txt": [redirect(inside.url("/robots.txt"))]})
+    monkeypatch.setenv("http_proxy", proxy.url(""))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    result = await crawl("http://public.example/a")
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert inside.journal == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_ours_no_redirect_to_a_name_that_leads_inside(web, monkeypatch):
+    """The only stand-in here: no test has a public name that leads to loopback."""
+    monkeypatch.setattr("scrapy_rep.fetcher.is_private_host", lambda host: False)
+    monkeypatch.setattr("scrapy_rep.fetcher.is_private_address", lambda address: False)
+    inside = web.site(robots(RULES))
+    site = web.site(redirect(f"http://localhost:{inside.port}/robots.txt"))
+    result = await crawl(site.url("/a"))
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert inside.journal == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_ours_credentials_of_the_crawl_do_not_follow_a_redirect(web):
+    other = web.site(robots(RULES))
+    site = web.site(redirect(other.url("/robots.txt")))
+    await crawl(
+        site.url("/a"),
+        settings={
+            "DEFAULT_REQUEST_HEADERS": {"Cookie": "a=b", "Authorization": "Basic x"},
+            "COOKIES_ENABLED": False,
+        },
+    )
+    assert "cookie" not in site.robots_requests[0]["headers"]
+    assert site.robots_requests[0]["headers"]["authorization"] == "basic x"
+    assert not {"cookie", "authorization"} & other.journal[0]["headers"].keys()
+
+
+@pytest_twisted.ensureDeferred
+async def test_spec_F7_a_retry_does_not_wait_for_the_download_delay_of_the_last(web):
+    site = web.site(answer(503), robots(RULES))
+    slow = [["wait", 1.0], *answer(200, PAGE)]
+    other = web.site(robots(""), paths={"/slow": [slow]})
+
+    def then(response):
+        if response.url == other.url("/slow"):
+            yield Request(site.url("/after"))
+
+    result = await crawl(
+        site.url("/before"),
+        other.url("/slow"),
+        settings={
+            "DOWNLOAD_DELAY": 60,
+            "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}},
+            "REP_RETRY_DELAY": 0.5,
+            "REP_TIMEOUT": 3,
+        },
+        then=then,
+    )
+    assert list(result.dropped) == [site.url("/before")]
+    assert site.targets == ["/after"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_ours_headers_of_any_size_leave_a_record_that_can_be_read(web):
+    headers = {"Cache-Control": "x" * 15_000, "Age": "1" * 15_000}
+    site = web.site(answer(200, RULES, headers=headers))
+    pages = [
+        Request(site.url(f"/{i}"), headers={"User-Agent": f"bot{chr(97 + i)}/1"}) for i in range(4)
+    ]
+    await crawl(*pages)
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
 async def test_design_offsite_does_not_drop_robots_txt(web):
     site = web.site(robots(RULES))
     page = Request(site.url("/private"), meta={"allow_offsite": True})
@@ -209,7 +286,7 @@ async def test_design_robots_txt_takes_no_turn_of_the_pages_slot(web):
             return super().parse(response)
 
     await crawl(site.url("/a"), settings={"DOWNLOAD_DELAY": 0.2}, spidercls=Spider)
-    assert slots == [f"robots.txt {site.url('/robots.txt')} 0", "127.0.0.1"]
+    assert slots == [f"robots.txt 1 {site.url('/robots.txt')}", "127.0.0.1"]
 
 
 @pytest_twisted.ensureDeferred

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import scrapy
 
-from tests.crawl.faults import RULES_TEXT, bomb
+from tests.crawl.faults import FAULTS, ON_THE_WIRE, RULES_TEXT, bomb
 from tests.crawl.web import answer, robots
 
 HAS_REACTORLESS = scrapy.version_info >= (2, 15)
@@ -23,12 +23,19 @@ MODES = [
     ),
 ]
 SLOWLY = [["wait", 0.5], *robots("User-agent: *\nDisallow: /\n")]
+SLOWLY_ALLOWED = [["wait", 0.5], *robots("User-agent: *\nDisallow: /private\n")]
 BURST = {"CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
 BUILTIN = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 
-def crawl(mode, urls, *, close_after=None, **settings):
-    order = {"mode": mode, "settings": settings, "urls": urls, "close_after": close_after}
+def crawl(mode, urls, *, close_after=None, cancels=(), **settings):
+    order = {
+        "mode": mode,
+        "settings": settings,
+        "urls": urls,
+        "close_after": close_after,
+        "cancels": cancels,
+    }
     run = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("mode_crawl.py"))],
         input=json.dumps(order),
@@ -111,3 +118,49 @@ def test_spec_F13_peak_memory_of_bomb_and_endless_stream(web, mode):
         print(f"{mode}: {(result['peak_kib'] - usual) / 1024:.1f} MiB above a plain robots.txt")
         assert list(result["dropped"].values()) == ["rule"]
         assert result["peak_kib"] - usual <= 32 * 1024
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_spec_M2_no_other_spelling_of_a_disallowed_page_reaches_the_wire(web, mode):
+    """Whatever the download handler makes of a URL on its way, and whatever the site does."""
+    site = web.site(robots("User-agent: *\nDisallow: /private\nDisallow: /a=b\n"))
+    paths = [
+        "/public/../private/1",
+        "/public/%2e%2e/private/2",
+        "/./private/3",
+        "/%70rivate/4",
+        "/a%3Db",
+        "/public",
+    ]
+    crawl(mode, [site.url(path) for path in paths])
+    # Sent as it is, /a%3Db is another page than /a=b; without a reactor it would be sent as that.
+    other = {"/a%3Db"} if mode != "none" else set()
+    assert set(site.targets) == {"/public"} | other
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ours_a_waiter_that_is_cancelled_in_every_mode(web, mode):
+    site = web.site(SLOWLY_ALLOWED)
+    front = web.site(robots(""))
+    result = crawl(mode, [front.url("/")], cancels=[site.url("/1"), site.url("/2")])
+    assert result["ends"] == ["CancelledError", "200"]
+    assert "robotstxt/error_count" not in result["stats"]
+    assert result["log"] == ""
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+def test_ours_all_faults_in_one_crawl_in_the_other_modes(web, mode):
+    """Each by itself with the asyncio reactor: test_faults.py."""
+    faults = [f for f in FAULTS if not (f.settings or f.meta or f.attributes)]
+    if mode == "none":
+        faults = [fault for fault in faults if fault.name != "body longer than Content-Length"]
+    sites = [web.site(*fault.robots, paths=fault.paths) for fault in faults]
+    urls = [site.url(path) for site in sites for path in ("/private", "/public")]
+    crawl(mode, urls, REP_TIMEOUT=10, REP_CONCURRENT_FETCHES=32, CONCURRENT_REQUESTS=64)
+    pages = {"/private", "/public"}
+    wrong = {
+        fault.name: site.targets
+        for fault, site in zip(faults, sites, strict=True)
+        if sorted(pages & set(site.targets)) != ON_THE_WIRE[fault.asks]
+    }
+    assert wrong == {}

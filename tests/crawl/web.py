@@ -6,6 +6,7 @@ import gzip
 import json
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 PAGE = "<html><title>a page</title>words</html>"
@@ -33,6 +34,11 @@ def redirect(location, status=301, body=""):
 def gzipped(body, **kwargs):
     packed = gzip.compress(body) if isinstance(body, bytes) else gzip.compress(body.encode())
     return answer(200, packed, headers={"Content-Encoding": "gzip"}, **kwargs)
+
+
+def raw_deflate(body):
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(body) + packer.flush()
 
 
 class Site:

@@ -47,6 +47,10 @@ def test_spec_F11_max_age_lengthens_or_shortens(cache_control, age, seconds):
     assert fresh(cache_control, age) == seconds
 
 
+def test_spec_F11_no_answer_lives_longer_than_the_longest_life():
+    assert fresh_for(None, None, ttl=7 * DAY, ttl_min=600.0, ttl_max=DAY) == DAY
+
+
 @given(st.one_of(st.none(), st.text()), st.one_of(st.none(), st.text()))
 def test_spec_F11_any_header_keeps_within_the_bounds(cache_control, age):
     assert 600.0 <= fresh(cache_control, age) <= DAY

@@ -1,0 +1,133 @@
+"""Sphinx configuration: settings, stats and reasons are checked against the code, or drawn from it.
+
+``.. setting:: NAME`` and ``.. stat:: name`` describe what the code has under that name. One that
+the code doesn't have, or that the docs don't describe, is a warning, and warnings are errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from docutils import nodes
+from sphinx.domains.std import GenericObject
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+
+import scrapy_rep
+from scrapy_rep import stats
+from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
+from scrapy_rep.settings import Options
+
+if TYPE_CHECKING:
+    from sphinx import addnodes
+    from sphinx.application import Sphinx
+    from sphinx.environment import BuildEnvironment
+
+project = "scrapy-rep"
+author = "the scrapy-rep developers"
+copyright = "the scrapy-rep developers"  # noqa: A001 - Sphinx's name for it
+release = version = scrapy_rep.__version__
+
+extensions = ["sphinx.ext.autodoc"]
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "scrapy-rep"
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+
+SETTINGS = {option.metadata["name"]: option for option in fields(Options)}
+STATS = {value for name, value in vars(stats).items() if name.isupper()}
+
+logger = logging.getLogger(__name__)
+
+
+def in_words(value: Any, takes: str) -> str:
+    """Return a default as a person writes it: ``86400 (24 hours)``."""
+    units = {}
+    if "seconds" in takes:
+        units = {86_400: "days", 3_600: "hours", 60: "minutes"}
+    elif "bytes" in takes:
+        units = {1_048_576: "MiB", 1_024: "KiB"}
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    for size, unit in units.items():
+        if value >= 2 * size and value % size == 0:
+            return f"{value} ({value // size} {unit})"
+    return repr(value)
+
+
+class Known(GenericObject):
+    """An object that the code has, by name."""
+
+    known: Any = ()
+
+    def handle_signature(self, sig: str, signode: addnodes.desc_signature) -> str:
+        """Complain of a name that the code doesn't have."""
+        if sig not in self.known:
+            logger.warning("%s is no %s", sig, self.objtype, location=signode)
+        return super().handle_signature(sig, signode)
+
+
+class Setting(Known):
+    """A setting, whose default and values are those of the code."""
+
+    known = SETTINGS
+
+    def transform_content(self, content_node: addnodes.desc_content) -> None:
+        """Begin with the default, and with what the setting takes."""
+        option = SETTINGS.get(self.arguments[0])
+        if option is not None:
+            takes = option.metadata["takes"]
+            default = nodes.literal(text=in_words(option.default, takes))
+            line = nodes.paragraph("", "Default: ", default, nodes.Text(f". Takes {takes}."))
+            content_node.insert(0, line)
+
+
+class Stat(Known):
+    """A stat."""
+
+    known = STATS
+
+
+class StatusClasses(SphinxDirective):
+    """The table of what HTTP statuses mean for robots.txt, as the code has it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        rows = [("status", "robots.txt is", "says who")]
+        rows += [
+            (
+                f"{row.first} to {row.last}" if row.last > row.first else f"{row.first}",
+                row.kind.value,
+                row.source,
+            )
+            for row in STATUS_CLASSES
+        ]
+        rows.append(("any other", kind_of(0).value, "SPEC F-10"))
+        group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in rows[0]), cols=3)
+        head, body = nodes.thead(), nodes.tbody()
+        for row in rows:
+            cells = (nodes.entry("", nodes.paragraph(text=cell)) for cell in row)
+            (body if head.children else head).append(nodes.row("", *cells))
+        group += [head, body]
+        return [nodes.table("", group)]
+
+
+def check_all_described(_: Sphinx, env: BuildEnvironment) -> None:
+    """Complain of what the code has and no page describes."""
+    described = {(kind, name) for kind, name in env.get_domain("std").objects}
+    for kind, known in (("setting", SETTINGS), ("stat", STATS)):
+        for name in sorted(known):
+            if (kind, name) not in described:
+                logger.warning("%s %s is described nowhere", kind, name)
+
+
+def setup(app: Sphinx) -> None:
+    """Register what this file has."""
+    for directive in (Setting, Stat):
+        name = directive.__name__.lower()
+        app.add_object_type(name, name, indextemplate=f"pair: %s; {name}")
+        app.add_directive_to_domain("std", name, directive, override=True)
+    app.add_directive("status-classes", StatusClasses)
+    app.connect("env-check-consistency", check_all_described)

@@ -1,0 +1,120 @@
+"""Patterns without ``*`` but at their end: which of many decides about a target, in O(log n).
+
+They are sorted, and each is linked to its longest proper prefix among them. Bisection finds the
+last that is not above the target; the links lead from it to the longest that the target begins
+with.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from sys import getsizeof, intern
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.packed import Packed, packed_numbers
+from scrapy_rep.protocol.precedence import precedence
+
+if TYPE_CHECKING:
+    from array import array
+
+    from scrapy_rep.protocol.precedence import Deciding
+
+END: Final = "$~"
+"""What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
+_FEW: Final = 24
+"""Literals up to which speed goes before memory."""
+
+
+class Literals:
+    """The literal patterns of a group.
+
+    An anchored pattern keeps its ``$``, and a target is given one: a canonical target has no raw
+    ``$`` of its own, so an anchored pattern is a prefix of its own target and of nothing else.
+
+    A pattern that ends in ``*`` matches what it would match without, but is longer (SPEC M-4): it
+    is kept as text and tail. Where there are tails, a prefix may go before a longer one.
+    """
+
+    __slots__ = ("_deciding", "_links", "_packed", "_tails", "_words", "few")
+
+    def __init__(self, words: dict[str, int], tails: dict[str, str]) -> None:
+        """Take the words of the rules, and tails where they have one, by their texts."""
+        texts = sorted(words)
+        # Few are kept as they are, and once for all origins that have them: /wp-admin/.
+        few = len(texts) <= _FEW
+        self.few = tuple(map(intern, texts)) if few else ()
+        self._packed = Packed(() if few else texts)
+        self._words = packed_numbers(list(map(words.__getitem__, texts)))
+        self._tails: dict[int, str] | None = None
+        self._links: array[int] | None = None
+        self._deciding: array[int] | None = None
+        if tails:
+            self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
+        follows = list(map(str.startswith, texts[1:], texts))
+        if any(follows):
+            links = _links(texts, follows)
+            self._links = packed_numbers(links)
+            if tails:
+                rules = [(text + tails.get(text, ""), words[text]) for text in texts]
+                self._deciding = packed_numbers(_deciding(rules, links))
+
+    def decide(self, target: str) -> Deciding | None:
+        """Return the pattern and word of the rule that decides, or None where none matches."""
+        target += END
+        few = self.few
+        if few:
+            if not target.startswith(few):
+                return None
+            index = bisect_right(few, target) - 1
+            text = few[index]
+        else:
+            index, text = self._packed.last_below(target)
+            if index < 0:
+                return None
+        links = self._links
+        while not target.startswith(text):
+            if not links or links[index] == index:
+                return None
+            index = links[index]
+            text = few[index] if few else self._packed[index]
+        if self._tails:
+            if self._deciding and self._deciding[index] != index:
+                index = self._deciding[index]
+                text = few[index] if few else self._packed[index]
+            text += self._tails.get(index, "")
+        return text, self._words[index]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        held = (self, self._words, self._links, self._deciding, self._tails, self.few, *self.few)
+        packed = 0 if self.few else self._packed.nbytes
+        return packed + sum(map(getsizeof, held))
+
+
+def _links(texts: list[str], follows: list[bool]) -> list[int]:
+    """Return, for each sorted text, the index of its longest proper prefix, or its own.
+
+    *follows* says of each but the first whether the text before is its prefix.
+    """
+    links = list(range(len(texts)))
+    prefixes: list[int] = []
+    for index, begins in enumerate(follows, 1):
+        if begins:
+            prefixes.append(index - 1)
+        while prefixes and not texts[index].startswith(texts[prefixes[-1]]):
+            prefixes.pop()
+        if prefixes:
+            links[index] = prefixes[-1]
+    return links
+
+
+def _deciding(rules: list[Deciding], links: list[int]) -> list[int]:
+    """Return, for each rule, the index of the one that goes first among it and its prefixes."""
+    deciding: list[int] = []
+    for index, link in enumerate(links):
+        best = index
+        if link != index and precedence(rules[deciding[link]]) > precedence(rules[index]):
+            best = deciding[link]
+        deciding.append(best)
+    return deciding

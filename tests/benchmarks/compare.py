@@ -1,0 +1,260 @@
+"""The engine beside Protego, robotspy and urllib.robotparser: time and memory, as ratios.
+
+    python -m tests.benchmarks.compare [--rounds N] [--only parse|urls|rules|memory] [--all-engines]
+
+Engines take turns within each round, so that a noisy moment of the machine hits all of them; a
+row's ratio is the median of the rounds' ratios. 'Ours' is what the middleware does:
+``RobotsTxt.parse(body).rules_for("Scrapy")``, then ``rules.verdict_for(target_of(url))``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import random
+import statistics
+import time
+import tracemalloc
+from contextlib import suppress
+from urllib.robotparser import RobotFileParser
+
+from protego import Protego
+
+from scrapy_rep.protocol import RobotsTxt, target_of
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
+from tests.protocol import corpus
+
+try:
+    from robots import RobotsParser
+except ImportError:  # robotspy is for the reader only
+    RobotsParser = None
+
+AGENT = "Scrapy"
+
+
+class Ours:
+    name = "ours"
+    errors = ()
+
+    @staticmethod
+    def prepare(body):
+        return body
+
+    @staticmethod
+    def parse(body):
+        return RobotsTxt.parse(body).rules_for(AGENT)
+
+    @staticmethod
+    def allowed(rules, url):
+        return rules.verdict_for(target_of(url)).allowed
+
+
+class OfText:
+    @staticmethod
+    def prepare(body):
+        return body.decode("utf-8", "ignore")
+
+
+class OfProtego(OfText):
+    name = "Protego"
+    errors = ()
+
+    @staticmethod
+    def parse(text):
+        robots = Protego.parse(text)
+        robots.can_fetch("http://example.com/", AGENT)  # rules for one agent are ready
+        return robots
+
+    @staticmethod
+    def allowed(robots, url):
+        return robots.can_fetch(url, AGENT)
+
+
+class OfUrllib(OfText):
+    name = "urllib"
+    errors = Exception
+
+    @staticmethod
+    def parse(text):
+        robots = RobotFileParser()
+        robots.parse(text.splitlines())
+        return robots
+
+    @staticmethod
+    def allowed(robots, url):
+        return robots.can_fetch(AGENT, url)
+
+
+class OfRobotspy(OfText):
+    name = "robotspy"
+    errors = Exception
+
+    @staticmethod
+    def parse(text):
+        return RobotsParser.from_string(text)
+
+    @staticmethod
+    def allowed(robots, url):
+        return robots.can_fetch(AGENT, url)
+
+
+def timed(function):
+    gc.collect()
+    gc.disable()
+    start = time.perf_counter()
+    function()
+    elapsed = time.perf_counter() - start
+    gc.enable()
+    return elapsed
+
+
+def report(title, unit, scale, functions, *, rounds, goal):
+    """Run {engine: function} in turns; print each engine's median and its ratio to ours."""
+    times = {engine: [] for engine in functions}
+    for _ in range(rounds):
+        for engine, function in functions.items():
+            times[engine].append(timed(function))
+    line(title, unit, scale, times, goal)
+
+
+def line(title, unit, scale, times, goal):
+    cells = []
+    for engine, values in times.items():
+        ratio = statistics.median(
+            value / ours for value, ours in zip(values, times[Ours], strict=True)
+        )
+        factor = "" if engine is Ours else f" ({ratio:.1f}x)"
+        cells.append(f"{engine.name} {statistics.median(values) * scale:,.2f} {unit}{factor}")
+    print(f"{title:<44} {' | '.join(cells)}  [goal {goal}x Protego]", flush=True)
+
+
+def parse_rows(engines, rounds):
+    bodies = [body[:MAX_BODY_BYTES] for _, body, _ in corpus.read("files")]
+
+    def work(engine, prepared):
+        def run():
+            for body in prepared:
+                with suppress(engine.errors):
+                    engine.parse(body)
+
+        return run
+
+    functions = {
+        engine: work(engine, [engine.prepare(body) for body in bodies]) for engine in engines
+    }
+    report(f"parse {len(bodies):,} files", "ms", 1e3, functions, rounds=rounds, goal=3)
+
+
+def verdict_row(title, engines, sites, *, rounds, goal):
+    """*sites*: (body, urls) each."""
+    count = sum(len(urls) for _, urls in sites)
+
+    def work(engine):
+        ready = []
+        for body, urls in sites:
+            with suppress(engine.errors):
+                ready.append((engine.parse(engine.prepare(body)), urls))
+        allowed = engine.allowed
+
+        def run():
+            for rules, urls in ready:
+                for url in urls:
+                    allowed(rules, url)
+
+        run()  # whatever is built at the first use
+        return run
+
+    functions = {engine: work(engine) for engine in engines}
+    report(f"{title} ({count:,} verdicts)", "us", 1e6 / count, functions, rounds=rounds, goal=goal)
+
+
+def url_rows(engines, rounds):
+    sites = [(body, urls) for _, body, urls in corpus.read("sites")]
+    verdict_row("verdict per real URL", engines, sites, rounds=rounds, goal=4)
+
+
+WORDS = "shop cart user admin search tag page news item view list sort filter print img api".split()  # noqa: SIM905
+
+
+def made_up(count, seed=1):
+    """Return a file of *count* rules, 15 % with wildcards, and URLs of which some match."""
+    rng = random.Random(seed)
+
+    def path(depth):
+        return "".join(f"/{rng.choice(WORDS)}{rng.randrange(count)}" for _ in range(depth))
+
+    rules, urls = ["User-agent: *"], []
+    for _ in range(count):
+        depth = rng.randint(1, 3)
+        pattern = path(depth)
+        if rng.random() < 0.15:
+            pattern = rng.choice(
+                [
+                    f"/*{pattern}",
+                    f"{pattern}/*.php$",
+                    f"/*/{pattern[1:]}/",
+                    f"/*?{pattern[1:]}=",
+                    f"{pattern}*{rng.choice(WORDS)}",
+                ]
+            )
+        rules.append(f"{rng.choice(['Disallow', 'Disallow', 'Allow'])}: {pattern}")
+        if rng.random() < 200 / count:
+            below = pattern.replace("*", "x").removesuffix("$")
+            urls += [f"https://example.com{below}/y", f"https://example.com{path(2)}?q={count}"]
+    return "\n".join(rules).encode(), urls
+
+
+def rule_rows(engines, rounds):
+    for count, goal in ((300, 10), (5_000, 100), (20_000, 250)):
+        verdict_row(
+            f"verdict, {count:,} rules", engines, [made_up(count)], rounds=rounds, goal=goal
+        )
+
+
+def memory_row(engines):
+    bodies = [body for _, body, _ in corpus.read("sites")]
+    held = {}
+    for engine in engines:
+        prepared = [engine.prepare(body) for body in bodies]
+        gc.collect()
+        tracemalloc.start()
+        kept = []
+        for body in prepared:
+            with suppress(engine.errors):
+                rules = engine.parse(body)
+                engine.allowed(rules, "https://example.com/some/path?query")
+                kept.append(rules)
+        gc.collect()
+        held[engine] = [tracemalloc.get_traced_memory()[0] / len(bodies)]
+        tracemalloc.stop()
+        if engine is Ours:
+            estimate = sum(rules.nbytes for rules in kept) / len(bodies)
+    line(f"memory per origin ({len(bodies):,} origins)", "B", 1, held, 10)
+    print(f"{'':<44} ours by nbytes: {estimate:,.0f} B")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", choices=["parse", "urls", "rules", "memory"])
+    parser.add_argument("--all-engines", action="store_true", help="robotspy and urllib as well")
+    options = parser.parse_args()
+    engines = [Ours, OfProtego]
+    if options.all_engines:
+        engines += [OfRobotspy, OfUrllib] if RobotsParser else [OfUrllib]
+    rows = {
+        "parse": lambda: parse_rows(engines, options.rounds),
+        "urls": lambda: url_rows(engines, options.rounds),
+        "rules": lambda: rule_rows(engines, options.rounds),
+        "memory": lambda: memory_row(engines),
+    }
+    if corpus.folder() is None:
+        print("no corpus at ../shared/corpus or $REP_CORPUS: only made-up files are measured")
+        rows = {"rules": rows["rules"]}
+    for name, row in rows.items():
+        if options.only in (None, name):
+            row()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""A second engine, slow and plain, that the real one is compared with.
+
+Written from SPEC and DESIGN, a sentence at a time; nothing of the engine is used.
+"""
+
+import itertools
+import operator
+import re
+
+UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+RESERVED = "!#&'()+,/:;=?@[]"  # without * and $
+FIELDS = {
+    "user-agent": ["user-agent", "useragent", "user agent"],
+    "allow": ["allow"],
+    "disallow": ["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"],
+    "sitemap": ["sitemap", "site-map"],
+}
+SPACE = " \t\n\r\x0b\x0c"
+
+
+def lines_of(body):
+    """Return (number, field, value) of the lines that say something; bytes as Latin-1 text."""
+    text = body.decode("latin-1")
+    for mark in ("\xef\xbb\xbf", "\xef\xbb", "\xef"):
+        if text.startswith(mark):
+            text = text[len(mark) :]
+            break
+    found = []
+    for number, raw in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
+        line = raw[:16_664].split("\0")[0].split("#")[0].strip(SPACE)
+        if ":" in line:
+            field, value = line.split(":", 1)
+        else:
+            words = [word for word in re.split("[ \t]", line) if word]
+            if len(words) != 2:
+                continue
+            field, value = words
+        field, value = field.strip(SPACE), value.strip(SPACE)
+        if field:
+            found.append((number, kind_of(field), value))
+    return found
+
+
+def kind_of(field):
+    lower = "".join(c.lower() if c.isascii() else c for c in field)
+    for kind, beginnings in FIELDS.items():
+        if any(lower.startswith(beginning) for beginning in beginnings):
+            return kind
+    return "other"
+
+
+def groups_of(body):
+    """Return a list of (agents, rules); a rule is (allow, value, line)."""
+    groups = []
+    naming = False
+    for number, kind, value in lines_of(body):
+        if kind == "user-agent":
+            if not naming:
+                groups.append(([], []))
+            groups[-1][0].append(value)
+            naming = True
+        elif kind in ("allow", "disallow"):
+            naming = False
+            if groups:
+                groups[-1][1].append((kind == "allow", value, number))
+    return groups
+
+
+def names(agent, token):
+    """Say whether a User-agent value names a token."""
+    if token == "*":
+        return agent == "*" or (agent[:1] == "*" and agent[1] in SPACE)
+    allowed = r"[A-Za-z0-9._-]*" if re.search("[0-9.]", token) else "[A-Za-z_-]*"
+    named = re.match(allowed, agent)[0]
+    return bool(named) and named.lower() == token.lower()
+
+
+def rules_for(body, tokens):
+    groups = groups_of(body)
+    for token in (*tokens, "*"):
+        ours = [rules for agents, rules in groups if any(names(agent, token) for agent in agents)]
+        if ours:
+            return [rule for rules in ours for rule in rules]
+    return []
+
+
+def canonical(text, *, pattern):
+    """Return a list of characters and operators ("any", "end"), and the length in octets.
+
+    *text* is Latin-1 for bytes.
+    """
+    result = []
+    position = 0
+    while position < len(text):
+        character = text[position]
+        escape = re.match("%([0-9A-Fa-f]{2})", text[position:])
+        position += 3 if escape else 1
+        if escape:
+            octet = chr(int(escape[1], 16))
+            result.append(octet if octet in UNRESERVED else f"%{ord(octet):02X}")
+        elif pattern and character == "*":
+            result.append("any")
+        elif pattern and character == "$" and position == len(text):
+            result.append("end")
+        elif character in UNRESERVED + RESERVED + "%":
+            result.append(character)
+        else:
+            result.append(f"%{ord(character):02X}")
+    return result
+
+
+def octets(form):
+    return sum(1 if item in ("any", "end") else len(item) for item in form)
+
+
+def matches(form, target):
+    """Match by dynamic programming: which beginnings of the target can this much match?"""
+    pattern = []
+    for item in form:
+        pattern += [item] if item in ("any", "end") else list(item)
+    reachable = [True] + [False] * len(target)
+    for item in pattern:
+        if item == "any":
+            reachable = list(itertools.accumulate(reachable, operator.or_))
+        elif item == "end":
+            reachable = [end == len(target) and yes for end, yes in enumerate(reachable)]
+        else:
+            reachable = [False] + [
+                reachable[end - 1] and target[end - 1] == item for end in range(1, len(target) + 1)
+            ]
+    return any(reachable)
+
+
+def octets_of(text):
+    """Return a text's UTF-8 as Latin-1 text."""
+    return text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def target_of(path):
+    return "".join(canonical(octets_of(path), pattern=False))
+
+
+def verdict(body, path, tokens):
+    """Return (allowed, octets of the deciding pattern or None) for a path with its query."""
+    target = target_of(path)
+    if target == "/robots.txt":
+        return True, None
+    best = None
+    for allow, value, _ in rules_for(body, tokens):
+        forms = [canonical(value, pattern=True)]
+        if allow and re.search(r"/index\.html?\Z", value):
+            forms.append([*canonical(value[: value.rindex("/") + 1], pattern=True), "end"])
+        for form in forms:
+            if form and form[0] in ("/", "any") and matches(form, target):
+                best = max(best or (0, False), (octets(form), allow))
+    return (best[1], best[0]) if best else (True, None)

@@ -1,0 +1,27 @@
+"""All of the corpus parses."""
+
+import pytest
+
+from scrapy_rep.protocol import RobotsTxt
+from tests.protocol import corpus
+
+pytestmark = pytest.mark.skipif(
+    corpus.folder() is None, reason="no corpus at ../shared/corpus or $REP_CORPUS"
+)
+
+
+@pytest.mark.parametrize("name", ["files", "sites"])
+def test_ours_all_of_the_corpus_parses(name):
+    count = 0
+    for _, body, urls in corpus.read(name):
+        robots = RobotsTxt.parse(body)
+        rules = robots.rules_for("scrapy")
+        group = robots.group_for("scrapy")
+        assert bool(group and any(rule.pattern[:1] in ("/", "*") for rule in group.rules)) == bool(
+            rules
+        )
+        for url in urls[:5] or ["https://example.com/"]:
+            assert robots.verdict(url, "scrapy") == robots.verdict(url, "scrapy")
+        assert rules.nbytes < 50 * len(body) + 2_000
+        count += 1
+    assert count > 1_000

@@ -1,0 +1,198 @@
+"""Lines: SPEC L, and Google's parser where the standard is silent."""
+
+import pytest
+
+from scrapy_rep.protocol.lexer import Kind, Oddity, lex
+
+
+def read(body):
+    return [(line.number, line.kind.value, line.value) for line in lex(body)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"allow: /a\nallow: /b\nallow: /c",
+        b"allow: /a\rallow: /b\rallow: /c",
+        b"allow: /a\r\nallow: /b\r\nallow: /c",
+        b"allow: /a\r\nallow: /b\nallow: /c",
+        b"allow: /a\nallow: /b\rallow: /c",
+    ],
+)
+def test_spec_L1_line_ends(body):
+    assert read(body) == [(1, "allow", b"/a"), (2, "allow", b"/b"), (3, "allow", b"/c")]
+
+
+@pytest.mark.parametrize(
+    ("body", "lines"),
+    [
+        (b"", 0),
+        (b"x", 1),
+        (b"\n", 1),
+        (b"\r\n", 1),
+        (b"\r\r", 2),
+        (b"\n\r", 2),
+        (b"\r\n\r\n", 2),
+        (b"\n\n\nx", 4),
+    ],
+)
+def test_google_number_of_lines(body, lines):
+    assert [line.number for line in lex(body)] == list(range(1, lines + 1))
+
+
+@pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x1d", "\x85", "\u2028", "\u2029"])
+def test_ours_nothing_else_ends_a_line(separator):
+    assert len(read(f"allow: /a{separator}disallow: /b".encode())) == 1
+
+
+@pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"])
+def test_google_byte_order_mark_whole_or_in_part(mark):
+    assert read(mark + b"user-agent: a") == [(1, "user-agent", b"a")]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xbb\xbfuser-agent: a",
+        b"\xef\xbfuser-agent: a",
+        b"\xef\xbb\xbf\xef\xbb\xbfuser-agent: a",
+        b"\xff\xfeuser-agent: a",
+        b" \xef\xbb\xbfuser-agent: a",
+    ],
+)
+def test_google_no_byte_order_mark(body):
+    assert next(iter(lex(body))).kind is Kind.OTHER
+
+
+def test_google_byte_order_mark_at_the_start_of_the_file_only():
+    assert [line.kind for line in lex(b"allow: /\n\xef\xbb\xbfallow: /")] == [
+        Kind.ALLOW,
+        Kind.OTHER,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "value"),
+    [
+        (b"Disallow:/x", "disallow", b"/x"),
+        (b" \t Disallow \t : \t /x \t ", "disallow", b"/x"),
+        (b"\x0b\x0cDisallow:\x0c/x\x0b", "disallow", b"/x"),
+        (b"Disallow: /x # comment", "disallow", b"/x"),
+        (b"Disallow: /x#comment", "disallow", b"/x"),
+        (b"Disallow: # /x", "disallow", b""),
+        (b"Disallow#: /x", "invalid", b"Disallow"),
+        (b"Disallow:", "disallow", b""),
+        (b"# Disallow: /x", "empty", b""),
+        (b"", "empty", b""),
+        (b"  \t", "empty", b""),
+        (b"Disallow: a:b:c", "disallow", b"a:b:c"),
+        (b"Disallow: /a b", "disallow", b"/a b"),
+    ],
+)
+def test_spec_L2_field_value_comment(line, kind, value):
+    assert read(line + b"\n") == [(1, kind, value)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"nonsense", b": /x", b"  : /x", b"three little words", b"<html>", b"<p>hello big world</p>"],
+)
+def test_spec_L3_invalid_lines_are_skipped(line):
+    assert next(iter(lex(line))).kind is Kind.INVALID
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"),
+    [
+        (b"user-agent", "user-agent"),
+        (b"USER-AGENT", "user-agent"),
+        (b"User-Agent", "user-agent"),
+        (b"allow", "allow"),
+        (b"aLLoW", "allow"),
+        (b"disallow", "disallow"),
+        (b"DisAllow", "disallow"),
+        (b"sitemap", "sitemap"),
+        (b"SiteMap", "sitemap"),
+        (b"crawl-delay", "other"),
+        (b"request-rate", "other"),
+        (b"host", "other"),
+        (b"clean-param", "other"),
+        (b"noindex", "other"),
+        (b"user_agent", "other"),
+        (b"agent", "other"),
+        (b"disal-low", "other"),
+        (b"x-disallow", "other"),
+        (b"\xff\xfe", "other"),
+    ],
+)
+def test_spec_L4_fields(field, kind):
+    assert read(field + b": x") == [(1, kind, b"x")]
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"),
+    [
+        (b"useragent", "user-agent"),
+        (b"user agent", "user-agent"),
+        (b"dissallow", "disallow"),
+        (b"dissalow", "disallow"),
+        (b"disalow", "disallow"),
+        (b"diasllow", "disallow"),
+        (b"disallaw", "disallow"),
+        (b"site-map", "sitemap"),
+        (b"sitemaps", "sitemap"),
+        (b"allowed", "allow"),
+        (b"disallowed", "disallow"),
+        (b"Disallow /x", "disallow"),
+        (b"user-agents", "user-agent"),
+        (b"User Agent String", "user-agent"),
+    ],
+)
+def test_spec_L5_typing_errors(field, kind):
+    (line,) = lex(field + b": x")
+    assert line.kind.value == kind
+    assert line.oddity is Oddity.MISSPELT
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "value"),
+    [
+        (b"user-agent foobot", "user-agent", b"foobot"),
+        (b"user-agent \t foobot", "user-agent", b"foobot"),
+        (b"  disallow /x  ", "disallow", b"/x"),
+        (b"disallow /x # really", "disallow", b"/x"),
+        (b"user-agent foo bot", "invalid", b"user-agent foo bot"),
+        (b"user agent foobot", "invalid", b"user agent foobot"),
+        (b"disallow", "invalid", b"disallow"),
+        (b"disallow\x0b/x", "invalid", b"disallow\x0b/x"),
+    ],
+)
+def test_google_missing_colon(line, kind, value):
+    assert read(line + b"\n") == [(1, kind, value)]
+    assert bool(next(iter(lex(line))).oddity & Oddity.NO_COLON) is (kind != "invalid")
+
+
+def test_ours_nul_ends_the_content():
+    lines = list(lex(b"disallow: /x\0y\nallow: /z\0\n\0allow: /"))
+    assert [(line.kind, line.value) for line in lines] == [
+        (Kind.DISALLOW, b"/x"),
+        (Kind.ALLOW, b"/z"),
+        (Kind.EMPTY, b""),
+    ]
+    assert all(line.oddity is Oddity.NUL for line in lines)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_google_a_line_is_cut_at_16664_bytes_and_ends_at_its_own_end(end):
+    path = b"/" + b"x" * 20_000
+    lines = list(lex(b"disallow: " + path + end + b"allow: /y"))
+    assert lines[0].value == path[: 16_664 - len("disallow: ")]
+    assert lines[0].oddity is Oddity.CUT
+    assert (lines[1].number, lines[1].value) == (2, b"/y")
+
+
+def test_google_a_line_of_16664_bytes_is_whole():
+    line = b"disallow: /" + b"x" * (16_664 - 11)
+    (read_line,) = lex(line)
+    assert read_line.oddity is Oddity.NONE
+    assert len(read_line.value) == 16_664 - len("disallow: ")

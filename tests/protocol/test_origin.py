@@ -1,0 +1,215 @@
+"""Where a robots.txt holds: SPEC S, RFC 9309 §2.3."""
+
+import pytest
+
+from scrapy_rep.protocol import Origin, Reason, RobotsTxt, origin_of, target_of
+
+SAME_ORIGIN = [
+    ("S1_default_port_http", "http://example.com:80/a", "http://example.com/"),
+    ("S1_default_port_https", "https://example.com:443/a", "https://example.com/"),
+    ("S1_default_port_ftp", "ftp://example.com:21/a", "ftp://example.com/"),
+    ("S1_host_case", "http://EXAMPLE.com/a", "http://example.COM/b"),
+    ("S1_scheme_case", "HTTP://example.com/a", "http://example.com/b"),
+    ("S1_idn", "http://www.exämple.com/", "http://www.xn--exmple-cua.com/"),
+    ("S1_idn_case", "http://www.EXÄMPLE.com/", "http://WWW.XN--EXMPLE-CUA.com/"),
+    ("S1_userinfo", "http://user:pa@ss@example.com/", "http://example.com/"),
+    ("S2_root", "https://example.com/robots.txt", "https://example.com/"),
+    ("S2_folder", "https://example.com/robots.txt", "https://example.com/folder/file"),
+    ("S5_ftp", "ftp://example.com/robots.txt", "ftp://example.com/"),
+    ("S6_address", "https://212.96.82.21/robots.txt", "https://212.96.82.21/"),
+    ("S7_port", "https://example.com:443/robots.txt", "https://example.com/"),
+    ("S7_port_both", "https://example.com:443/robots.txt", "https://example.com:443/"),
+    ("S7_other_port", "https://example.com:8181/robots.txt", "https://example.com:8181/x"),
+    ("ours_empty_port", "http://example.com:/", "http://example.com/"),
+    ("ours_ipv6", "http://[0:0:0::1]/", "http://[::1]:80/"),
+]
+OTHER_ORIGIN = [
+    ("S2_subdomain", "https://example.com/robots.txt", "https://other.example.com/"),
+    ("S2_scheme", "https://example.com/robots.txt", "http://example.com/"),
+    ("S2_port", "https://example.com/robots.txt", "https://example.com:8181/"),
+    ("S3_parent", "https://www.example.com/robots.txt", "https://example.com/"),
+    ("S3_below", "https://www.example.com/robots.txt", "https://shop.www.example.com/"),
+    ("S3_beside", "https://www.example.com/robots.txt", "https://www.shop.example.com/"),
+    ("S1_idn", "https://www.exämple.com/robots.txt", "https://www.example.com/"),
+    ("S5_ftp", "ftp://example.com/robots.txt", "https://example.com/"),
+    ("S6_address", "https://212.96.82.21/robots.txt", "https://example.com/"),
+    ("S7_port", "https://example.com:443/robots.txt", "https://example.com:444/"),
+    ("S7_other_port", "https://example.com:8181/robots.txt", "https://example.com/"),
+    ("ours_trailing_dot", "http://example.com/robots.txt", "http://example.com./"),
+]
+
+
+def _table(rows):
+    return [pytest.param(*row, id=name) for name, *row in rows]
+
+
+@pytest.mark.parametrize(("robots", "url"), _table(SAME_ORIGIN))
+def test_spec_S1_to_S7_holds_for(robots, url):
+    assert origin_of(robots) == origin_of(url)
+
+
+@pytest.mark.parametrize(("robots", "url"), _table(OTHER_ORIGIN))
+def test_spec_S1_to_S7_does_not_hold_for(robots, url):
+    assert origin_of(robots) != origin_of(url)
+
+
+def test_spec_S4_only_the_root_is_looked_at():
+    url = "https://example.com/folder/robots.txt"
+    assert origin_of(url).robotstxt_url == "https://example.com/robots.txt"
+    assert not RobotsTxt.parse(b"user-agent: *\ndisallow: /").verdict(url, "a").allowed
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("https://example.com:8181/x", "https://example.com:8181/robots.txt"),
+        ("https://example.com:443/x", "https://example.com/robots.txt"),
+        ("http://[2001:DB8::0:1]:81/x", "http://[2001:db8::1]:81/robots.txt"),
+        ("ftp://u:p@example.com/x", "ftp://example.com/robots.txt"),
+        ("https://www.exämple.com/x", "https://www.xn--exmple-cua.com/robots.txt"),
+    ],
+)
+def test_spec_S8_robotstxt_url(url, expected):
+    assert origin_of(url).robotstxt_url == expected
+
+
+def test_ours_origin_is_a_named_tuple_with_a_string_form():
+    assert origin_of("http://u:p@Example.com:8080/a") == Origin("http", "example.com", 8080)
+    assert str(Origin("http", "example.com", 8080)) == "http://example.com:8080"
+    assert str(Origin("http", "example.com", 80)) == "http://example.com"
+    assert str(Origin("https", "::1", 443)) == "https://[::1]"
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://host?x/y", "host"),
+        ("http://host#x/y", "host"),
+        ("http://host/@evil.com/", "host"),
+        ("http://host?@evil.com/", "host"),
+        ("http://host#@evil.com/", "host"),
+        ("http://host/?http://evil.com/", "host"),
+        ("http://a@b@host/", "host"),
+        ("http://evil.com:80@host:80/", "host"),
+        ("http://h/x", "h"),
+        ("ftp://h/x/y", "h"),
+        ("http://a_b.example/", "a_b.example"),
+        ("http://example.com./", "example.com."),
+        (f"http://{'u' * 400}@host/", "host"),
+    ],
+)
+def test_ours_host_of_odd_urls(url, host):
+    assert origin_of(url).host == host
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "/path",
+        "//example.com/",
+        "example.com/",
+        "mailto:a@example.com",
+        "file:///etc/passwd",
+        "gopher://example.com/",
+        "httpx://example.com/",
+        " http://example.com/",
+        "ht\ttp://example.com/",
+        "http:/example.com/",
+        "http:example.com/",
+        "http://",
+        "http:///path",
+        "http://?x",
+        "http://:80/",
+        "http://user@/",
+        "http://host:port/",
+        "http://host:80:80/",
+        "http://host:-1/",
+        "http://host:65536/",
+        "http://host:99999999999999999999/",
+        "http://host:٣/",
+        "http://good.com\\@evil.com/",
+        "http://good.com\\.evil.com/",
+        "http://ho st/",
+        "http://ho\tst/",
+        "http://ho\nst/",
+        "http://ho%73t/",
+        "http://ho<st/",
+        "http://[::1/",
+        "http://[::1]x/",
+        "http://[::1%25eth0]/",
+        "http://[zz]/",
+        "http://[]/",
+        "http://::1/",
+        "http://./",
+        "http://..example.com/",
+        "http://℀.com/",
+        "http://\ud800.com/",
+        f"http://{'a' * 256}/",
+        f"http://{'ä' * 100}/",
+    ],
+)
+def test_ours_no_origin_is_a_value_error(url):
+    with pytest.raises(ValueError, match=r"."):
+        origin_of(url)
+
+
+def test_ours_no_message_shows_credentials():
+    for url in ("http://user:secret@host:port/", "http://user:secret@[x/", "x://u:secret@h/"):
+        with pytest.raises(ValueError, match=r".") as caught:
+            origin_of(url)
+        assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("https://example.com/a?b#c", "/a?b"),
+        ("http://h", "/"),
+        ("http://h/", "/"),
+        ("http://h?x", "/?x"),
+        ("http://h#x", "/"),
+        ("http://h/a?", "/a?"),
+        ("http://h/a;b=c?d=e&f", "/a;b=c?d=e&f"),
+        ("http://h//a//b", "//a//b"),
+        ("http://h/a/../b", "/a/../b"),
+        ("http://h/a?http://x/#y", "/a?http://x/"),
+        ("http://h/é", "/%C3%A9"),
+        ("http://h/%c3%a9", "/%C3%A9"),
+        ("http://h/%7Ea%2Fb", "/~a%2Fb"),
+        ("http://h/a b", "/a%20b"),
+        ("http://h/a*b$", "/a%2Ab%24"),
+        ("http://h/\ud800", "/%ED%A0%80"),
+        ("http://h/a\nb", "/a%0Ab"),
+        ("http://h/a#\n", "/a"),
+        ("http://u:p@h:80/a", "/a"),
+        ("", "/"),
+        ("/a?b#c", "/a?b"),
+        ("a/b", "/a/b"),
+        ("//h/a", "/a"),
+        ("?x", "/?x"),
+        ("#x", "/"),
+        ("::", "/::"),
+    ],
+)
+def test_spec_M2_target_of(url, target):
+    assert target_of(url) == target
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://h/robots.txt", Reason.ROBOTSTXT),
+        ("http://h/robots.txt#x", Reason.ROBOTSTXT),
+        ("http://h/%72obots.txt", Reason.ROBOTSTXT),
+        ("http://h/robots.txt?x", Reason.RULE),
+        ("http://h/robots.txt/", Reason.RULE),
+        ("http://h/Robots.txt", Reason.RULE),
+        ("http://h/a/robots.txt", Reason.RULE),
+    ],
+)
+def test_spec_S9_robotstxt_itself_is_always_allowed(url, reason):
+    robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /\ndisallow: /robots.txt")
+    verdict = robots.verdict(url, "a")
+    assert verdict.reason is reason
+    assert verdict.allowed is (reason is Reason.ROBOTSTXT)

@@ -1,0 +1,41 @@
+"""Our parser behind Scrapy's interface."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy.robotstxt import RobotParser as BaseRobotParser
+
+from scrapy_rep import RobotParser
+
+
+@pytest.mark.parametrize("user_agent", ["mybot", b"mybot", "MyBot/2.1 (+http://my.bot)", "mybot*"])
+@pytest.mark.parametrize("url", ["http://a/private/1", b"http://a/private/1"])
+def test_allowed(user_agent, url):
+    parser = RobotParser.from_crawler(None, b"User-agent: mybot\nDisallow: /private\n")
+    assert isinstance(parser, BaseRobotParser)
+    assert not parser.allowed(url, user_agent)
+    assert parser.allowed("http://a/public", user_agent)
+    assert parser.allowed(url, "otherbot")
+
+
+def test_any_bytes():
+    parser = RobotParser.from_crawler(None, bytes(range(256)))
+    assert parser.allowed(b"http://a/\xff", b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("lines", "delay"),
+    [
+        ("Crawl-delay: 2.5", 2.5),
+        ("crawl-DELAY : 3", 3.0),
+        ("Crawl-delay: soon\nCrawl-delay: 4", 4.0),
+        ("Crawl-delay: -1", None),
+        ("Crawl-delay: nan", None),
+        ("Crawl-delay: inf", None),
+        ("Disallow: /", None),
+    ],
+)
+def test_crawl_delay(lines, delay):
+    parser = RobotParser.from_crawler(None, f"User-agent: mybot\n{lines}\n".encode())
+    assert parser.crawl_delay("mybot") == delay
+    assert parser.crawl_delay("otherbot") is None
