@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
+
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.threads import within
@@ -186,14 +189,15 @@ class GuardedStore:
             return None
         try:
             result = await within(self._timeout + _GRACE, call())
+        except (CancelledError, asyncio.CancelledError):
+            # An Exception in one mode, none in the others.
+            breaker.gave_up()
+            raise
         # Also an error that is none of a store's: one fetch too many does no harm, no answer does.
         except Exception as error:  # noqa: BLE001
             breaker.failed()
             self._warn(error)
             return None
-        except BaseException:
-            breaker.gave_up()
-            raise
         if breaker.succeeded() and not (self._reading.is_open or self._writing.is_open):
             self._tell()
         return result
