@@ -69,7 +69,8 @@ unit: $(INSTALLED) redis-server
 	@$(BIN)/python -m pytest -q --ignore=tests/protocol
 
 faults: $(INSTALLED)
-	@$(BIN)/python -m pytest tests/crawl/test_faults.py --fault-table -q
+	@$(BIN)/python -m pytest tests/crawl/test_faults.py tests/crawl/test_store_faults.py \
+		--fault-table -q
 
 # Four processes, two hundred origins, one robots.txt request each; then with workers that die.
 fleet: $(INSTALLED) redis-server

@@ -64,6 +64,12 @@ def main() -> int:
                 seen = {name: counts[name] - before[name] for name in counts}
             before = counts
             tell(reports, seen, len(origins), kills)
+            if kills:
+                twice = sum(site["robots"] > 1 for site in journal)
+                never = sum(site["robots"] == 0 for site in journal)
+                print(f"robots.txt asked for again    {twice:6}")
+                # scrapy-redis loses what a worker that is killed had from the queue.
+                print(f"origins never reached         {never:6}", flush=True)
             allowed = kills + (0 if turn else len(origins))
             failed = failed or seen["disallowed"] > 0 or seen["robots"] > allowed
         web.stdin.close()

@@ -348,7 +348,8 @@ class RobotsTxtMiddleware:
             await within(_CLOSING_TIME, self._keeper.finish())
         except TimeoutError:
             logger.warning("Some records of robots.txt may not have been stored")
-        await self._shared.leave(self)
+        finally:
+            await self._shared.leave(self)
 
     def _close(self) -> None:
         self.gate.close()

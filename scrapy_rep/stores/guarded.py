@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import suppress
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar
+from uuid import uuid4
+
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.threads import within
@@ -107,6 +111,7 @@ class GuardedStore:
         self._clock = clock
         self._reading = Breaker(clock)
         self._writing = Breaker(clock)
+        self._holder = f"spare-{uuid4().hex}"
         self._quiet_until = -_QUIET
         self._told = False
 
@@ -166,19 +171,26 @@ class GuardedStore:
             await self._write_spare()
 
     async def _write_spare(self) -> None:
-        """Write what could not be written before, unless the store has got something newer."""
+        """Write what could not be written before, unless the store has got something newer.
+
+        Under leases, as between a look and a write another worker could store what is newer.
+        """
         for origin in self._spare.origins():
-            record = (await self._spare.get(origin)).record
-            held = await self._try(self._reading, partial(self._store.get, origin))
+            claim = partial(self._store.claim, origin, self._holder, 2 * self._timeout)
+            held = await self._try(self._writing, claim)
             if held is None:
                 return
-            if record is None or _newer(held.record, record) is not record:
-                self._spare.drop(origin)
-                continue
-            if await self._try(self._writing, partial(self._put, record)):
-                self._spare.drop(origin)
+            if held.holder != self._holder:
+                continue  # another fetches it just now
+            record = (await self._spare.get(origin)).record
+            if record is not None and _newer(held.record, record) is record:
+                done = await self._try(self._writing, partial(self._put, record, self._holder))
             else:
+                release = partial(self._release, origin, self._holder)
+                done = await self._try(self._writing, release)
+            if done is None:
                 return
+            self._spare.drop(origin)
 
     async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
         """Return what the call returns; None where it fails, or is not made."""
@@ -186,14 +198,15 @@ class GuardedStore:
             return None
         try:
             result = await within(self._timeout + _GRACE, call())
+        except (CancelledError, asyncio.CancelledError):
+            # An Exception in one mode, none in the others.
+            breaker.gave_up()
+            raise
         # Also an error that is none of a store's: one fetch too many does no harm, no answer does.
         except Exception as error:  # noqa: BLE001
             breaker.failed()
             self._warn(error)
             return None
-        except BaseException:
-            breaker.gave_up()
-            raise
         if breaker.succeeded() and not (self._reading.is_open or self._writing.is_open):
             self._tell()
         return result

@@ -10,7 +10,6 @@ import asyncio
 import random
 import re
 import sqlite3
-import statistics
 import sys
 import tempfile
 from contextlib import closing
@@ -32,8 +31,8 @@ from scrapy_rep.stores.sqlite import SQLiteStore
 
 BODY = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(20))
 AT_ONCE = 1_000
-REQUESTS = 20_000
-ROUNDS = 15
+REQUESTS = 5_000
+ROUNDS = 100
 
 
 def record_of(number, at):
@@ -49,7 +48,7 @@ def resident_mib():
 
 
 def hot_path(directory):
-    """Seconds per request that is known, memory and SQLite in turns; the ratio's median."""
+    """Seconds per request that is known, memory and SQLite in turns; the ratio of the best."""
     middlewares = {}
     for uri in ("memory://", f"sqlite:///{directory}/hot.sqlite"):
         settings = {
@@ -73,7 +72,8 @@ def hot_path(directory):
             for request in requests:
                 process(request)
             seconds[middleware].append(perf_counter() - start)
-    ratio = statistics.median(s / m for m, s in zip(*seconds.values(), strict=True))
+    # The best of many: what else the machine does only ever adds.
+    ratio = min(seconds[sqlite]) / min(seconds[memory])
     best = min(seconds[memory]) / REQUESTS * 1e6
     print(f"hot path: {best:.2f} us a request in memory; SQLite / memory = {ratio:.3f}", flush=True)
 

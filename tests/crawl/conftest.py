@@ -36,10 +36,10 @@ def pytest_terminal_summary(terminalreporter, config):
             f"{'store':7} {'fault in mid-crawl':32} {'longest wait':>12} {'robots.txt':>10}"
             f" {'disallowed':>10} {'warnings':>8}  records lost of: before, broken, after"
         )
-    for store, fault, took, asked, warnings, gone in _STORE_FAULTS:
+    for store, fault, took, asked, forbidden, warnings, gone in _STORE_FAULTS:
         told = "(no store to look at)" if gone is None else ", ".join(gone) or "none"
         terminalreporter.write_line(
-            f"{store:7} {fault:32} {took:10.2f} s {asked:10} {0:10} {warnings:8}  {told}"
+            f"{store:7} {fault:32} {took:10.2f} s {asked:10} {forbidden:10} {warnings:8}  {told}"
         )
     if not _FAULTS:
         return

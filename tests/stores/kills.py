@@ -18,10 +18,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from scrapy import version_info
+from scrapy.utils.reactor import install_reactor
+
 from tests.stores.records import available
 from tests.stores.test_contract import sqlite
 
 AT_ONCE = 20
+if version_info < (2, 15):
+    # Older versions look at it, though it does not run here.
+    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 
 def origin(round_, index, number):

@@ -355,10 +355,15 @@ async def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypa
 
 
 WRITER = """
-import asyncio, sys, time
+import asyncio, sys
 from pathlib import Path
+from scrapy import version_info
+from scrapy.utils.reactor import install_reactor
 from tests.stores.records import available
 from tests.stores.test_contract import sqlite
+
+if version_info < (2, 15):
+    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 async def main():
     store = sqlite(Path(sys.argv[1]))
