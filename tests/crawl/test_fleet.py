@@ -146,8 +146,10 @@ def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
     server.pause()
     site = web.site(RULES)
     worker = Worker(server.uri, [site.url("/1")], mode, close_after=0.7, REP_STORE_TIMEOUT=4)
-    result = worker.result()
-    server.stop()
+    try:
+        result = worker.result()
+    finally:
+        server.stop()
     assert result["dropped"] == {site.url("/1"): "closing"}
     assert site.journal == []
     assert result["stats"]["elapsed_time_seconds"] < 20

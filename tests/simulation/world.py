@@ -304,10 +304,11 @@ class World:
     def check_allowed(self, worker, origin, target, tokens, wall):
         """There has to be an answer that allows it, alive, and not older than the worker's own."""
         answers = self.answers[origin]
-        own = max((i for i, a in enumerate(answers) if a.worker is worker), default=0)
-        if self.clocks_differ:
-            own = 0  # which of two is the older, nobody knows
-        for answer in answers[own:]:
+        # Of two that came at the same moment neither is the older; nor where clocks differ.
+        own = max((a.at for a in answers if a.worker is worker), default=0.0)
+        for answer in answers:
+            if answer.at < own and not self.clocks_differ:
+                continue
             lives = answer.at <= wall[1] and wall[0] < answer.at + answer.life
             if lives and answer.allows(target, tokens):
                 return
