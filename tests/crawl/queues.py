@@ -10,6 +10,7 @@ from scrapy.settings import Settings
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.httpobj import urlparse_cached
 
+from scrapy_rep.gate import Gate
 from scrapy_rep.queue import RobotsAwarePriorityQueue
 
 
@@ -40,6 +41,10 @@ class Doors:
         self.full = set()
         self.asked = []
         self.in_use = False
+
+    # What no robots.txt governs is told as in a crawl without overrides.
+    _overriding = SimpleNamespace(decides=lambda origin: False)
+    origin_governing = Gate.origin_governing
 
     def opens(self, origin, waiter):
         if self.is_open(origin):

@@ -12,7 +12,7 @@ import pytest
 import pytest_twisted
 import scrapy
 
-from tests.crawl.crawling import crawl
+from tests.crawl.crawling import SCRAPYS_QUEUE, crawl
 from tests.crawl.web import answer, robots
 from tests.redis_server import RedisServer, needs_redis
 
@@ -145,7 +145,9 @@ def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
     server = RedisServer(tmp_path)
     server.pause()
     site = web.site(RULES)
-    worker = Worker(server.uri, [site.url("/1")], mode, close_after=0.7, REP_STORE_TIMEOUT=4)
+    worker = Worker(
+        server.uri, [site.url("/1")], mode, close_after=0.7, REP_STORE_TIMEOUT=4, **SCRAPYS_QUEUE
+    )
     try:
         result = worker.result()
     finally:
