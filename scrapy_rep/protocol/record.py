@@ -148,6 +148,5 @@ def _evidence(values: dict[str, Any]) -> Evidence:
     for name, types in _TYPES.items():
         if type(values[name]) not in types:
             raise RecordError(f"record with a {name} of another type")
-    if _time(values["at"]) is None:
-        raise RecordError("record without a time")
+    _time(values["at"])
     return Evidence(**{**values, "hops": tuple(hops)})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.record import Record, RecordError
+from scrapy_rep.protocol.record import Record, RecordError, max_encoded
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/robots.txt"
@@ -107,6 +107,12 @@ def test_ours_a_body_larger_than_what_counts_is_refused():
     record = Record(ORIGIN, Available(body, SEEN), Available(body, SEEN))
     with pytest.raises(RecordError, match="too large"):
         read(record.encode())
+
+
+@given(st.binary(max_size=50_000))
+def test_ours_a_record_takes_no_more_than_is_read_of_a_store(body):
+    record = Record(ORIGIN, Available(body, SEEN), Available(body, SEEN))
+    assert len(record.encode()) <= max_encoded(len(body))
 
 
 def test_ours_a_bomb_in_the_store_is_refused():
