@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
 
-    from scrapy_rep.keeper import Entry, Keeper
+    from scrapy_rep.entry import Entry
+    from scrapy_rep.keeper import Keeper
     from scrapy_rep.overriding import Overriding
     from scrapy_rep.politeness import Politeness
     from scrapy_rep.protocol.origin import Origin

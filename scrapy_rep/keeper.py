@@ -4,34 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep import stats
-from scrapy_rep.protocol.delay import Delay, delay_in
-from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
+from scrapy_rep.background import Background
+from scrapy_rep.entry import Entry
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.slots import Place, Slots
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.threads import sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable
     from typing import TypeGuard
 
     from scrapy import Request
     from twisted.python.failure import Failure
 
     from scrapy_rep.lru import BoundedCache
-    from scrapy_rep.protocol.matcher import RuleSet
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Outcome
     from scrapy_rep.protocol.policy import Policy
@@ -45,13 +43,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_ENTRY_BYTES: Final = 600
-"""About what an entry costs beside its rules: its own parts and its place in the mapping."""
-
-
-_MAX_TOKEN_LISTS: Final = 16
-"""Crawlers, each with its own list of product tokens, whose rules an entry holds."""
-
 _POLL: Final = 0.05
 """Seconds to the first look whether another worker has finished its fetch."""
 _POLL_MAX: Final = 1.0
@@ -60,65 +51,17 @@ _POLL_GROWTH: Final = 1.5
 _PATIENCE: Final = 3
 """Leases after which a worker fetches without one, whatever the store says: two workers that died
 one after the other, and a little."""
-_SLOW: Final = 1.0
-"""Seconds after which a fetch lets another one begin: sites that hang hold up no others.
 
-So not more than REP_CONCURRENT_FETCHES begin in a second, and the deadline of a fetch bounds how
-many go on."""
+_MEANWHILE: Final = {
+    Grant.NONE: "its pages are not fetched",
+    Grant.RULES: "its last copy is used",
+    Grant.ALL: "all of it is allowed by now",
+}
+"""What unreachable means, in words."""
 
 
 class CrawlClosingError(Exception):
     """The crawl closed before it was known what robots.txt says."""
-
-
-class Entry:
-    """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
-
-    __slots__ = ("_delays", "_rules", "_state", "end", "start")
-
-    def __init__(self, access: Access) -> None:
-        self.start = access.start
-        self.end = access.end
-        # The body stays in the store: here are only the rules that are asked for.
-        self._state = (
-            None
-            if access.grant is Grant.RULES
-            else Verdict(allowed=access.grant is Grant.ALL, reason=access.reason)
-        )
-        self._rules: dict[Tokens, RuleSet] = {}
-        self._delays: dict[Tokens, Delay] | None = None
-
-    @property
-    def is_unreachable(self) -> bool:
-        """Whether nothing may be fetched until a later try of robots.txt."""
-        return self._state is not None and self._state.reason is Reason.UNREACHABLE
-
-    @property
-    def nbytes(self) -> int:
-        """About how many bytes of memory this takes."""
-        return _ENTRY_BYTES + sum(rules.nbytes for rules in self._rules.values())
-
-    def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
-        """Hold the rules for ``tokens``, too."""
-        if len(self._rules) >= _MAX_TOKEN_LISTS:
-            self._rules.clear()
-            self._delays = None
-        self._rules[tokens] = robots.rules_for(*tokens)
-        delay = delay_in(robots.records_for(*tokens))
-        if delay is not None:
-            self._delays = {**(self._delays or {}), tokens: delay}
-
-    def delay(self, tokens: Tokens) -> Delay | None:
-        """Return what the group of ``tokens`` asks to be left between two requests, if it does."""
-        return None if self._delays is None else self._delays.get(tokens)
-
-    def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
-        """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
-        if tokens in self._rules:
-            return self._rules[tokens].verdict_for(target)
-        if target == ROBOTSTXT:
-            return ALLOWED_ROBOTSTXT
-        return self._state
 
 
 @dataclass(eq=False)
@@ -187,8 +130,8 @@ class Keeper:
         self._lease = lease
         self._claims = 0
         self._flights: dict[Origin, _Flight] = {}
-        self._slots = _Slots(concurrent_fetches)
-        self._background = _Background()
+        self._slots = Slots(concurrent_fetches)
+        self._background = Background()
         self._being_kept: dict[Origin, Record] = {}
         """Records on their way to the store."""
         self.closing = False
@@ -396,7 +339,7 @@ class Keeper:
         key = str(origin)
         # The lease is for the fetch, not for the time until its turn comes.
         await self._slots.acquire()
-        place = _Place(self._slots)
+        place = Place(self._slots)
         try:
             try:
                 held = await self._store.claim(key, holder, self._lease)
@@ -492,9 +435,10 @@ class Keeper:
         first = previous is None or previous.unreachable_since is None
         logger.log(
             logging.WARNING if first else logging.DEBUG,
-            "robots.txt of %s is unreachable: %s; its pages are not fetched, next try in %.1f s",
+            "robots.txt of %s is unreachable: %s; %s, next try in %.1f s",
             origin,
             what,
+            _MEANWHILE[self._policy.access(record, self._clock()).grant],
             (record.next_try or 0) - evidence.at,
         )
 
@@ -514,105 +458,3 @@ def _answered_for(outcome: Outcome) -> Origin | None:
         return None
     origin = origin_of(evidence.url)
     return origin if evidence.url == origin.robotstxt_url else None
-
-
-class _Background:
-    """What goes on while nobody waits for it."""
-
-    def __init__(self) -> None:
-        self._tasks: set[Deferred[None]] = set()
-        self._ended: list[Deferred[None]] = []
-
-    def add(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Let a coroutine go on by itself."""
-        task = deferred_from_coro(coroutine)
-        self._tasks.add(task)
-        task.addErrback(self._failed)
-        task.addBoth(self._remove, task)
-
-    async def end(self) -> None:
-        """Wait until nothing goes on any more."""
-        if self._tasks:
-            ended: Deferred[None] = Deferred()
-            self._ended.append(ended)
-            await maybe_deferred_to_future(ended)
-
-    @staticmethod
-    def _failed(failure: Failure) -> None:
-        if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
-            logger.error("Error while a record was stored", exc_info=failure.value)
-
-    def _remove(self, _: None, task: Deferred[None]) -> None:
-        self._tasks.discard(task)
-        if not self._tasks:
-            ended, self._ended = self._ended, []
-            for waiter in ended:
-                if not waiter.called:
-                    waiter.callback(None)
-
-
-@dataclass(eq=False)
-class _Turn:
-    """One who waits for a place."""
-
-    comes: Deferred[None] = field(default_factory=Deferred)
-    given: bool = False
-
-
-class _Slots:
-    """A number of places, given to whoever asks in the order of asking."""
-
-    def __init__(self, places: int) -> None:
-        self.places = places
-        self.slow = 0
-        """How many have given up their place and go on."""
-        self.when_slow: Callable[[], None] | None = None
-        self._free = places
-        self._queue: deque[_Turn] = deque()
-
-    async def acquire(self) -> None:
-        if self._free > 0:
-            self._free -= 1
-            return
-        turn = _Turn()
-        self._queue.append(turn)
-        try:
-            await maybe_deferred_to_future(turn.comes)
-        except BaseException:
-            # Cancelled in the moment in which the place was given.
-            if turn.given:
-                self.release()
-            raise
-
-    def release(self) -> None:
-        while self._queue:
-            turn = self._queue.popleft()
-            if not turn.comes.called:
-                turn.given = True
-                turn.comes.callback(None)
-                return
-        self._free += 1
-
-
-class _Place:
-    """The place of a fetch, which it gives up when it takes long."""
-
-    def __init__(self, slots: _Slots) -> None:
-        self._slots = slots
-        self._slow = False
-        self._timer = call_later(_SLOW, self._give_up)
-
-    def _give_up(self) -> None:
-        self._slow = True
-        self._slots.slow += 1
-        self._slots.release()
-        if self._slots.when_slow is not None:
-            self._slots.when_slow()
-
-    def leave(self) -> None:
-        """Leave it, as the fetch has ended."""
-        self._timer.cancel()
-        if self._slow:
-            self._slots.slow -= 1
-        else:
-            self._slots.release()

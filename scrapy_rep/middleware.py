@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_rep.keeper import Entry
+    from scrapy_rep.entry import Entry
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.parser import RobotsTxt
 

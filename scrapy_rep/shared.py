@@ -10,7 +10,7 @@ from scrapy_rep.lru import BoundedCache
 from scrapy_rep.stores.base import from_uri
 
 if TYPE_CHECKING:
-    from scrapy_rep.keeper import Entry
+    from scrapy_rep.entry import Entry
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
 

@@ -1,0 +1,52 @@
+"""What goes on while nobody waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import CancelledError, Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from twisted.python.failure import Failure
+
+logger = logging.getLogger(__name__)
+
+
+class Background:
+    """Coroutines that go on by themselves."""
+
+    def __init__(self) -> None:
+        self._tasks: set[Deferred[None]] = set()
+        self._ended: list[Deferred[None]] = []
+
+    def add(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        """Let a coroutine go on by itself."""
+        task = deferred_from_coro(coroutine)
+        self._tasks.add(task)
+        task.addErrback(self._failed)
+        task.addBoth(self._remove, task)
+
+    async def end(self) -> None:
+        """Wait until nothing goes on any more."""
+        if self._tasks:
+            ended: Deferred[None] = Deferred()
+            self._ended.append(ended)
+            await maybe_deferred_to_future(ended)
+
+    @staticmethod
+    def _failed(failure: Failure) -> None:
+        if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
+            logger.error("Error while a record was stored", exc_info=failure.value)
+
+    def _remove(self, _: None, task: Deferred[None]) -> None:
+        self._tasks.discard(task)
+        if not self._tasks:
+            ended, self._ended = self._ended, []
+            for waiter in ended:
+                if not waiter.called:
+                    waiter.callback(None)
