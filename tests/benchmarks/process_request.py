@@ -97,6 +97,8 @@ async def main():
         "TWISTED_REACTOR_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
         "LOG_ENABLED": False,
+        # Asks the engine, which isn't there, for the slots of sites that ask for a delay.
+        "REP_CRAWL_DELAY": False,
     }
     crawler = Crawler(Spider, settings)
     crawler._apply_settings()
