@@ -280,6 +280,10 @@ class _Connection:
                 connection.close()
 
 
+_CREATING: Final = Lock()
+"""So that no connection of this process comes between making a file and closing it."""
+
+
 class _File:
     """The file itself: what it has to be, and what happens to one that isn't."""
 
@@ -299,8 +303,13 @@ class _File:
     def create(self) -> _Identity:
         """Make the file where there is none; return its identity."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._path.open("ab").close()
-        return self.identity()
+        # A file that is there is not to be opened here: closing it again would take away the locks
+        # that other connections of this process have on it (POSIX advisory locks, SQLite's own).
+        with _CREATING:
+            if self.identity() is None:
+                with suppress(FileExistsError):
+                    self._path.open("xb").close()
+            return self.identity()
 
     def connect(self) -> sqlite3.Connection:
         """Return a connection to the file, brought to the newest version of the schema."""
