@@ -32,7 +32,9 @@ _FORM_OF_ESCAPE: Final = {
 
 # What already is in canonical form: unreserved and reserved characters (RFC 3986 §2.2).
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
-_PLAIN_TARGET: Final = re.compile(f"[{PLAIN}]*").fullmatch
+# And escapes of all other octets, with upper-case digits.
+_NEEDED_ESCAPE: Final = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
+_CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{_NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
 
 _ESCAPES: Final = rb"(?:%[0-9A-Fa-f]{2})+"
 _UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
@@ -58,7 +60,7 @@ def canonical_target(target: str) -> str:
     Characters outside ASCII stand for their UTF-8; a lone surrogate is encoded like any other code
     point, so that nothing raises.
     """
-    if _PLAIN_TARGET(target):
+    if _CANONICAL_TARGET(target):
         return target
     return _CHANGES_TARGET(_one_form, target.encode("utf-8", "surrogatepass")).decode("ascii")
 

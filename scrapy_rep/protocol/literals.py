@@ -23,6 +23,7 @@ END: Final = "$~"
 """What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
 _FEW: Final = 16
 """Literals up to which speed goes before memory."""
+_NOTHING: Final = Packed(())
 
 
 class Literals:
@@ -43,7 +44,7 @@ class Literals:
         # Few are kept as they are, and once for all origins that have them: /wp-admin/.
         few = len(texts) <= _FEW
         self.few = tuple(map(intern, texts)) if few else ()
-        self._packed = Packed(() if few else texts)
+        self._packed = _NOTHING if few else Packed(texts)
         self._words = packed_numbers(list(map(words.__getitem__, texts)))
         self._tails: dict[int, str] | None = None
         self._links: array[int] | None = None

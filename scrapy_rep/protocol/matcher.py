@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,9 +20,12 @@ ROBOTSTXT: Final = "/robots.txt"
 """The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
 
 ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
-_BY_RULE: Final = Reason.RULE
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
+_VERDICTS: Final = 256
+"""Verdicts that are kept, so that those of the same rule need not be made again."""
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
+_NO_LITERALS: Final = Literals({}, {})
+_NO_WILDCARDS: Final = Wildcards({})
 
 
 class Rule(NamedTuple):
@@ -67,15 +71,12 @@ class RuleSet:
             if precedence((pattern, word)) > precedence(other):
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
-        self._literals = Literals(literals, tails) if literals else None
-        self._wildcards = Wildcards(wildcards) if wildcards else None
+        self._literals = Literals(literals, tails) if literals else _NO_LITERALS
+        self._wildcards = Wildcards(wildcards) if wildcards else _NO_WILDCARDS
         self._raws = raws or None
-        # Where all is few: what a target must begin with, or contain, if a rule is to match.
-        texts = self._literals.few if self._literals else ()
-        parts = self._wildcards.parts if self._wildcards else ()
-        few = bool(texts) == bool(literals) and bool(parts) == bool(wildcards)
-        self._texts = texts if few else None
-        self._parts = parts if few else ()
+        # What a target must begin with, or contain, if a rule is to match; of many it isn't told.
+        self._texts = self._literals.few if self._literals.few or not literals else None
+        self._parts = self._wildcards.parts if self._wildcards.parts or not wildcards else ("",)
 
     @classmethod
     def compile(
@@ -100,14 +101,15 @@ class RuleSet:
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
-        return self._literals is not None or self._wildcards is not None
+        return self._texts != () or self._parts != ()
 
     @property
     def nbytes(self) -> int:
         """Estimated memory held, in bytes."""
-        parts = [part.nbytes for part in (self._literals, self._wildcards) if part]
+        literals = 0 if self._literals is _NO_LITERALS else self._literals.nbytes
+        wildcards = 0 if self._wildcards is _NO_WILDCARDS else self._wildcards.nbytes
         raws = [thing for entry in (self._raws or {}).items() for thing in entry]
-        return sum(parts) + sum(map(getsizeof, (self, self._raws, *raws)))
+        return literals + wildcards + sum(map(getsizeof, (self, self._raws, *raws)))
 
     def verdict_for(self, target: str) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
@@ -117,22 +119,25 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
-        if self._texts is not None and not (target + END).startswith(self._texts):
-            for part in self._parts:
-                if part in target:
-                    break
-            else:
-                return _NO_RULE  # the most frequent end, in the fewest steps
-        literals, wildcards = self._literals, self._wildcards
-        deciding = literals.decide(target) if literals else None
-        if wildcards:
-            deciding = wildcards.decide(target, deciding)
+        deciding = None
+        texts = self._texts
+        # Nearly always no rule matches: what has to be so for one to match is looked at first.
+        if texts is None or (target + END).startswith(texts):
+            deciding = self._literals.decide(target)
+        for part in self._parts:
+            if part in target:
+                deciding = self._wildcards.decide(target, deciding)
+                break
         if deciding is None:
             return _NO_RULE
         pattern, word = deciding
-        raw = self._raws.get(pattern, pattern) if self._raws else pattern
-        rule = Rule(bool(word & 1), pattern, raw, word >> 1)
-        return Verdict(rule.allow, _BY_RULE, rule)
+        return _verdict_of(pattern, word, self._raws.get(pattern) if self._raws else None)
+
+
+@lru_cache(_VERDICTS)
+def _verdict_of(pattern: str, word: int, raw: str | None) -> Verdict:
+    rule = Rule(bool(word & 1), pattern, pattern if raw is None else raw, word >> 1)
+    return Verdict(rule.allow, Reason.RULE, rule)
 
 
 def _text(value: bytes) -> str:

@@ -1,14 +1,17 @@
 """Many short strings in few objects.
 
 A str of twenty characters holds 69 bytes and 8 for its place in a tuple. The patterns of an origin
-are kept by the hundred thousand, so they are packed: sixteen in one str, a line each. Taking one
-out, or bisecting, splits one such leaf, which costs less than a step of a bisection in Python.
+are kept by the hundred thousand, so they are packed into leaves: a str with a line each. Most
+sequences are one leaf, and the few in use are held split too. Of a longer one a leaf has sixteen
+strings: taking one out, or bisecting, splits one leaf, which costs less than a step of a bisection
+in Python.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from functools import lru_cache
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
 _SHIFT: Final = 4
 _LEAF: Final = 1 << _SHIFT
 _SEPARATOR: Final = "\n"
+_ONE_LEAF: Final = 512, 32_768
+"""Strings, and characters in all, up to which a sequence is one leaf."""
+_SPLIT: Final = 32
+"""Such sequences, the last ones used, whose leaf is also held split: of the sites being crawled."""
 
 
 class Packed:
@@ -26,23 +33,31 @@ class Packed:
     __slots__ = ("_leaves",)
 
     def __init__(self, strings: Sequence[str]) -> None:
+        count, characters = len(strings), sum(map(len, strings))
+        size = count if count <= _ONE_LEAF[0] and characters <= _ONE_LEAF[1] else _LEAF
         self._leaves = tuple(
-            _SEPARATOR.join(strings[start : start + _LEAF])
-            for start in range(0, len(strings), _LEAF)
+            _SEPARATOR.join(strings[start : start + size])
+            for start in range(0, count, size or _LEAF)
         )
 
     def __getitem__(self, index: int) -> str:
+        if len(self._leaves) <= 1:
+            return _split(self)[index]
         return self._leaves[index >> _SHIFT].split(_SEPARATOR)[index & (_LEAF - 1)]
 
     def unpacked(self) -> list[str]:
         """Return all strings."""
-        return _SEPARATOR.join(self._leaves).split(_SEPARATOR)
+        return _SEPARATOR.join(self._leaves).split(_SEPARATOR) if self._leaves else []
 
     def last_below(self, string: str) -> tuple[int, str]:
         """Return index and value of the last string below one that is not among them.
 
         The strings are sorted. Where none is below: (-1, "").
         """
+        if len(self._leaves) <= 1:
+            strings = _split(self)
+            index = bisect_right(strings, string) - 1
+            return index, strings[index] if index >= 0 else ""
         # A leaf compares as its first string does: a line feed is below all that may follow.
         number = bisect_right(self._leaves, string) - 1
         if number < 0:
@@ -55,6 +70,9 @@ class Packed:
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         return getsizeof(self) + getsizeof(self._leaves) + sum(map(getsizeof, self._leaves))
+
+
+_split: Final = lru_cache(_SPLIT)(Packed.unpacked)
 
 
 def packed_numbers(numbers: Sequence[int]) -> array[int]:
