@@ -120,10 +120,10 @@ class RuleSet:
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         deciding = None
-        texts = self._texts
+        ended, texts = target + END, self._texts
         # Nearly always no rule matches: what has to be so for one to match is looked at first.
-        if texts is None or (target + END).startswith(texts):
-            deciding = self._literals.decide(target)
+        if texts is None or ended.startswith(texts):
+            deciding = self._literals.decide(ended)
         for part in self._parts:
             if part in target:
                 deciding = self._wildcards.decide(target, deciding)

@@ -30,19 +30,21 @@ _SPLIT: Final = 32
 class Packed:
     """An immutable sequence of strings of printable ASCII."""
 
-    __slots__ = ("_leaves",)
+    __slots__ = ("_leaves", "is_long")
 
     def __init__(self, strings: Sequence[str]) -> None:
         count, characters = len(strings), sum(map(len, strings))
-        size = count if count <= _ONE_LEAF[0] and characters <= _ONE_LEAF[1] else _LEAF
+        self.is_long = count > _ONE_LEAF[0] or characters > _ONE_LEAF[1]
+        """Whether there are several leaves."""
+        size = _LEAF if self.is_long else count
         self._leaves = tuple(
             _SEPARATOR.join(strings[start : start + size])
             for start in range(0, count, size or _LEAF)
         )
 
     def __getitem__(self, index: int) -> str:
-        if len(self._leaves) <= 1:
-            return _split(self)[index]
+        if not self.is_long:
+            return split(self)[index]
         return self._leaves[index >> _SHIFT].split(_SEPARATOR)[index & (_LEAF - 1)]
 
     def unpacked(self) -> list[str]:
@@ -54,10 +56,6 @@ class Packed:
 
         The strings are sorted. Where none is below: (-1, "").
         """
-        if len(self._leaves) <= 1:
-            strings = _split(self)
-            index = bisect_right(strings, string) - 1
-            return index, strings[index] if index >= 0 else ""
         # A leaf compares as its first string does: a line feed is below all that may follow.
         number = bisect_right(self._leaves, string) - 1
         if number < 0:
@@ -72,7 +70,10 @@ class Packed:
         return getsizeof(self) + getsizeof(self._leaves) + sum(map(getsizeof, self._leaves))
 
 
-_split: Final = lru_cache(_SPLIT)(Packed.unpacked)
+@lru_cache(_SPLIT)
+def split(packed: Packed) -> list[str]:
+    """Return all strings of a sequence that is not long; don't change it."""
+    return packed.unpacked()
 
 
 def packed_numbers(numbers: Sequence[int]) -> array[int]:
