@@ -13,10 +13,7 @@ are operators and nothing else.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # RFC 3986 §2.3
@@ -65,9 +62,15 @@ def canonical_target(target: str) -> str:
     return _CHANGES_TARGET(_one_form, target.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
-def canonical_patterns(values: Sequence[bytes]) -> list[str]:
-    """Return values of rules in canonical form: ``*`` and a ``$`` at the end are operators."""
-    joined = b"\n".join(values)  # none holds a line feed
-    if joined.translate(None, _PLAIN_OCTETS) or _INNER_DOLLAR(joined):
-        joined = b"\n".join([_CHANGES_PATTERN(_one_form, value) for value in values])
-    return joined.decode("ascii").split("\n") if values else []
+def canonical_patterns(values: bytes) -> str:
+    """Return values of rules, a line each, in canonical form: ``*`` and a last ``$`` operate."""
+    if values.translate(None, _PLAIN_OCTETS) or _INNER_DOLLAR(values):
+        values = b"\n".join(
+            [
+                _CHANGES_PATTERN(_one_form, value)
+                if value.translate(None, _PLAIN_OCTETS) or b"$" in value[:-1]
+                else value
+                for value in values.split(b"\n")
+            ]
+        )
+    return values.decode("ascii")

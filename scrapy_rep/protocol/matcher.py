@@ -24,6 +24,8 @@ _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _VERDICTS: Final = 256
 """Verdicts that are kept, so that those of the same rule need not be made again."""
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
+_FIRST: Final = frozenset("/*")
+"""What a pattern begins with that may match (SPEC M-1)."""
 _NO_LITERALS: Final = Literals({}, {})
 _NO_WILDCARDS: Final = Wildcards({})
 
@@ -46,7 +48,8 @@ class Rule(NamedTuple):
 
 def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
     """Yield the rules of values as written, and their words."""
-    for pattern, value, word in zip(canonical_patterns(values), values, words, strict=True):
+    patterns = canonical_patterns(b"\n".join(values)).split("\n")
+    for pattern, value, word in zip(patterns, values, words, strict=False):
         yield Rule(bool(word & 1), pattern, _text(value), word >> 1)
 
 
@@ -59,14 +62,18 @@ class RuleSet:
         """Take patterns with their words, and the raw values that differ from their patterns."""
         wildcards: dict[str, int] = {}
         tails: dict[str, str] = {}
-        # What starts with neither matches no target: SPEC M-1.
-        literals = {p: patterns[p] for p in patterns if "*" not in p and p[:1] == "/"}
-        for pattern in [p for p in patterns if "*" in p and p[0] in "/*"]:
-            word = patterns[pattern]
+        others = [pattern for pattern in patterns if "*" in pattern or pattern[:1] != "/"]
+        literals = dict(patterns)
+        for pattern in others:
+            del literals[pattern]
+        for pattern in others:
+            if pattern[:1] not in _FIRST:
+                continue
             text = pattern.removesuffix("$").rstrip("*")
             if "*" in text:
-                wildcards[pattern] = word
+                wildcards[pattern] = patterns[pattern]
                 continue
+            word = patterns[pattern]
             other = text + tails.get(text, ""), literals.get(text, 0)
             if precedence((pattern, word)) > precedence(other):
                 tails[text] = pattern[len(text) :]
@@ -87,17 +94,16 @@ class RuleSet:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        patterns = canonical_patterns(values)
-        chosen = dict(zip(patterns, words, strict=True))
-        if len(chosen) < len(patterns):
-            chosen = _first_of_equals(patterns, words)
-        form = "\n".join(chosen)
-        if index_files and _INDEX_FILES[0] in form:
-            _add_directories(chosen)
-            form = ""
+        written = b"\n".join(values)
+        form = canonical_patterns(written)
+        chosen = dict(zip(form.split("\n"), words, strict=False))
+        if len(chosen) < len(words):
+            chosen = _first_of_equals(form.split("\n"), words)
         # Nearly always nothing was changed.
-        raws = {} if form.encode() == b"\n".join(values) else _raws(chosen, values, words)
-        return cls(chosen, raws)
+        is_as_written = form.encode() == written
+        if index_files and _INDEX_FILES[0] in form:
+            is_as_written &= not _add_directories(chosen)
+        return cls(chosen, {} if is_as_written else _raws(chosen, values, words))
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
@@ -164,9 +170,12 @@ def _first_of_equals(patterns: list[str], words: Sequence[int]) -> dict[str, int
     return first
 
 
-def _add_directories(rules: dict[str, int]) -> None:
-    """Allow the directories of index files that are allowed (Google)."""
+def _add_directories(rules: dict[str, int]) -> bool:
+    """Allow the directories of index files that are allowed (Google); return whether any is."""
+    added = False
     for pattern in [pattern for pattern in rules if pattern.endswith(_INDEX_FILES)]:
         directory = pattern[: pattern.rindex("/") + 1] + "$"
         if rules[pattern] & 1 and not rules.get(directory, 0) & 1:
             rules[directory] = rules[pattern]
+            added = True
+    return added

@@ -16,7 +16,7 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 _SHIFT: Final = 4
 _LEAF: Final = 1 << _SHIFT
@@ -76,6 +76,9 @@ def split(packed: Packed) -> list[str]:
     return packed.unpacked()
 
 
-def packed_numbers(numbers: Sequence[int]) -> array[int]:
+def packed_numbers(numbers: Collection[int]) -> array[int]:
     """Return numbers of 0 to 2**32 - 1 in as few bytes as the largest of them allows."""
-    return array("H" if max(numbers, default=0) < 1 << 16 else "I", numbers)
+    try:
+        return array("H", numbers)
+    except OverflowError:
+        return array("I", numbers)

@@ -28,7 +28,7 @@ _FEW_TO_TRY: Final = 128
 """Patterns up to which each is matched by str.find; Places do better for more."""
 _GRAM: Final = 4
 """Characters of a part in the index."""
-_SLICES: Final = 1_000
+_SLICES: Final = 256
 """Characters of a target whose grams are taken by slices made before."""
 _GRAMS_COMPARED: Final = 8
 """Grams at the end of a part, of which the rarest goes into the index: ends differ the most."""
