@@ -71,8 +71,9 @@ class Entry:
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
-        if tokens in self._rules:
-            return self._rules[tokens].verdict_for(target)
+        rules = self._rules.get(tokens)
+        if rules is not None:
+            return rules.verdict_for(target)
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         return self._state
