@@ -35,6 +35,11 @@ _CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{_NEEDED_ESCAPE}[{PLAIN}]*)
 
 _ESCAPES: Final = rb"(?:%[0-9A-Fa-f]{2})+"
 _UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
+_FORM_OF_UNSAFE: Final = {
+    octet: _ESCAPE[octet].decode()
+    for octet in range(256)
+    if re.match(rb"[\x00-\x09" + _UNSAFE + rb"]", bytes([octet]))
+}
 _CHANGES_TARGET: Final = re.compile(_ESCAPES + rb"|[\x00-\x0a" + _UNSAFE + rb"*$]+").sub
 _CHANGES_PATTERN: Final = re.compile(_ESCAPES + rb"|[\x00-\x0a" + _UNSAFE + rb"]+|\$+(?!\Z)").sub
 _INNER_DOLLAR: Final = re.compile(rb"\$(?![\n]|\Z)").search
@@ -64,7 +69,10 @@ def canonical_target(target: str) -> str:
 
 def canonical_patterns(values: bytes) -> str:
     """Return values of rules, a line each, in canonical form: ``*`` and a last ``$`` operate."""
-    if values.translate(None, _PLAIN_OCTETS) or _INNER_DOLLAR(values):
+    has_dollar = _INNER_DOLLAR(values)
+    if has_dollar or values.translate(None, _PLAIN_OCTETS):
+        if b"%" not in values and not has_dollar:
+            return values.decode("latin-1").translate(_FORM_OF_UNSAFE)
         values = b"\n".join(
             [
                 _CHANGES_PATTERN(_one_form, value)

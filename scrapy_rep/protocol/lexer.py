@@ -116,25 +116,29 @@ def read_line(number: int, content: bytes) -> Line:
     content = content.partition(b"#")[0].strip()
     if not content:
         return Line(number, Kind.EMPTY, b"", b"", Oddity.NONE)
-    oddity = Oddity.NONE
-    field, colon, value = content.partition(b":")
-    if not colon:
-        # Google: a missing colon is forgiven where the line is exactly two words.
-        words = _BLANKS.split(content)
-        if len(words) != 2:  # noqa: PLR2004
-            return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
-        field, value = words
-        oddity = Oddity.NO_COLON
-    field = field.strip()
+    field, colon, value = _field_and_value(content)
     if not field:
         return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
+    oddity = Oddity.NONE if colon else Oddity.NO_COLON
     name = field.lower()
     kind = _NAMES.get(name)
     if kind is None:
         kind = _kind_of(name)
         if kind is not Kind.OTHER:
             oddity |= Oddity.MISSPELT
-    return Line(number, kind, field, value.strip(), oddity)
+    return Line(number, kind, field, value, oddity)
+
+
+def _field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return field, colon, if there is one, and value; no field where none can be told."""
+    field, colon, value = content.partition(b":")
+    if not colon:
+        # Google: a missing colon is forgiven where the line is exactly two words.
+        words = _BLANKS.split(content)
+        if len(words) != 2:  # noqa: PLR2004
+            return b"", b"", b""
+        field, value = words
+    return field.strip(), colon, value.strip()
 
 
 def _kind_of(name: bytes) -> Kind:
@@ -257,8 +261,9 @@ def _read_rule(content: bytes) -> tuple[int | None, bytes]:
     """Return whether a rule allows, None if it is none, and its value."""
     if not _MAY_BE_RULE(content):
         return None, b""
-    line = read_line(0, content)
-    return _ALLOWS.get(line.kind), line.value
+    field, _, value = _field_and_value(content.partition(b"#")[0].strip())
+    name = field.lower()
+    return _ALLOWS.get(_NAMES.get(name) or _kind_of(name)), value
 
 
 def _text_of(body: bytes) -> bytes:
