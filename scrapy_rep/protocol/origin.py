@@ -29,7 +29,7 @@ _HOST: Final = re.compile(
 _PORT: Final = re.compile(r"[0-9]*").fullmatch
 _BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?([^#]*)").match
 _PLAIN_URL: Final = re.compile(
-    rf"(https?://[^/?#]{{1,{ORIGIN_CACHE_KEY_LENGTH - len('https://')}}})"
+    rf"(https?://[A-Za-z0-9.:-]{{1,{ORIGIN_CACHE_KEY_LENGTH - len('https://')}}})"
     rf"(/[{PLAIN.replace('#', '')}]*)(?:#|\Z)"
 ).match
 
