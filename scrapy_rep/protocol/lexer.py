@@ -78,7 +78,6 @@ _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
-_COMMENT: Final = re.compile(rb"#[^\n]*")
 # The value stands in the group where the line is as it should be.
 _MAY_BE_USER_AGENT: Final = re.compile(
     rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:[ \t\v\f]*:([^\n#]*))?[^\n]*"
@@ -189,8 +188,6 @@ class Contents:
         values: list[bytes] = []
         words: list[int] = []
         text = self.text[span.start : span.stop - 1]
-        if b"#" in text:
-            text = _COMMENT.sub(b"", text)
         common = _COMMON.get
         lines = map(bytes.partition, text.split(b"\n"), repeat(b":"))
         for number, (field, colon, value) in enumerate(lines, span.number):
@@ -201,6 +198,8 @@ class Contents:
                 allow, value = _read_rule(field + colon + value)  # noqa: PLW2901 - as it is read
                 if allow is None:
                     continue
+            elif b"#" in value:
+                value = value[: value.index(b"#")]  # noqa: PLW2901 - as far as it counts
             values.append(value)
             words.append(2 * number + allow)
         return list(map(bytes.strip, values)), words

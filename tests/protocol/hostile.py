@@ -99,6 +99,8 @@ FILES = {
     "anchored": lambda size: fill(size, (f"allow:/{i:x}$" for i in range(size))),
     "one endless line": lambda size: b"user-agent: *\ndisallow: /" + b"a" * (size - 25),
     "one endless comment": lambda size: b"#" * size,
+    "short comments": lambda size: fill(size, itertools.repeat("#")),
+    "rules with comments": lambda size: fill(size, itertools.repeat("allow:/#")),
     "long lines": lambda size: fill(size, itertools.repeat("disallow: /" + "a" * 16_700)),
     "only line ends": lambda size: b"\n" * size,
     "only carriage returns": lambda size: b"\r" * size,
