@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from time import time
@@ -14,9 +15,11 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.addon import Addon
+from scrapy_rep.api import Robots
 from scrapy_rep.commands.asking import AskingSpider, ask, verdicts
+from scrapy_rep.commands.caching import cache
 from scrapy_rep.commands.explaining import Got, as_json, as_text
-from scrapy_rep.commands.text import coloured, short, shown
+from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, coloured, short, shown
 from scrapy_rep.exceptions import explain
 from scrapy_rep.protocol.findings import lint
 from scrapy_rep.protocol.origin import origin_of
@@ -24,21 +27,18 @@ from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options, SettingsError
+from scrapy_rep.stores.base import bare_from_uri
 from scrapy_rep.useragent import ProductTokens
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
-    from scrapy_rep.api import Robots
+    from scrapy.crawler import Crawler
+
     from scrapy_rep.protocol.findings import Lint
     from scrapy_rep.protocol.record import Record
 
-FINE: Final = 0
-FOUND: Final = 1
-"""Disallowed, or there are findings."""
-UNKNOWN: Final = 2
-"""Nobody can tell, or the command was not understood."""
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 _WIDTH: Final = 56
 """Characters of a line of robots.txt that are shown beside what it was taken for."""
@@ -59,11 +59,11 @@ _QUIET: Final[dict[str, Any]] = {
 
 
 class Command(ScrapyCommand):
-    """``scrapy robots check|explain|lint``."""
+    """``scrapy robots check|explain|lint|cache``."""
 
     def syntax(self) -> str:
         """Return the line behind ``scrapy robots``."""
-        return "[options] check URL... | explain URL | lint FILE|URL"
+        return "[options] check URL... | explain URL | lint FILE|URL | cache ..."
 
     def short_desc(self) -> str:
         """Return what it is for."""
@@ -73,9 +73,10 @@ class Command(ScrapyCommand):
         """Return what its subcommands do."""
         return (
             "check: whether URLs may be fetched. explain: why, and how robots.txt was got. "
-            "lint: what every line was taken for, and what is odd about it. Robots.txt is fetched "
-            "as a crawl fetches it. Exit status: 0 allowed or nothing found, 1 disallowed or "
-            "findings, 2 can't tell or wrong usage."
+            "lint: what every line was taken for, and what is odd about it. cache list, show "
+            "ORIGIN, refresh ORIGIN, drop ORIGIN, prune: what the store holds. Robots.txt is "
+            "fetched as a crawl fetches it. Exit status: 0 allowed or nothing found, 1 disallowed, "
+            "findings or nothing held, 2 can't tell or wrong usage."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -104,7 +105,8 @@ class Command(ScrapyCommand):
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         super().process_options(args, opts)
         try:
-            Options.from_settings(settings)
+            # Nothing is opened: a store that can't be made is told of here.
+            bare_from_uri(Options.from_settings(settings))
         except SettingsError as error:
             raise UsageError(str(error), print_help=False) from None
 
@@ -114,6 +116,7 @@ class Command(ScrapyCommand):
             "check": self._check,
             "explain": self._explain,
             "lint": self._lint,
+            "cache": self._cache,
         }
         unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
         if unknown:
@@ -122,7 +125,13 @@ class Command(ScrapyCommand):
             raise UsageError(f"what is to be done? One of: {', '.join(subcommands)}")
         if args[0] != "check" and (opts.file or opts.urls_from):
             raise UsageError("--file and --urls-from belong to check", print_help=False)
-        self.exitcode = subcommands[args[0]](args[1:], opts)
+        try:
+            self.exitcode = subcommands[args[0]](args[1:], opts)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Who reads has had enough, as head has; at its end Python would write once more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = UNKNOWN
 
     def _check(self, urls: list[str], opts: argparse.Namespace) -> int:
         if opts.urls_from:
@@ -135,7 +144,7 @@ class Command(ScrapyCommand):
             robots = RobotsTxt.parse(_read(opts.file))
             found = [_of_file(robots, url, self._tokens(), opts.file) for url in urls]
         else:
-            found = self._ask(lambda robots: verdicts(robots, urls)) or []
+            found = self._ask(lambda crawler: verdicts(crawler, urls)) or []
         if not found:
             return UNKNOWN
         for url, verdict in zip(urls, found, strict=True):
@@ -150,7 +159,8 @@ class Command(ScrapyCommand):
             raise UsageError(f"{url}: {error}", print_help=False) from None
         started = time()
 
-        async def question(robots: Robots) -> Got:
+        async def question(crawler: Crawler) -> Got:
+            robots = Robots.of(crawler)
             verdict = await robots.verdict(url)
             override = robots.override(url)
             record = await robots.record(url)
@@ -168,7 +178,7 @@ class Command(ScrapyCommand):
         (source,) = _one(args, "lint takes one file, or a URL of a site")
         body: bytes | None
         if "://" in source:
-            record = self._ask(lambda robots: _record(robots, source))
+            record = self._ask(lambda crawler: _record(Robots.of(crawler), source))
             if isinstance(record, ValueError):
                 raise UsageError(f"{source}: {record}", print_help=False)
             if record is None or isinstance(record.last, Unreachable):
@@ -184,7 +194,12 @@ class Command(ScrapyCommand):
         print(_lint_json(source, result) if opts.json else _lint_text(source, result))
         return FOUND if result.findings else FINE
 
-    def _ask(self, question: Callable[[Robots], Any]) -> Any:
+    def _cache(self, args: list[str], opts: argparse.Namespace) -> int:
+        if self.settings is None:
+            raise UsageError
+        return cache(args, opts, Options.from_settings(self.settings), self._ask)
+
+    def _ask(self, question: Callable[[Crawler], Awaitable[Any]]) -> Any:
         if self.crawler_process is None:
             raise UsageError
         return ask(self.crawler_process, question)

@@ -130,8 +130,15 @@ class RedisStore:
         return await self._workers.call(drop)
 
     async def prune(self) -> int:
-        """Return 0: Redis itself lets go of what is too old."""
-        return 0
+        """Return 0: Redis itself lets go of what is too old. Raises StoreError without a Redis."""
+
+        def ping() -> int:
+            with self._pipeline() as pipeline:
+                pipeline.ping()
+                pipeline.execute()
+            return 0
+
+        return await self._workers.call(ping)
 
     async def close(self) -> None:
         """Write what is still to be written, and close the connections."""
