@@ -146,7 +146,7 @@ class _Cache:
             lines.append(f"  {when + ':':8}{what}")
         if old != new:
             lines += _changes(old, new)
-        elif before is not None:
+        elif old:
             lines.append("  the text is the same")
         values = {
             "origin": str(origin),
