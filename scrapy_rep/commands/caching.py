@@ -16,7 +16,16 @@ from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import records
 from scrapy_rep.commands.asking import together
-from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, coloured, section, shown, with_scheme
+from scrapy_rep.commands.text import (
+    FINE,
+    FOUND,
+    UNKNOWN,
+    coloured,
+    counted,
+    section,
+    shown,
+    with_scheme,
+)
 from scrapy_rep.fetcher import Fetcher
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Unreachable
@@ -108,7 +117,7 @@ class _Cache:
             values = {"outcome": None} if record is None else self._dict(record)
             self._print(_line(origin, record, self._options), {"origin": origin, **values})
         if not self._as_json:
-            print(f"{shown_store(self._options.store)} holds {count} origins")
+            print(f"{shown_store(self._options.store)} holds {counted(count, 'origin')}")
         return FINE
 
     async def show(self, origin: Origin) -> int:

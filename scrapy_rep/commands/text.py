@@ -58,6 +58,11 @@ def with_scheme(text: str) -> str:
     return f"; did you mean https://{authority} or http://{authority}?"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def short(text: str, width: int) -> str:
     """Return ``text`` in at most so many characters."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
