@@ -19,7 +19,7 @@ from scrapy_rep.api import Robots
 from scrapy_rep.commands.asking import AskingSpider, ask, verdicts
 from scrapy_rep.commands.caching import cache
 from scrapy_rep.commands.explaining import Got, as_json, as_text
-from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, coloured, short, shown
+from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, coloured, counted, short, shown
 from scrapy_rep.exceptions import explain
 from scrapy_rep.protocol.findings import lint
 from scrapy_rep.protocol.origin import origin_of
@@ -297,5 +297,5 @@ def _lint_text(source: str, result: Lint) -> str:
         lines += [
             f"        {coloured('finding', f'! {text}')}" for text in findings.get(reading.line, [])
         ]
-    lines.append(f"{len(result.readings)} lines, findings: {len(result.findings)}")
+    lines.append(f"{counted(len(result.readings), 'line')}, findings: {len(result.findings)}")
     return "\n".join(lines)

@@ -181,7 +181,7 @@ def test_ours_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
     assert "there is no file" in robots_command("cache", "list").err
     robots_command("check", site.url("/"))
     run = robots_command("cache", "list")
-    assert run.out.splitlines()[-1] == "sqlite:///robots.sqlite holds 1 origins"
+    assert run.out.splitlines()[-1] == "sqlite:///robots.sqlite holds 1 origin"
     run = robots_command("cache", "list", "-s", "REP_STORE=memory://")
     assert (run.status, run.out) == (2, "")
     assert "nothing of that outlives a process" in run.err
@@ -199,7 +199,7 @@ def test_ours_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
     settings = [f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite", *mode]
     store = [word for setting in settings for word in ("-s", setting)]
     assert robots_command("cache", "refresh", *store, origin(site)).status == 0
-    assert "holds 1 origins" in robots_command("cache", "list", *store).out
+    assert "holds 1 origin" in robots_command("cache", "list", *store).out
 
 
 @pytest.mark.parametrize(
