@@ -8,6 +8,7 @@ from scrapy import Spider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.api import Robots
+from scrapy_rep.protocol.origin import origin_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
@@ -62,6 +63,7 @@ async def verdicts(crawler: Crawler, urls: list[str]) -> list[Verdict | ValueErr
 
     async def verdict(url: str) -> Verdict | ValueError:
         try:
+            origin_of(url)  # before Scrapy, whose message differs
             return await robots.verdict(url)
         except ValueError as error:
             return error

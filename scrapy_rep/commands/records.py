@@ -37,7 +37,7 @@ def outcome_of(record: Record) -> str:
 def summary(record: Record, options: Options, now: float) -> str:
     """Return it as one line."""
     evidence, since = record.last.evidence, record.unreachable_since
-    parts = [_what(evidence)]
+    parts = [what(evidence)]
     if record.copy is not None:
         size = len(record.copy.body)
         parts.append(f"{size} bytes" if since is None else f"a copy of {size} bytes")
@@ -56,7 +56,7 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     """Return how robots.txt was got, from ``source``, and what becomes of that, line by line."""
     evidence = record.last.evidence
     where = f"{shown(record.origin)}/robots.txt"
-    lines = [f"{where}: {outcome_of(record)} ({_what(evidence)})"]
+    lines = [f"{where}: {outcome_of(record)} ({what(evidence)})"]
     lines += [f"redirected to {shown(hop)}" for hop in evidence.hops]
     cut = ", cut: there was more" if evidence.truncated else ""
     lines.append(f"{evidence.size} bytes{cut}")
@@ -77,5 +77,6 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     return lines
 
 
-def _what(evidence: Evidence) -> str:
+def what(evidence: Evidence) -> str:
+    """Return what was seen last: a status, or what broke the fetch."""
     return shown((evidence.error or f"HTTP status {evidence.status}").rstrip("."))

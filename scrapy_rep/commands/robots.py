@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Final
@@ -16,11 +17,13 @@ from scrapy.utils.project import inside_project
 
 from scrapy_rep.addon import Addon
 from scrapy_rep.api import Robots
+from scrapy_rep.commands import linting, records
 from scrapy_rep.commands.asking import AskingSpider, ask, verdicts
 from scrapy_rep.commands.caching import cache
 from scrapy_rep.commands.explaining import Got, as_json, as_text
-from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, coloured, counted, short, shown
+from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, coloured, shown, with_scheme
 from scrapy_rep.exceptions import explain
+from scrapy_rep.protocol.agents import tokens_of_setting
 from scrapy_rep.protocol.findings import lint
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Unreachable
@@ -36,12 +39,9 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.protocol.findings import Lint
     from scrapy_rep.protocol.record import Record
 
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
-_WIDTH: Final = 56
-"""Characters of a line of robots.txt that are shown beside what it was taken for."""
 
 _QUIET: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
@@ -82,10 +82,22 @@ class Command(ScrapyCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add those of ours."""
         super().add_options(parser)
-        parser.add_argument("--agent", metavar="TOKEN", help="product token, or User-Agent")
-        parser.add_argument("--file", metavar="FILE", help="check: rules from a file, not a site")
-        parser.add_argument("--urls-from", metavar="FILE", help="check: URLs, one a line; -: stdin")
-        parser.add_argument("--json", action="store_true", help="for programs")
+        parser.add_argument(
+            "--agent",
+            metavar="TOKEN",
+            help="ask by this product token or User-Agent (default: that of the settings)",
+        )
+        parser.add_argument(
+            "--file",
+            metavar="FILE",
+            help="check: take the rules from a file, not from the sites (-: standard input)",
+        )
+        parser.add_argument(
+            "--urls-from",
+            metavar="FILE",
+            help="check: take URLs from a file, one a line (-: standard input)",
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Make settings for a crawl that asks."""
@@ -101,7 +113,9 @@ class Command(ScrapyCommand):
         addons = settings.getdict("ADDONS")
         if not any(load_object(addon) is Addon for addon in addons):
             settings.set("ADDONS", {**addons, "scrapy_rep.Addon": 500}, priority="cmdline")
-        if opts.agent:
+        if opts.agent is not None and not tokens_of_setting(opts.agent):
+            raise UsageError("--agent takes a product token or a User-Agent", print_help=False)
+        if opts.agent is not None:
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         super().process_options(args, opts)
         try:
@@ -134,9 +148,12 @@ class Command(ScrapyCommand):
             self.exitcode = UNKNOWN
 
     def _check(self, urls: list[str], opts: argparse.Namespace) -> int:
+        if opts.file == opts.urls_from == "-":
+            raise UsageError("rules and URLs can't both come from standard input", print_help=False)
         if opts.urls_from:
-            text = _read(opts.urls_from).decode("utf-8", "surrogateescape")
-            urls = [*urls, *filter(None, map(str.strip, text.splitlines()))]
+            lines = _read(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
+            texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
+            urls = [*urls, *filter(None, texts)]
         if not urls:
             raise UsageError("check takes URLs", print_help=False)
         found: list[Verdict | ValueError]
@@ -156,7 +173,7 @@ class Command(ScrapyCommand):
         try:
             origin_of(url)
         except ValueError as error:
-            raise UsageError(f"{url}: {error}", print_help=False) from None
+            raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
         started = time()
 
         async def question(crawler: Crawler) -> Got:
@@ -182,16 +199,17 @@ class Command(ScrapyCommand):
             if isinstance(record, ValueError):
                 raise UsageError(f"{source}: {record}", print_help=False)
             if record is None or isinstance(record.last, Unreachable):
-                print(f"{source}: nobody knows what its robots.txt says", file=sys.stderr)
+                why = "" if record is None else f": {records.what(record.last.evidence)}"
+                print(f"{source}: nobody knows what its robots.txt says{why}", file=sys.stderr)
                 return UNKNOWN
             if not isinstance(record.last, Available):
                 print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
                 return FINE
             source, body = f"{record.origin}/robots.txt", record.last.body
         else:
-            body = _read(source)
+            body, source = _read(source), _name(source)
         result = lint(body)
-        print(_lint_json(source, result) if opts.json else _lint_text(source, result))
+        print(linting.as_json(source, result) if opts.json else linting.as_text(source, result))
         return FOUND if result.findings else FINE
 
     def _cache(self, args: list[str], opts: argparse.Namespace) -> int:
@@ -221,7 +239,12 @@ def _read(path: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", print_help=False) from None
+        hint = with_scheme(path) if isinstance(error, FileNotFoundError) else ""
+        raise UsageError(f"{path}: {error.strerror}{hint}", print_help=False) from None
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == "-" else path
 
 
 def _of_file(
@@ -231,7 +254,7 @@ def _of_file(
         origin_of(url)
     except ValueError as error:
         return error
-    return robots.verdict(url, *tokens)._replace(robotstxt_url=path)
+    return robots.verdict(url, *tokens)._replace(robotstxt_url=_name(path))
 
 
 async def _record(robots: Robots, url: str) -> Record | ValueError | None:
@@ -256,7 +279,8 @@ def _line(url: str, verdict: Verdict | ValueError, *, as_json: bool) -> str:
     if isinstance(verdict, ValueError):
         if as_json:
             return json.dumps({"url": url, "error": str(verdict)})
-        return f"{coloured(_WORDS[status], f'{_WORDS[status]:10}')}  {shown(url)}  {verdict}"
+        word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
+        return f"{word}  {shown(url)}  {shown(str(verdict))}{with_scheme(url)}"
     if as_json:
         return json.dumps(
             {
@@ -270,32 +294,3 @@ def _line(url: str, verdict: Verdict | ValueError, *, as_json: bool) -> str:
         )
     word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
     return f"{word}  {shown(url)}  {shown(explain(verdict))}"
-
-
-def _lint_json(source: str, result: Lint) -> str:
-    return json.dumps(
-        {
-            "source": source,
-            "lines": [reading._asdict() for reading in result.readings],
-            "findings": [finding._asdict() for finding in result.findings],
-        }
-    )
-
-
-def _lint_text(source: str, result: Lint) -> str:
-    findings: dict[int | None, list[str]] = {}
-    for finding in result.findings:
-        findings.setdefault(finding.line, []).append(shown(finding.text))
-    lines = [coloured("heading", shown(source))]
-    lines += [f"        {coloured('finding', f'! {text}')}" for text in findings.get(None, [])]
-    width = min(_WIDTH, max((len(shown(r.raw)) for r in result.readings), default=0))
-    for reading in result.readings:
-        raw = short(shown(reading.raw), width)
-        lines.append(
-            f"{reading.line:6}  {raw:{width}}  {short(shown(reading.taken_for), _WIDTH)}".rstrip()
-        )
-        lines += [
-            f"        {coloured('finding', f'! {text}')}" for text in findings.get(reading.line, [])
-        ]
-    lines.append(f"{counted(len(result.readings), 'line')}, findings: {len(result.findings)}")
-    return "\n".join(lines)

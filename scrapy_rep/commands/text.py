@@ -52,7 +52,8 @@ def with_scheme(text: str) -> str:
         origin = origin_of(f"https://{text}")
     except ValueError:
         return ""
-    if "@" in text:
+    # A word without a dot is hardly a host, nor is the name of a file one.
+    if "@" in text or "." not in origin.host or text.endswith(".txt"):
         return ""
     authority = str(origin).partition("://")[2]
     return f"; did you mean https://{authority} or http://{authority}?"
