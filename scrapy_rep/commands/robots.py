@@ -23,6 +23,7 @@ from scrapy_rep.commands.caching import cache
 from scrapy_rep.commands.explaining import Got, as_json, as_text
 from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, coloured, shown, with_scheme
 from scrapy_rep.exceptions import explain
+from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.agents import tokens_of_setting
 from scrapy_rep.protocol.findings import lint
 from scrapy_rep.protocol.origin import origin_of
@@ -119,9 +120,11 @@ class Command(ScrapyCommand):
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         super().process_options(args, opts)
         try:
-            # Nothing is opened: a store that can't be made is told of here.
-            bare_from_uri(Options.from_settings(settings))
-        except SettingsError as error:
+            # What would break the crawl is told of here. No store is opened by that.
+            options = Options.from_settings(settings)
+            bare_from_uri(options)
+            Overrides(options.overrides, time)
+        except (SettingsError, OSError) as error:
             raise UsageError(str(error), print_help=False) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -259,7 +262,8 @@ def _of_file(
 
 async def _record(robots: Robots, url: str) -> Record | ValueError | None:
     try:
-        await robots.verdict(url)
+        # Whatever an override says of the URL: it is the file that is looked at.
+        await robots.robotstxt(url)
     except ValueError as error:
         return error
     return await robots.record(url)

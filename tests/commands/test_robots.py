@@ -150,6 +150,21 @@ def test_ours_explain_names_an_override(site, robots_command, tmp_path):
     assert (run.status, "Rules of it" in run.out) == (0, False)
 
 
+def test_ours_an_override_is_no_robotstxt(site, robots_command):
+    entry = {"host": site.host, "policy": "disallow", "reason": "ticket 5"}
+    setting = f"REP_OVERRIDES={json.dumps([entry])}"
+    asked = len(site.robots_requests)
+    run = robots_command("check", "-s", setting, site.url("/"))
+    assert (run.status, run.out) == (1, f"disallowed  {site.url('/')}  override\n")
+    assert len(site.robots_requests) == asked
+    run = robots_command("lint", "-s", setting, site.url("/"))
+    assert (run.status, run.out.splitlines()[-1]) == (0, "6 lines, findings: 0")
+    setting = setting.replace('"disallow"', '"file", "path": "none"')
+    run = robots_command("check", "-s", setting, site.url("/"))
+    assert (run.status, run.out) == (2, "")
+    assert "No such file or directory: 'none'" in run.err
+
+
 def test_spec_T2_lint_tells_what_every_line_was_taken_for(robots_command, tmp_path):
     (tmp_path / "robots.txt").write_text(FILE, encoding="utf-8")
     run = robots_command("lint", "robots.txt")
