@@ -153,7 +153,7 @@ class _Cache:
         for when, each in (("before", before), ("after", record)):
             what = "nothing was held" if each is None else _outcome(each, self._options)
             lines.append(f"  {when + ':':8}{what}")
-        if old != new:
+        if before is not None and old != new:
             lines += _changes(old, new)
         elif old:
             lines.append("  the text is the same")
