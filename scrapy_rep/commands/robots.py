@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from codecs import BOM_UTF8
@@ -20,16 +19,15 @@ from scrapy_rep.api import Robots
 from scrapy_rep.commands import linting, records
 from scrapy_rep.commands.asking import AskingSpider, ask, verdicts
 from scrapy_rep.commands.caching import cache
+from scrapy_rep.commands.checking import line, status_of, verdict_of
 from scrapy_rep.commands.explaining import Got, as_json, as_text
-from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, coloured, shown, with_scheme
-from scrapy_rep.exceptions import explain
+from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, with_scheme
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.agents import tokens_of_setting
 from scrapy_rep.protocol.findings import lint
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options, SettingsError
 from scrapy_rep.stores.base import bare_from_uri
 from scrapy_rep.useragent import ProductTokens
@@ -41,8 +39,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
 
-_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 
 _QUIET: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
@@ -161,15 +159,15 @@ class Command(ScrapyCommand):
             raise UsageError("check takes URLs", print_help=False)
         found: list[Verdict | ValueError]
         if opts.file:
-            robots = RobotsTxt.parse(_read(opts.file))
-            found = [_of_file(robots, url, self._tokens(), opts.file) for url in urls]
+            rules = RobotsTxt.parse(_read(opts.file)).rules_for(*self._tokens())
+            found = [verdict_of(rules, url, _name(opts.file)) for url in urls]
         else:
             found = self._ask(lambda crawler: verdicts(crawler, urls)) or []
         if not found:
             return UNKNOWN
         for url, verdict in zip(urls, found, strict=True):
-            print(_line(url, verdict, as_json=opts.json))
-        return max(map(_status, found))
+            print(line(url, verdict, as_json=opts.json))
+        return max(map(status_of, found))
 
     def _explain(self, args: list[str], opts: argparse.Namespace) -> int:
         (url,) = _one(args, "explain takes one URL")
@@ -192,7 +190,7 @@ class Command(ScrapyCommand):
         if self.settings is not None:
             options = Options.from_settings(self.settings)
             print(as_json(got, options) if opts.json else as_text(got, options))
-        return _status(got.verdict)
+        return status_of(got.verdict)
 
     def _lint(self, args: list[str], opts: argparse.Namespace) -> int:
         (source,) = _one(args, "lint takes one file, or a URL of a site")
@@ -250,16 +248,6 @@ def _name(path: str) -> str:
     return "standard input" if path == "-" else path
 
 
-def _of_file(
-    robots: RobotsTxt, url: str, tokens: tuple[str, ...], path: str
-) -> Verdict | ValueError:
-    try:
-        origin_of(url)
-    except ValueError as error:
-        return error
-    return robots.verdict(url, *tokens)._replace(robotstxt_url=_name(path))
-
-
 async def _record(robots: Robots, url: str) -> Record | ValueError | None:
     try:
         # Whatever an override says of the URL: it is the file that is looked at.
@@ -267,34 +255,3 @@ async def _record(robots: Robots, url: str) -> Record | ValueError | None:
     except ValueError as error:
         return error
     return await robots.record(url)
-
-
-def _status(verdict: Verdict | ValueError) -> int:
-    if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
-        return UNKNOWN
-    return FINE if verdict.allowed else FOUND
-
-
-_WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
-
-
-def _line(url: str, verdict: Verdict | ValueError, *, as_json: bool) -> str:
-    status = _status(verdict)
-    if isinstance(verdict, ValueError):
-        if as_json:
-            return json.dumps({"url": url, "error": str(verdict)})
-        word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
-        return f"{word}  {shown(url)}  {shown(str(verdict))}{with_scheme(url)}"
-    if as_json:
-        return json.dumps(
-            {
-                "url": url,
-                "allowed": verdict.allowed,
-                "reason": verdict.reason.value,
-                "rule": None if verdict.rule is None else str(verdict.rule),
-                "line": verdict.line,
-                "robotstxt_url": verdict.robotstxt_url,
-            }
-        )
-    word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
-    return f"{word}  {shown(url)}  {shown(explain(verdict))}"

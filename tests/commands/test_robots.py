@@ -251,6 +251,8 @@ def test_ours_outside_a_project_nothing_is_left_behind(site, robots_command, tmp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ours_check_sees_other_spellings_as_a_crawl_does(site, robots_command):
-    run = robots_command("check", site.url("/a/../private"), site.url("/a/%2e%2e/private"))
-    assert run.out.count("disallowed") == 2
+def test_ours_check_sees_other_spellings_as_a_crawl_does(site, robots_command, tmp_path):
+    urls = [site.url("/a/../private"), site.url("/a/%2e%2e/private")]
+    assert robots_command("check", *urls).out.count("disallowed") == 2
+    (tmp_path / "robots.txt").write_text(RULES)
+    assert robots_command("check", "--file", "robots.txt", *urls).out.count("disallowed") == 2
