@@ -24,11 +24,13 @@ META_KEY: Final = "robotstxt"
 
 def as_meta(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as plain values, which go through JSON and a JOBDIR as they are."""
-    # Made for every request: nothing is put together here that isn't there already.
     allowed, reason, rule, _ = verdict
-    if rule is None:
-        return {"allowed": allowed, "reason": reason._value_, "rule": None, "line": None}
-    return {"allowed": allowed, "reason": reason._value_, "rule": rule[2], "line": rule[3]}
+    return {
+        "allowed": allowed,
+        "reason": reason.value,
+        "rule": rule and rule.raw,
+        "line": rule and rule.line,
+    }
 
 
 class Announcer:
@@ -36,10 +38,15 @@ class Announcer:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._last: Verdict | None = None
+        self._last_meta: dict[str, Any] = {}
 
     def verdict(self, request: Request, verdict: Verdict, origin: Origin | None) -> None:
         """Tell what was decided of ``request``."""
-        request.meta[META_KEY] = as_meta(verdict)
+        # Nearly always the same as before: that no rule matches.
+        if verdict is not self._last:
+            self._last, self._last_meta = verdict, as_meta(verdict)
+        request.meta[META_KEY] = self._last_meta.copy()
         if signals.has_receivers(self._crawler, signals.robotstxt_verdict):
             self._send(signals.robotstxt_verdict, request=request, verdict=placed(verdict, origin))
 

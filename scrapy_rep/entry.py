@@ -26,11 +26,12 @@ _MAX_TOKEN_LISTS: Final = 16
 class Entry:
     """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
 
-    __slots__ = ("_delays", "_rules", "_state", "end", "start")
+    __slots__ = ("_access", "_delays", "_rules", "_state", "end", "start")
 
     def __init__(self, access: Access) -> None:
         self.start = access.start
         self.end = access.end
+        self._access = _mark_of(access)
         # The body stays in the store: here are only the rules that are asked for.
         self._state = (
             None
@@ -39,6 +40,10 @@ class Entry:
         )
         self._rules: dict[Tokens, RuleSet] = {}
         self._delays: dict[Tokens, Delay] | None = None
+
+    def is_of(self, access: Access) -> bool:
+        """Return whether this was made of ``access``, or of one that is equal."""
+        return self._access == _mark_of(access)
 
     @property
     def is_unreachable(self) -> bool:
@@ -66,8 +71,15 @@ class Entry:
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
-        if tokens in self._rules:
-            return self._rules[tokens].verdict_for(target)
+        rules = self._rules.get(tokens)
+        if rules is not None:
+            return rules.verdict_for(target)
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         return self._state
+
+
+def _mark_of(access: Access) -> int:
+    # Two answers of one moment may differ: two workers' at the same tick of the clock.
+    body = None if access.copy is None else access.copy.body
+    return hash((access.start, access.end, access.reason, body))

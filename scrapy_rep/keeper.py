@@ -309,7 +309,7 @@ class Keeper:
     ) -> tuple[Entry, RobotsTxt | None]:
         access = self._policy.access(record, self._clock())
         entry = self._entries.get(origin)
-        if entry is None or (entry.start, entry.end) != (access.start, access.end):
+        if entry is None or not entry.is_of(access):
             entry = Entry(access)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
         self._hold(origin, entry, tokens, robots)

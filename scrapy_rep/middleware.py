@@ -27,7 +27,7 @@ from scrapy_rep.logs import log_start, show
 from scrapy_rep.overriding import Overriding
 from scrapy_rep.politeness import Politeness
 from scrapy_rep.protocol.matcher import ROBOTSTXT
-from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.origin import split_url, target_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.settings import Options, SettingsError
@@ -162,8 +162,7 @@ class RobotsTxtMiddleware:
                 return None
         origin = entry = verdict = None
         try:
-            origin = origin_of(url)
-            target = target_of(url)
+            origin, target = split_url(url)
             tokens = self._tokens.of(request)
             if self._has_overrides:
                 verdict, tokens = self._overriding.decide(
@@ -189,7 +188,7 @@ class RobotsTxtMiddleware:
                         break
             if self._dry_run is not None:
                 return self._dry_run.tell(request, verdict, origin)
-            if self._keeps(verdict, origin, source):
+            if not verdict.allowed and self._keeps(verdict, origin, source):
                 return _now(self._given_back(request))
             self._announcer.verdict(request, verdict, origin)
         except ValueError as error:
@@ -210,10 +209,16 @@ class RobotsTxtMiddleware:
 
     def _spellings(self, request: Request, target: str) -> set[str]:
         """Return what else may become of the target of ``request`` on its way."""
-        targets = {target, target_of(as_parsed(request.url))}
+        url, parsed = request.url, as_parsed(request.url)
+        targets = {target}
+        if parsed is not url:
+            targets.add(target_of(parsed))
         if self._rewritten is not None and not request.meta.get("verbatim_url"):
-            targets.add(target_of(self._rewritten(request.url)))
-        return (targets | set(map(without_dots, targets))) - {target}
+            rewritten = self._rewritten(url)
+            if rewritten != url:
+                targets.add(target_of(rewritten))
+        targets |= {without_dots(spelling) for spelling in targets if "/." in spelling}
+        return targets - {target}
 
     async def _wait(
         self,

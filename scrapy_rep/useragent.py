@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.engine import has_headers
 from scrapy_rep.protocol.agents import tokens_of_header
 
 if TYPE_CHECKING:
@@ -28,11 +29,10 @@ class ProductTokens:
         """Return the tokens of ``request``, the most specific first; there may be none."""
         if self._configured is not None:
             return self._configured
-        headers = request.headers
-        # Most requests have no header yet where this is asked, and Headers.get is slow.
-        if headers and b"User-Agent" in headers:
-            return _tokens_of_header(headers[b"User-Agent"] or b"")
-        return self.of_crawl()
+        # Most requests have no header yet where this is asked.
+        if has_headers(request) and b"User-Agent" in request.headers:
+            return _tokens_of_header(request.headers[b"User-Agent"] or b"")
+        return self._default or self.of_crawl()
 
     def of_crawl(self) -> tuple[str, ...]:
         """Return the tokens of a request that has no User-Agent header of its own."""

@@ -24,8 +24,11 @@ _AFTER_AUTHORITY: Final = re.compile(r"[^:/?#]+://[^/?#]*").match
 def as_parsed(url: str) -> str:
     """Return a URL as URL parsers read it: no blanks around it, no tabs and line ends within.
 
-    Those of Scrapy's requests have none, but for ``meta["verbatim_url"]``.
+    Those of Scrapy's requests have none, but for ``meta["verbatim_url"]``, and are returned as they
+    are.
     """
+    if url.isprintable() and " " not in {url[:1], url[-1:]}:
+        return url
     return url.strip(_EDGES).translate(_REMOVED)
 
 

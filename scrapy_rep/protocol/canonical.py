@@ -13,10 +13,7 @@ are operators and nothing else.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 _UNRESERVED: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"  # RFC 3986 §2.3
@@ -32,10 +29,17 @@ _FORM_OF_ESCAPE: Final = {
 
 # What already is in canonical form: unreserved and reserved characters (RFC 3986 §2.2).
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
-_PLAIN_TARGET: Final = re.compile(f"[{PLAIN}]*").fullmatch
+# And escapes of all other octets, with upper-case digits.
+_NEEDED_ESCAPE: Final = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
+_CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{_NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
 
 _ESCAPES: Final = rb"(?:%[0-9A-Fa-f]{2})+"
 _UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
+_FORM_OF_UNSAFE: Final = {
+    octet: _ESCAPE[octet].decode()
+    for octet in range(256)
+    if re.match(rb"[\x00-\x09" + _UNSAFE + rb"]", bytes([octet]))
+}
 _CHANGES_TARGET: Final = re.compile(_ESCAPES + rb"|[\x00-\x0a" + _UNSAFE + rb"*$]+").sub
 _CHANGES_PATTERN: Final = re.compile(_ESCAPES + rb"|[\x00-\x0a" + _UNSAFE + rb"]+|\$+(?!\Z)").sub
 _INNER_DOLLAR: Final = re.compile(rb"\$(?![\n]|\Z)").search
@@ -58,14 +62,23 @@ def canonical_target(target: str) -> str:
     Characters outside ASCII stand for their UTF-8; a lone surrogate is encoded like any other code
     point, so that nothing raises.
     """
-    if _PLAIN_TARGET(target):
+    if _CANONICAL_TARGET(target):
         return target
     return _CHANGES_TARGET(_one_form, target.encode("utf-8", "surrogatepass")).decode("ascii")
 
 
-def canonical_patterns(values: Sequence[bytes]) -> list[str]:
-    """Return values of rules in canonical form: ``*`` and a ``$`` at the end are operators."""
-    joined = b"\n".join(values)  # none holds a line feed
-    if joined.translate(None, _PLAIN_OCTETS) or _INNER_DOLLAR(joined):
-        joined = b"\n".join([_CHANGES_PATTERN(_one_form, value) for value in values])
-    return joined.decode("ascii").split("\n") if values else []
+def canonical_patterns(values: bytes) -> str:
+    """Return values of rules, a line each, in canonical form: ``*`` and a last ``$`` operate."""
+    has_dollar = _INNER_DOLLAR(values)
+    if has_dollar or values.translate(None, _PLAIN_OCTETS):
+        if b"%" not in values and not has_dollar:
+            return values.decode("latin-1").translate(_FORM_OF_UNSAFE)
+        values = b"\n".join(
+            [
+                _CHANGES_PATTERN(_one_form, value)
+                if value.translate(None, _PLAIN_OCTETS) or b"$" in value[:-1]
+                else value
+                for value in values.split(b"\n")
+            ]
+        )
+    return values.decode("ascii")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, Flag, auto
+from itertools import repeat
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
@@ -77,10 +78,12 @@ _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
+_COMMENT: Final = re.compile(rb"#[^\n]*")
 # The value stands in the group where the line is as it should be.
 _MAY_BE_USER_AGENT: Final = re.compile(
     rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:[ \t\v\f]*:([^\n#]*))?[^\n]*"
 ).finditer
+_IS_RULE: Final = re.compile(rb"(?:[Dd]isa|A|a)llow:").match
 _MAY_BE_RULE: Final = re.compile(rb"[ \t\v\f]*(?:[Aa][Ll][Ll]|[Dd][Ii])").match
 _BLANKS: Final = re.compile(rb"[ \t]+")
 
@@ -113,25 +116,29 @@ def read_line(number: int, content: bytes) -> Line:
     content = content.partition(b"#")[0].strip()
     if not content:
         return Line(number, Kind.EMPTY, b"", b"", Oddity.NONE)
-    oddity = Oddity.NONE
-    field, colon, value = content.partition(b":")
-    if not colon:
-        # Google: a missing colon is forgiven where the line is exactly two words.
-        words = _BLANKS.split(content)
-        if len(words) != 2:  # noqa: PLR2004
-            return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
-        field, value = words
-        oddity = Oddity.NO_COLON
-    field = field.strip()
+    field, colon, value = _field_and_value(content)
     if not field:
         return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
+    oddity = Oddity.NONE if colon else Oddity.NO_COLON
     name = field.lower()
     kind = _NAMES.get(name)
     if kind is None:
         kind = _kind_of(name)
         if kind is not Kind.OTHER:
             oddity |= Oddity.MISSPELT
-    return Line(number, kind, field, value.strip(), oddity)
+    return Line(number, kind, field, value, oddity)
+
+
+def _field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return field, colon, if there is one, and value; no field where none can be told."""
+    field, colon, value = content.partition(b":")
+    if not colon:
+        # Google: a missing colon is forgiven where the line is exactly two words.
+        words = _BLANKS.split(content)
+        if len(words) != 2:  # noqa: PLR2004
+            return b"", b"", b""
+        field, value = words
+    return field.strip(), colon, value.strip()
 
 
 def _kind_of(name: bytes) -> Kind:
@@ -159,7 +166,7 @@ class Contents:
         text = _text_of(body)
         if b"\0" in text:
             text = text.replace(b"\0", b"#")  # both end the content of a line
-        if len(text) > MAX_LINE_BYTES:
+        if _may_have_long_line(text):
             text = _TOO_LONG.sub(rb"\1", text)
         self.text = text
 
@@ -181,55 +188,55 @@ class Contents:
         """
         values: list[bytes] = []
         words: list[int] = []
-        contents = self.text[span.start : span.stop - 1].split(b"\n")
-        for number, content in enumerate(contents, span.number):
-            if not content:
+        text = self.text[span.start : span.stop - 1]
+        if b"#" in text:
+            text = _COMMENT.sub(b"", text)
+        common = _COMMON.get
+        lines = map(bytes.partition, text.split(b"\n"), repeat(b":"))
+        for number, (field, colon, value) in enumerate(lines, span.number):
+            allow = common(field, _TO_BE_READ)
+            if allow is None:
                 continue
-            field, colon, value = content.partition(b":")
-            allow = _COMMON.get(field, _TO_BE_READ)
-            if not colon or allow == _TO_BE_READ:
-                allow, value = _read_rule(content)
-            elif b"#" in value:
-                value = value[: value.index(b"#")]
-            if allow is not None:
-                values.append(value.strip())
-                words.append(2 * number + allow)
-        return values, words
+            if allow == _TO_BE_READ or not colon:
+                allow, value = _read_rule(field + colon + value)  # noqa: PLW2901 - as it is read
+                if allow is None:
+                    continue
+            values.append(value)
+            words.append(2 * number + allow)
+        return list(map(bytes.strip, values)), words
 
     def groups(self) -> Iterator[tuple[list[bytes], Span]]:
         """Yield values of the ``User-agent`` lines, and all lines, of each group."""
-        agents: list[bytes] = []
-        first_number = first_start = behind = 0
-        for agent, number, start, stop in self._user_agents():
-            if agents and self._has_rule(behind, start):
-                yield agents, Span(first_number, first_start, start)
-                agents = []
-            if not agents:
-                first_number, first_start = number, start
-            agents.append(agent)
-            behind = stop
-        if agents:
-            yield agents, Span(first_number, first_start, len(self.text) + 1)
-
-    def _user_agents(self) -> Iterator[tuple[bytes, int, int, int]]:
-        """Yield value, number, start and stop of each ``User-agent`` line."""
         text = self.text
-        number = start = 0
+        agents: list[bytes] = []
+        number = start = behind = 0
+        first = number, start
         for match in _MAY_BE_USER_AGENT(text):
-            number += text.count(b"\n", start, match.start() + 1)
-            start = match.start() + 1
             value = match[1]
             if value is None:
-                line = read_line(number, match[0])
+                line = read_line(0, match[0])
                 if line.kind is not Kind.USER_AGENT:
                     continue
                 value = line.value
-            yield value.strip(), number, start, match.end() + 1
+            begin = match.start() + 1
+            number += text.count(b"\n", start, begin)
+            start = begin
+            if agents and self._has_rule(behind, start):
+                yield agents, Span(*first, start)
+                agents = []
+            if not agents:
+                first = number, start
+            agents.append(value.strip())
+            behind = match.end() + 1
+        if agents:
+            yield agents, Span(*first, len(text) + 1)
 
     def _has_rule(self, start: int, stop: int) -> bool:
         """Say whether there is a rule in a part of the text."""
         if start == stop:
             return False
+        if _IS_RULE(self.text, start, stop):
+            return True
         for content in self.text[start : stop - 1].split(b"\n"):
             field, colon, _ = content.partition(b":")
             allow = _COMMON.get(field, _TO_BE_READ)
@@ -240,12 +247,23 @@ class Contents:
         return False
 
 
+def _may_have_long_line(text: bytes) -> bool:
+    """Say, without a look at every byte, whether a line may be too long."""
+    start = 0
+    while len(text) - start > MAX_LINE_BYTES:
+        start = text.rfind(b"\n", start + 1, start + MAX_LINE_BYTES + 2)
+        if start < 0:
+            return True
+    return False
+
+
 def _read_rule(content: bytes) -> tuple[int | None, bytes]:
     """Return whether a rule allows, None if it is none, and its value."""
     if not _MAY_BE_RULE(content):
         return None, b""
-    line = read_line(0, content)
-    return _ALLOWS.get(line.kind), line.value
+    field, _, value = _field_and_value(content.partition(b"#")[0].strip())
+    name = field.lower()
+    return _ALLOWS.get(_NAMES.get(name) or _kind_of(name)), value
 
 
 def _text_of(body: bytes) -> bytes:

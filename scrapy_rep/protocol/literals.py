@@ -11,11 +11,12 @@ from bisect import bisect_right
 from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.protocol.packed import Packed, packed_numbers
+from scrapy_rep.protocol.packed import Packed, packed_numbers, split
 from scrapy_rep.protocol.precedence import precedence
 
 if TYPE_CHECKING:
     from array import array
+    from collections.abc import Sequence
 
     from scrapy_rep.protocol.precedence import Deciding
 
@@ -23,6 +24,7 @@ END: Final = "$~"
 """What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
 _FEW: Final = 16
 """Literals up to which speed goes before memory."""
+_NOTHING: Final = Packed(())
 
 
 class Literals:
@@ -43,7 +45,7 @@ class Literals:
         # Few are kept as they are, and once for all origins that have them: /wp-admin/.
         few = len(texts) <= _FEW
         self.few = tuple(map(intern, texts)) if few else ()
-        self._packed = Packed(() if few else texts)
+        self._packed = _NOTHING if few else Packed(texts)
         self._words = packed_numbers(list(map(words.__getitem__, texts)))
         self._tails: dict[int, str] | None = None
         self._links: array[int] | None = None
@@ -59,28 +61,30 @@ class Literals:
                 self._deciding = packed_numbers(_deciding(rules, links))
 
     def decide(self, target: str) -> Deciding | None:
-        """Return the pattern and word of the rule that decides, or None where none matches."""
-        target += END
-        few = self.few
-        if few:
-            if not target.startswith(few):
-                return None
-            index = bisect_right(few, target) - 1
-            text = few[index]
+        """Return the pattern and word of the rule that decides, or None where none matches.
+
+        *target* has ``END`` behind it.
+        """
+        texts: Sequence[str] | Packed
+        if self._packed.is_long:
+            texts = self._packed
+            index, text = texts.last_below(target)
         else:
-            index, text = self._packed.last_below(target)
-            if index < 0:
-                return None
+            texts = self.few or split(self._packed)
+            index = bisect_right(texts, target) - 1
+            text = texts[index]
+        if index < 0:
+            return None
         links = self._links
         while not target.startswith(text):
             if not links or links[index] == index:
                 return None
             index = links[index]
-            text = few[index] if few else self._packed[index]
+            text = texts[index]
         if self._tails:
             if self._deciding and self._deciding[index] != index:
                 index = self._deciding[index]
-                text = few[index] if few else self._packed[index]
+                text = texts[index]
             text += self._tails.get(index, "")
         return text, self._words[index]
 

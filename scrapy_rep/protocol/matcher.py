@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,9 +20,14 @@ ROBOTSTXT: Final = "/robots.txt"
 """The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
 
 ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
-_BY_RULE: Final = Reason.RULE
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
+_VERDICTS: Final = 256
+"""Verdicts that are kept, so that those of the same rule need not be made again."""
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
+_FIRST: Final = frozenset("/*")
+"""What a pattern begins with that may match (SPEC M-1)."""
+_NO_LITERALS: Final = Literals({}, {})
+_NO_WILDCARDS: Final = Wildcards({})
 
 
 class Rule(NamedTuple):
@@ -42,7 +48,8 @@ class Rule(NamedTuple):
 
 def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
     """Yield the rules of values as written, and their words."""
-    for pattern, value, word in zip(canonical_patterns(values), values, words, strict=True):
+    patterns = canonical_patterns(b"\n".join(values)).split("\n")
+    for pattern, value, word in zip(patterns, values, words, strict=False):
         yield Rule(bool(word & 1), pattern, _text(value), word >> 1)
 
 
@@ -55,27 +62,28 @@ class RuleSet:
         """Take patterns with their words, and the raw values that differ from their patterns."""
         wildcards: dict[str, int] = {}
         tails: dict[str, str] = {}
-        # What starts with neither matches no target: SPEC M-1.
-        literals = {p: patterns[p] for p in patterns if "*" not in p and p[:1] == "/"}
-        for pattern in [p for p in patterns if "*" in p and p[0] in "/*"]:
-            word = patterns[pattern]
+        others = [pattern for pattern in patterns if "*" in pattern or pattern[:1] != "/"]
+        literals = dict(patterns)
+        for pattern in others:
+            del literals[pattern]
+        for pattern in others:
+            if pattern[:1] not in _FIRST:
+                continue
             text = pattern.removesuffix("$").rstrip("*")
             if "*" in text:
-                wildcards[pattern] = word
+                wildcards[pattern] = patterns[pattern]
                 continue
+            word = patterns[pattern]
             other = text + tails.get(text, ""), literals.get(text, 0)
             if precedence((pattern, word)) > precedence(other):
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
-        self._literals = Literals(literals, tails) if literals else None
-        self._wildcards = Wildcards(wildcards) if wildcards else None
+        self._literals = Literals(literals, tails) if literals else _NO_LITERALS
+        self._wildcards = Wildcards(wildcards) if wildcards else _NO_WILDCARDS
         self._raws = raws or None
-        # Where all is few: what a target must begin with, or contain, if a rule is to match.
-        texts = self._literals.few if self._literals else ()
-        parts = self._wildcards.parts if self._wildcards else ()
-        few = bool(texts) == bool(literals) and bool(parts) == bool(wildcards)
-        self._texts = texts if few else None
-        self._parts = parts if few else ()
+        # What a target must begin with, or contain, if a rule is to match; of many it isn't told.
+        self._texts = self._literals.few if self._literals.few or not literals else None
+        self._parts = self._wildcards.parts if self._wildcards.parts or not wildcards else ("",)
 
     @classmethod
     def compile(
@@ -86,28 +94,28 @@ class RuleSet:
         With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
         the directory itself (Google).
         """
-        patterns = canonical_patterns(values)
-        chosen = dict(zip(patterns, words, strict=True))
-        if len(chosen) < len(patterns):
-            chosen = _first_of_equals(patterns, words)
-        form = "\n".join(chosen)
-        if index_files and _INDEX_FILES[0] in form:
-            _add_directories(chosen)
-            form = ""
+        written = b"\n".join(values)
+        form = canonical_patterns(written)
+        chosen = dict(zip(form.split("\n"), words, strict=False))
+        if len(chosen) < len(words):
+            chosen = _first_of_equals(form.split("\n"), words)
         # Nearly always nothing was changed.
-        raws = {} if form.encode() == b"\n".join(values) else _raws(chosen, values, words)
-        return cls(chosen, raws)
+        is_as_written = form.encode() == written
+        if index_files and _INDEX_FILES[0] in form:
+            is_as_written &= not _add_directories(chosen)
+        return cls(chosen, {} if is_as_written else _raws(chosen, values, words))
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
-        return self._literals is not None or self._wildcards is not None
+        return self._texts != () or self._parts != ()
 
     @property
     def nbytes(self) -> int:
         """Estimated memory held, in bytes."""
-        parts = [part.nbytes for part in (self._literals, self._wildcards) if part]
+        literals = 0 if self._literals is _NO_LITERALS else self._literals.nbytes
+        wildcards = 0 if self._wildcards is _NO_WILDCARDS else self._wildcards.nbytes
         raws = [thing for entry in (self._raws or {}).items() for thing in entry]
-        return sum(parts) + sum(map(getsizeof, (self, self._raws, *raws)))
+        return literals + wildcards + sum(map(getsizeof, (self, self._raws, *raws)))
 
     def verdict_for(self, target: str) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
@@ -117,22 +125,25 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
-        if self._texts is not None and not (target + END).startswith(self._texts):
-            for part in self._parts:
-                if part in target:
-                    break
-            else:
-                return _NO_RULE  # the most frequent end, in the fewest steps
-        literals, wildcards = self._literals, self._wildcards
-        deciding = literals.decide(target) if literals else None
-        if wildcards:
-            deciding = wildcards.decide(target, deciding)
+        deciding = None
+        ended, texts = target + END, self._texts
+        # Nearly always no rule matches: what has to be so for one to match is looked at first.
+        if texts is None or ended.startswith(texts):
+            deciding = self._literals.decide(ended)
+        for part in self._parts:
+            if part in target:
+                deciding = self._wildcards.decide(target, deciding)
+                break
         if deciding is None:
             return _NO_RULE
         pattern, word = deciding
-        raw = self._raws.get(pattern, pattern) if self._raws else pattern
-        rule = Rule(bool(word & 1), pattern, raw, word >> 1)
-        return Verdict(rule.allow, _BY_RULE, rule)
+        return _verdict_of(pattern, word, self._raws.get(pattern) if self._raws else None)
+
+
+@lru_cache(_VERDICTS)
+def _verdict_of(pattern: str, word: int, raw: str | None) -> Verdict:
+    rule = Rule(bool(word & 1), pattern, pattern if raw is None else raw, word >> 1)
+    return Verdict(rule.allow, Reason.RULE, rule)
 
 
 def _text(value: bytes) -> str:
@@ -159,9 +170,12 @@ def _first_of_equals(patterns: list[str], words: Sequence[int]) -> dict[str, int
     return first
 
 
-def _add_directories(rules: dict[str, int]) -> None:
-    """Allow the directories of index files that are allowed (Google)."""
+def _add_directories(rules: dict[str, int]) -> bool:
+    """Allow the directories of index files that are allowed (Google); return whether any is."""
+    added = False
     for pattern in [pattern for pattern in rules if pattern.endswith(_INDEX_FILES)]:
         directory = pattern[: pattern.rindex("/") + 1] + "$"
         if rules[pattern] & 1 and not rules.get(directory, 0) & 1:
             rules[directory] = rules[pattern]
+            added = True
+    return added

@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import Contents, Kind
+from scrapy_rep.protocol.lexer import Contents, Kind, Span
 from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
-    from scrapy_rep.protocol.lexer import Line, Span
+    from scrapy_rep.protocol.lexer import Line
     from scrapy_rep.protocol.matcher import Rule
     from scrapy_rep.protocol.verdict import Verdict
 
@@ -154,12 +154,21 @@ class RobotsTxt:
         for token in (*tokens, ANYONE):
             name = token.lower().encode("utf-8", "surrogatepass")
             groups: list[Span] = []
+            is_named: dict[bytes, bool] = {}
+            last = None
             for agent, group in self._agents:
-                if agent.startswith(name) and name in _names(agent):
-                    if not groups or groups[-1].stop < group.start:
-                        groups.append(group)
-                    else:  # the same, or the next to it
-                        groups[-1] = groups[-1]._replace(stop=group.stop)
+                if group is last or not agent.startswith(name):
+                    continue
+                if agent not in is_named:
+                    is_named[agent] = name in _names(agent)
+                if not is_named[agent]:
+                    continue
+                if last is None or last.stop < group.start:
+                    groups.append(group)
+                else:  # right behind it
+                    number, start, _ = groups[-1]
+                    groups[-1] = Span(number, start, group.stop)
+                last = group
             if groups:
                 return name, groups
         return name, []

@@ -8,6 +8,8 @@ can match.
 from __future__ import annotations
 
 from collections import Counter
+from functools import lru_cache
+from itertools import chain
 from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +28,8 @@ _FEW_TO_TRY: Final = 128
 """Patterns up to which each is matched by str.find; Places do better for more."""
 _GRAM: Final = 4
 """Characters of a part in the index."""
+_SLICES: Final = 256
+"""Characters of a target whose grams are taken by slices made before."""
 _GRAMS_COMPARED: Final = 8
 """Grams at the end of a part, of which the rarest goes into the index: ends differ the most."""
 
@@ -74,8 +78,10 @@ class Wildcards:
         if self.parts:
             candidates = [index for index, part in enumerate(self.parts) if part in target]
         else:
-            found = self._index.keys() & _grams(target, self._lengths)
-            candidates = sorted(index for gram in found for index in self._index[gram])
+            index = self._index
+            grams = [_grams(target, length) for length in self._lengths]
+            found = set(filter(index.__contains__, chain(*grams)))
+            candidates = sorted(chain(*map(index.__getitem__, found)))
         return self._first(candidates, target, other) if candidates else other
 
     def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
@@ -84,11 +90,12 @@ class Wildcards:
         patterns = self._patterns if few else self._patterns.unpacked()
         least = precedence(other) if other else (0, 0)
         for index in candidates:
-            pattern, word = patterns[index], self._words[index]
-            if precedence((pattern, word)) <= least:
+            pattern = patterns[index]
+            if len(pattern) < least[0]:
                 break
             if matches(pattern, target, find):
-                return pattern, word
+                deciding = pattern, self._words[index]
+                return deciding if precedence(deciding) > least else other
         return other
 
     @property
@@ -104,13 +111,18 @@ def _part_of(pattern: str) -> str:
     return max(pattern.rstrip("*$").split("*"), key=len)
 
 
-def _grams(target: str, lengths: Iterable[int]) -> set[str]:
-    """Return all that a target contains of some lengths."""
-    return {
-        target[start : start + length]
-        for length in lengths
-        for start in range(len(target) - length + 1)
-    }
+def _grams(target: str, length: int) -> Iterable[str]:
+    """Return all that a target contains of a length."""
+    count = len(target) - length + 1
+    slices = _slices(length)
+    if count <= len(slices):
+        return map(target.__getitem__, slices[: max(count, 0)])
+    return [target[start : start + length] for start in range(count)]
+
+
+@lru_cache(_GRAM)
+def _slices(length: int) -> list[slice]:
+    return [slice(start, start + length) for start in range(_SLICES)]
 
 
 def _grams_of(part: str) -> list[str]:

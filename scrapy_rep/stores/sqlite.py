@@ -51,16 +51,18 @@ STEPS: Final = (
 )
 """What leads from each version of the schema to the next; ``PRAGMA user_version`` counts them."""
 
+# A lease holds for its seconds, and as long again before it was taken: clocks are set back, and two
+# processes do not read them in the order in which they write.
 _GET: Final = """
 SELECT (SELECT CASE WHEN length(data) <= :limit THEN data END FROM records WHERE origin = :origin),
        (SELECT holder FROM leases
-        WHERE origin = :origin AND taken <= :now AND :now < taken + seconds)
+        WHERE origin = :origin AND abs(:now - taken) < seconds)
 """
 _CLAIM: Final = """
 INSERT INTO leases (origin, holder, taken, seconds) VALUES (:origin, :holder, :now, :seconds)
 ON CONFLICT (origin) DO UPDATE
 SET holder = excluded.holder, taken = excluded.taken, seconds = excluded.seconds
-WHERE NOT (taken <= :now AND :now < taken + seconds)
+WHERE abs(:now - taken) >= leases.seconds
 """
 _PUT: Final = """
 INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
@@ -71,7 +73,7 @@ _PAGE_OF_ORIGINS: Final = """
 SELECT origin FROM records WHERE origin > ? AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
 """
 _DROP: Final = "DELETE FROM records WHERE origin = ?"
-_DROP_LEASES: Final = "DELETE FROM leases WHERE NOT (taken <= :now AND :now < taken + seconds)"
+_DROP_LEASES: Final = "DELETE FROM leases WHERE abs(:now - taken) >= seconds"
 _DROP_OLD: Final = """
 DELETE FROM records WHERE rowid IN
 (SELECT rowid FROM records WHERE written < ? OR written > ? LIMIT ?)
@@ -252,8 +254,8 @@ class SQLiteStore:
         """
         self._written = 0
         self._prune_at = monotonic() + _PRUNE_EVERY
-        now = self._clock()
         with _transaction(connection):
+            now = self._clock()  # as late as here: a transaction waits for those of others
             connection.execute(_DROP_LEASES, {"now": now})
             # Written in the future: by a clock that was wrong.
             ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS

@@ -21,14 +21,6 @@ MAX_SIZE = 512_000
 OTHER = "http://example.com:8080"
 
 
-@pytest.fixture(autouse=True)
-def known_race(request):
-    """In one run of ten, two of four SQLite stores that open at once get a lease each: not found yet."""
-    if "SQLite" in request.cls.__name__ and "one_of_many" in request.node.name:
-        reason = "stores that open their file at the same moment: see docs/reference/stores"
-        request.applymarker(pytest.mark.xfail(strict=False, reason=reason))
-
-
 class Contract:
     """Inherited by the tests of each store, which say how to open one."""
 
@@ -117,8 +109,6 @@ class Contract:
     @in_asyncio
     async def test_one_of_many_gets_the_lease(self, opened):
         stores = [opened() for _ in range(4)] if self.persistent else [opened()] * 4
-        for store in stores:  # how a file comes to be is another matter than who gets a lease
-            await store.get("https://first.example")
         for round_ in range(10):
             origin = f"https://site-{round_}.example"
             claims = await asyncio.gather(

@@ -23,7 +23,7 @@ from scrapy_rep.stores.sqlite import APPLICATION_ID, STEPS, path_of
 from tests.running import in_asyncio
 from tests.stores import make_databases
 from tests.stores.records import ORIGIN, available, unavailable
-from tests.stores.test_contract import sqlite
+from tests.stores.test_contract import OTHER, sqlite
 
 ROOT = Path(__file__).parents[2]
 
@@ -318,6 +318,31 @@ async def test_a_lease_taken_by_a_clock_that_was_ahead_is_none(path):
     await store.close()
 
 
+@in_asyncio
+async def test_a_clock_read_a_little_before_a_lease_was_taken_takes_it_from_nobody(path):
+    first, second = sqlite(path, clock=lambda: 1_000.0), sqlite(path, clock=lambda: 999.99)
+    await first.claim(ORIGIN, "a", 30)
+    # Its first write is followed by a look for what is too old.
+    assert (await second.claim(OTHER, "b", 30)).holder == "b"
+    assert (await second.get(ORIGIN)).holder == "a"
+    assert (await second.claim(ORIGIN, "b", 30)).holder == "a"
+    await first.close()
+    await second.close()
+
+
+@in_asyncio
+async def test_of_stores_that_make_the_file_at_the_same_moment_one_gets_the_lease(tmp_path):
+    for round_ in range(10):
+        stores = [sqlite(tmp_path / f"{round_}.sqlite") for _ in range(4)]
+        for origin in (ORIGIN, OTHER):  # the second while they look for what is too old
+            claims = await asyncio.gather(
+                *(store.claim(origin, f"{i}", 30) for i, store in enumerate(stores))
+            )
+            assert len({claim.holder for claim in claims}) == 1
+        for store in stores:
+            await store.close()
+
+
 @pytest.mark.parametrize("where", ["file.txt/robots.sqlite", "directory"])
 @in_asyncio
 async def test_a_place_where_no_file_can_be_is_an_error(tmp_path, where):
@@ -360,7 +385,7 @@ from pathlib import Path
 from scrapy import version_info
 from scrapy.utils.reactor import install_reactor
 from tests.stores.records import available
-from tests.stores.test_contract import sqlite
+from tests.stores.test_contract import OTHER, sqlite
 
 if version_info < (2, 15):
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")

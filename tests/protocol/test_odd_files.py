@@ -1,0 +1,111 @@
+"""Cases of what real files have beside plain rules; each table names its authority."""
+
+import pytest
+
+from scrapy_rep.protocol import RobotsTxt
+
+QUERIES = [
+    # Google: the value of a rule is matched against path, params and query.
+    ("/search?", "/search?q=a", True),
+    ("/search?", "/search", False),
+    ("/search?", "/search/?q=a", False),
+    ("/*?", "/", False),
+    ("/*?", "/?", True),
+    ("/*?", "/a/b?c", True),
+    ("/*?$", "/a?", True),
+    ("/*?$", "/a?b", False),
+    ("/*?*session=", "/a?session=1", True),
+    ("/*?*session=", "/a?x=1&session=1", True),
+    ("/*?*session=", "/session=1", False),
+    ("/*&sort=", "/a?x=1&sort=2", True),
+    ("/*&sort=", "/a?sort=2", False),
+    ("/a;b", "/a;b", True),
+    ("/a;b", "/a;b=c?d", True),
+    ("/a;b", "/a", False),
+    ("/*;jsessionid=", "/shop/x;jsessionid=A1?y", True),
+    ("/a?b=/c", "/a?b=/c/d", True),
+    ("/a?b=/c", "/a?b=%2Fc", False),
+    ("/a?b=%2Fc", "/a?b=%2fc", True),
+    ("/a?b c", "/a?b%20c", True),
+    ("/a?b+c", "/a?b%20c", False),
+    ("/a?é", "/a?%C3%A9", True),
+    ("/a??", "/a??b", True),
+    ("/a?b#c", "/a?b", True),  # a comment begins there
+    ("/a", "/a?b#c", True),
+    ("/*#", "/a", True),
+]
+COLONS = [
+    # RFC 9309 §2.2: the first colon ends the field; what follows is the value, colons and all.
+    ("/a:b", "/a:b", True),
+    ("/a:b", "/a", False),
+    (":/a", "/a", False),
+    (" : /a", "/a", False),
+    ("/wiki/Special:", "/wiki/Special:Search", True),
+    ("/wiki/Special:*&", "/wiki/Special:Search?a&b", True),
+    ("/wiki/Special%3A", "/wiki/Special:Search", False),
+    ("/a::", "/a::b", True),
+    ("http://example.com/a", "/a", False),
+    ("https://example.com/", "/", False),
+    ("//example.com/a", "/a", False),
+    ("//example.com/a", "//example.com/a", True),
+]
+CONTROLS = [
+    # RFC 3986 §2: no URI has them as they are, so their escape is their only form.
+    (b"/a\x01b", "/a%01b", True),
+    (b"/a\x01b", "/ab", False),
+    (b"/a\x7fb", "/a%7Fb", True),
+    (b"/a\x1b[31m", "/a%1B[31m", True),
+    (b"/a\tb", "/a%09b", True),
+    (b"/a\tb", "/a", False),
+    (b"\t/a\t", "/a", True),
+    (b"\x0b/a\x0c", "/a", True),
+    (b"/a\x00b", "/a", True),  # ours: a NUL ends the content of a line
+    (b"\x00/a", "/a", False),
+    (b"/a\x85", "/a%85", True),
+    (b"/a\xff", "/a%FF", True),
+    (b"/a\xff", "/a%C3%BF", False),
+    (b"/\xe9", "/%E9", True),  # Latin-1 in the file, and in the URL
+    (b"/\xe9", "/%C3%A9", False),
+    (b"/\xc3\xa9", "/%c3%a9", True),
+    (b"/\xf0\x9f\x98\x80", "/\U0001f600", True),
+    (b"/\xed\xa0\x80", "/%ED%A0%80", True),  # half of a pair: no UTF-8, but octets
+]
+HTML = [
+    # RFC 9309 §2.2: lines that are no records are skipped, wherever they come from.
+    (b"<html><body>Not found</body></html>", "/", True),
+    (b"<!DOCTYPE html>\n<title>User-agent: *</title>\n<p>Disallow: /</p>", "/", True),
+    (b"<pre>\nUser-agent: *\nDisallow: /\n</pre>", "/a", False),
+    (b"<pre>User-agent: *\nDisallow: /</pre>", "/a", True),  # no group before the rule
+    (b"<html>\r\nUser-agent: *<br>\r\nDisallow: /a<br>\r\n", "/a", True),  # /a<br>, in no URL
+    (b"<html>\r\nUser-agent: *<br>\r\nDisallow: /a<br>\r\n", "/a<br>", True),  # *<br> is nobody
+    (b"&lt;\nUser-agent: *\nDisallow: /a&amp;b", "/a&amp;b", False),
+    (b"User-agent: *\n<b>Disallow: /</b>\nDisallow: /a", "/b", True),
+    (b"User-agent: *\n<b>Disallow: /</b>\nDisallow: /a", "/a", False),
+    (b'{"error": "not found"}', "/", True),
+    (b"%PDF-1.4\nUser-agent: *\nDisallow: /a", "/a", False),
+    (b"\x1f\x8b\x08\x00binary\xff\n\nUser-agent:*\nDisallow:/a", "/a", False),
+]
+
+
+def is_allowed(body, path):
+    return RobotsTxt.parse(body).verdict(f"https://example.com{path}", "a").allowed
+
+
+@pytest.mark.parametrize(("value", "path", "matches"), QUERIES)
+def test_google_queries_and_params(value, path, matches):
+    assert is_allowed(f"user-agent: *\ndisallow: {value}".encode(), path) is not matches
+
+
+@pytest.mark.parametrize(("value", "path", "matches"), COLONS)
+def test_rfc9309_colons_in_values(value, path, matches):
+    assert is_allowed(f"user-agent: *\ndisallow: {value}".encode(), path) is not matches
+
+
+@pytest.mark.parametrize(("value", "path", "matches"), CONTROLS)
+def test_rfc3986_octets_that_no_uri_has(value, path, matches):
+    assert is_allowed(b"user-agent: *\ndisallow: " + value, path) is not matches
+
+
+@pytest.mark.parametrize(("body", "path", "allowed"), HTML)
+def test_rfc9309_what_is_no_robots_txt_is_read_as_far_as_it_is_one(body, path, allowed):
+    assert is_allowed(body, path) is allowed
