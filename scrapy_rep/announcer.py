@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy_rep import signals
 from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -99,7 +100,7 @@ class Announcer:
 
 
 def placed(verdict: Verdict, origin: Origin | None) -> Verdict:
-    """Return ``verdict`` with the URL of the robots.txt that decided."""
-    if origin is None or verdict.robotstxt_url is not None:
+    """Return ``verdict`` with the URL of the robots.txt that decided, if one did."""
+    if origin is None or verdict.robotstxt_url is not None or verdict.reason is Reason.OVERRIDE:
         return verdict
     return verdict._replace(robotstxt_url=origin.robotstxt_url)

@@ -28,7 +28,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
 
 def explain(verdict: Verdict) -> str:
     """Return a verdict in words: the rule, its line and its file, or the state of the origin."""
-    where = verdict.robotstxt_url or "robots.txt"
+    where = verdict.robotstxt_url
     if verdict.rule is not None:
-        return f"{verdict.rule} (line {verdict.line} of {where})"
-    return f"{verdict.reason.value} ({where})"
+        return f"{verdict.rule} (line {verdict.line} of {where or 'robots.txt'})"
+    return verdict.reason.value if where is None else f"{verdict.reason.value} ({where})"

@@ -125,6 +125,8 @@ class Gate:
 
     def opens(self, origin: Origin, waiter: Waiter) -> bool:
         """Return whether a request of ``origin`` may leave; if not, ``waiter`` is woken later."""
+        if self._overriding.decides(origin):
+            return True  # it waits on disk since a crawl that had no such override
         waiters = self._waiting.get(origin)
         if waiters is not None:
             waiters.append(waiter)
@@ -187,7 +189,9 @@ class Gate:
     async def _find_out(self, origin: Origin, waiter: Waiter) -> None:
         try:
             request = waiter.head()
-            await self._keeper.verdict(origin, "/", self._tokens.of(request), request)
+            # By the names that the middleware will ask by.
+            tokens = self._overriding.tokens(origin) or self._tokens.of(request)
+            await self._keeper.verdict(origin, "/", tokens, request)
         except CrawlClosingError:
             return
         except Exception:

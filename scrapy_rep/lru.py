@@ -27,6 +27,9 @@ class BoundedCache(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __contains__(self, key: K) -> bool:
+        return key in self._values
+
     def __iter__(self) -> Iterator[K]:
         """Iterate over the keys, the least recently used first."""
         return iter(self._values)

@@ -165,7 +165,9 @@ class RobotsTxtMiddleware:
             origin, target = split_url(url)
             tokens = self._tokens.of(request)
             if self._has_overrides:
-                verdict, tokens = self._overriding.decide(request, origin, target, tokens)
+                verdict, tokens = self._overriding.decide(
+                    request, origin, target, tokens, again=returned is not None
+                )
             if verdict is None:
                 entry = self._keeper.known(origin)
                 verdict = None if entry is None else entry.verdict(target, tokens)

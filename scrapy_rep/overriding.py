@@ -43,14 +43,28 @@ class Overriding:
         override = self.overrides.of(origin.host)
         return override is not None and not override.tokens
 
+    def tokens(self, origin: Origin) -> Tokens:
+        """Return the tokens by which ``origin`` is to be asked; none where an override has none."""
+        override = self.overrides.of(origin.host) if self.overrides else None
+        return () if override is None else override.tokens
+
     def decide(
-        self, request: Request, origin: Origin, target: str, tokens: Tokens
+        self, request: Request, origin: Origin, target: str, tokens: Tokens, *, again: bool
     ) -> tuple[Verdict | None, Tokens]:
-        """Return what an override decides, if it does, and the tokens that count."""
+        """Return what an override decides, if it does, and the tokens that count.
+
+        ``again`` says that the request has been here before, and was given back to the scheduler.
+        """
         override = self.overrides.of(origin.host)
         self.warn_of_expired()
         if override is None:
             return None, tokens
+        if not (again and override.tokens):
+            self._tell(request, override)
+        tokens = override.tokens or tokens
+        return self.overrides.verdict(override, target, tokens), tokens
+
+    def _tell(self, request: Request, override: Override) -> None:
         if self._crawler.stats is not None:
             self._crawler.stats.inc_value(stats.OVERRIDE_COUNT.format(policy=override.policy))
         if override not in self._used:
@@ -59,8 +73,6 @@ class Overriding:
                 "Override in use: %a", str(override), extra={"spider": self._crawler.spider}
             )
         self._announcer.overridden(request, override)
-        tokens = override.tokens or tokens
-        return self.overrides.verdict(override, target, tokens), tokens
 
     def warn_of_expired(self) -> None:
         """Warn once of each entry whose time is over."""

@@ -8,7 +8,8 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.text import coloured, moment, shown, span
+from scrapy_rep.commands import records
+from scrapy_rep.commands.text import coloured, section, shown
 from scrapy_rep.exceptions import explain as in_words
 from scrapy_rep.protocol.explanation import Explanation, explain
 from scrapy_rep.protocol.origin import target_of
@@ -34,6 +35,10 @@ class Got:
     override: Override | None
     started: float
     """When the command began, seconds since the epoch."""
+
+    def is_from_store(self, record: Record) -> bool:
+        """Return whether ``record`` was there before the command began."""
+        return record.last.evidence.at < self.started
 
     def explanation(self, options: Options) -> Explanation | None:
         """Return which rules match, where rules decide."""
@@ -79,20 +84,9 @@ def as_json(got: Got, options: Options) -> str:
             for rule in explanation.matching
         ]
     if got.record is not None:
-        record, evidence = got.record, got.record.last.evidence
-        access = options.policy.access(record, time())
         result["robotstxt"] = {
-            "outcome": type(record.last).__name__.lower(),
-            "status": evidence.status,
-            "error": evidence.error,
-            "hops": list(evidence.hops),
-            "size": evidence.size,
-            "truncated": evidence.truncated,
-            "at": evidence.at,
-            "from_store": evidence.at < got.started,
-            "until": access.end,
-            "unreachable_since": record.unreachable_since,
-            "next_try": record.next_try,
+            **records.as_dict(got.record, options, time()),
+            "from_store": got.is_from_store(got.record),
         }
     return json.dumps(result)
 
@@ -104,45 +98,19 @@ def as_text(got: Got, options: Options) -> str:
         word = "can't tell"
     lines = [f"{coloured(word, word)}: {shown(got.url)}", f"  {shown(in_words(got.verdict))}"]
     if got.override is not None:
-        lines += _section("An override decides", [shown(str(got.override))])
+        lines += section("An override decides", [shown(str(got.override))])
     if got.record is not None:
-        lines += _section("How robots.txt was got", _how(got, got.record, options))
-    lines += _section("Who asks", [", ".join(map(shown, got.tokens)) or "nobody by name"])
+        stored = got.is_from_store(got.record)
+        source = f"from {shown_store(options.store)}" if stored else "just fetched"
+        how = records.in_detail(got.record, options, time(), source)
+        lines += section("How robots.txt was got", how)
+    lines += section("Who asks", [", ".join(map(shown, got.tokens)) or "nobody by name"])
     explanation = got.explanation(options)
     if explanation is not None:
-        lines += _section("The group that holds", _group(explanation))
+        lines += section("The group that holds", _group(explanation))
         title = f"Rules of it that match {shown(explanation.target)}, the longest first"
-        lines += _section(title, _matching(explanation))
+        lines += section(title, _matching(explanation))
     return "\n".join(lines)
-
-
-def _section(title: str, lines: list[str]) -> list[str]:
-    return [coloured("heading", title), *(f"  {line}" for line in lines)]
-
-
-def _how(got: Got, record: Record, options: Options) -> list[str]:
-    evidence, now = record.last.evidence, time()
-    kind = type(record.last).__name__.lower()
-    what = evidence.error or f"HTTP status {evidence.status}"
-    lines = [f"{record.origin}/robots.txt: {kind} ({shown(what)})"]
-    lines += [f"redirected to {shown(hop)}" for hop in evidence.hops]
-    cut = ", cut: there was more" if evidence.truncated else ""
-    lines.append(f"{evidence.size} bytes{cut}")
-    source = f"from {shown_store(options.store)}" if evidence.at < got.started else "just fetched"
-    lines.append(f"asked at {moment(evidence.at)}, {span(now - evidence.at)} ago ({source})")
-    access = options.policy.access(record, now)
-    if record.unreachable_since is None:
-        lines.append(f"holds until {moment(access.end)}")
-        return lines
-    lines.append(f"unreachable since {moment(record.unreachable_since)}, tries: {record.tries}")
-    if record.next_try is not None:
-        lines.append(f"next try not before {moment(record.next_try)}")
-    if record.copy is None:
-        after, then = options.unreachable_allow_after, "all is allowed, as there is no copy"
-    else:
-        after, then = options.unreachable_stale_after, "the last good copy is used"
-    lines.append(f"if it stays so, from {moment(record.unreachable_since + after)} on {then}")
-    return lines
 
 
 def _group(explanation: Explanation) -> list[str]:

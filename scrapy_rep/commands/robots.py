@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
+import os
 import sys
+from codecs import BOM_UTF8
 from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Final
@@ -14,34 +15,32 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.addon import Addon
+from scrapy_rep.api import Robots
+from scrapy_rep.commands import linting, records
 from scrapy_rep.commands.asking import AskingSpider, ask, verdicts
+from scrapy_rep.commands.caching import cache
+from scrapy_rep.commands.checking import line, status_of, verdict_of
 from scrapy_rep.commands.explaining import Got, as_json, as_text
-from scrapy_rep.commands.text import coloured, short, shown
-from scrapy_rep.exceptions import explain
+from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, with_scheme
+from scrapy_rep.overrides import Overrides
+from scrapy_rep.protocol.agents import tokens_of_setting
 from scrapy_rep.protocol.findings import lint
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options, SettingsError
+from scrapy_rep.stores.base import bare_from_uri
 from scrapy_rep.useragent import ProductTokens
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
-    from scrapy_rep.api import Robots
-    from scrapy_rep.protocol.findings import Lint
+    from scrapy.crawler import Crawler
+
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
 
-FINE: Final = 0
-FOUND: Final = 1
-"""Disallowed, or there are findings."""
-UNKNOWN: Final = 2
-"""Nobody can tell, or the command was not understood."""
-_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
-_WIDTH: Final = 56
-"""Characters of a line of robots.txt that are shown beside what it was taken for."""
 
 _QUIET: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
@@ -59,11 +58,11 @@ _QUIET: Final[dict[str, Any]] = {
 
 
 class Command(ScrapyCommand):
-    """``scrapy robots check|explain|lint``."""
+    """``scrapy robots check|explain|lint|cache``."""
 
     def syntax(self) -> str:
         """Return the line behind ``scrapy robots``."""
-        return "[options] check URL... | explain URL | lint FILE|URL"
+        return "[options] check URL... | explain URL | lint FILE|URL | cache ..."
 
     def short_desc(self) -> str:
         """Return what it is for."""
@@ -73,18 +72,31 @@ class Command(ScrapyCommand):
         """Return what its subcommands do."""
         return (
             "check: whether URLs may be fetched. explain: why, and how robots.txt was got. "
-            "lint: what every line was taken for, and what is odd about it. Robots.txt is fetched "
-            "as a crawl fetches it. Exit status: 0 allowed or nothing found, 1 disallowed or "
-            "findings, 2 can't tell or wrong usage."
+            "lint: what every line was taken for, and what is odd about it. cache list, show "
+            "ORIGIN, refresh ORIGIN, drop ORIGIN, prune: what the store holds. Robots.txt is "
+            "fetched as a crawl fetches it. Exit status: 0 allowed or nothing found, 1 disallowed, "
+            "findings or nothing held, 2 can't tell or wrong usage."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add those of ours."""
         super().add_options(parser)
-        parser.add_argument("--agent", metavar="TOKEN", help="product token, or User-Agent")
-        parser.add_argument("--file", metavar="FILE", help="check: rules from a file, not a site")
-        parser.add_argument("--urls-from", metavar="FILE", help="check: URLs, one a line; -: stdin")
-        parser.add_argument("--json", action="store_true", help="for programs")
+        parser.add_argument(
+            "--agent",
+            metavar="TOKEN",
+            help="ask by this product token or User-Agent (default: that of the settings)",
+        )
+        parser.add_argument(
+            "--file",
+            metavar="FILE",
+            help="check: take the rules from a file, not from the sites (-: standard input)",
+        )
+        parser.add_argument(
+            "--urls-from",
+            metavar="FILE",
+            help="check: take URLs from a file, one a line (-: standard input)",
+        )
+        parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Make settings for a crawl that asks."""
@@ -100,12 +112,17 @@ class Command(ScrapyCommand):
         addons = settings.getdict("ADDONS")
         if not any(load_object(addon) is Addon for addon in addons):
             settings.set("ADDONS", {**addons, "scrapy_rep.Addon": 500}, priority="cmdline")
-        if opts.agent:
+        if opts.agent is not None and not tokens_of_setting(opts.agent):
+            raise UsageError("--agent takes a product token or a User-Agent", print_help=False)
+        if opts.agent is not None:
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         super().process_options(args, opts)
         try:
-            Options.from_settings(settings)
-        except SettingsError as error:
+            # What would break the crawl is told of here. No store is opened by that.
+            options = Options.from_settings(settings)
+            bare_from_uri(options)
+            Overrides(options.overrides, time)
+        except (SettingsError, OSError) as error:
             raise UsageError(str(error), print_help=False) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -114,6 +131,7 @@ class Command(ScrapyCommand):
             "check": self._check,
             "explain": self._explain,
             "lint": self._lint,
+            "cache": self._cache,
         }
         unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
         if unknown:
@@ -122,35 +140,45 @@ class Command(ScrapyCommand):
             raise UsageError(f"what is to be done? One of: {', '.join(subcommands)}")
         if args[0] != "check" and (opts.file or opts.urls_from):
             raise UsageError("--file and --urls-from belong to check", print_help=False)
-        self.exitcode = subcommands[args[0]](args[1:], opts)
+        try:
+            self.exitcode = subcommands[args[0]](args[1:], opts)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Who reads has had enough, as head has; at its end Python would write once more.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = UNKNOWN
 
     def _check(self, urls: list[str], opts: argparse.Namespace) -> int:
+        if opts.file == opts.urls_from == "-":
+            raise UsageError("rules and URLs can't both come from standard input", print_help=False)
         if opts.urls_from:
-            text = _read(opts.urls_from).decode("utf-8", "surrogateescape")
-            urls = [*urls, *filter(None, map(str.strip, text.splitlines()))]
+            lines = _read(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
+            texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
+            urls = [*urls, *filter(None, texts)]
         if not urls:
             raise UsageError("check takes URLs", print_help=False)
         found: list[Verdict | ValueError]
         if opts.file:
-            robots = RobotsTxt.parse(_read(opts.file))
-            found = [_of_file(robots, url, self._tokens(), opts.file) for url in urls]
+            rules = RobotsTxt.parse(_read(opts.file)).rules_for(*self._tokens())
+            found = [verdict_of(rules, url, _name(opts.file)) for url in urls]
         else:
-            found = self._ask(lambda robots: verdicts(robots, urls)) or []
+            found = self._ask(lambda crawler: verdicts(crawler, urls)) or []
         if not found:
             return UNKNOWN
         for url, verdict in zip(urls, found, strict=True):
-            print(_line(url, verdict, as_json=opts.json))
-        return max(map(_status, found))
+            print(line(url, verdict, as_json=opts.json))
+        return max(map(status_of, found))
 
     def _explain(self, args: list[str], opts: argparse.Namespace) -> int:
         (url,) = _one(args, "explain takes one URL")
         try:
             origin_of(url)
         except ValueError as error:
-            raise UsageError(f"{url}: {error}", print_help=False) from None
+            raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
         started = time()
 
-        async def question(robots: Robots) -> Got:
+        async def question(crawler: Crawler) -> Got:
+            robots = Robots.of(crawler)
             verdict = await robots.verdict(url)
             override = robots.override(url)
             record = await robots.record(url)
@@ -162,29 +190,35 @@ class Command(ScrapyCommand):
         if self.settings is not None:
             options = Options.from_settings(self.settings)
             print(as_json(got, options) if opts.json else as_text(got, options))
-        return _status(got.verdict)
+        return status_of(got.verdict)
 
     def _lint(self, args: list[str], opts: argparse.Namespace) -> int:
         (source,) = _one(args, "lint takes one file, or a URL of a site")
         body: bytes | None
         if "://" in source:
-            record = self._ask(lambda robots: _record(robots, source))
+            record = self._ask(lambda crawler: _record(Robots.of(crawler), source))
             if isinstance(record, ValueError):
                 raise UsageError(f"{source}: {record}", print_help=False)
             if record is None or isinstance(record.last, Unreachable):
-                print(f"{source}: nobody knows what its robots.txt says", file=sys.stderr)
+                why = "" if record is None else f": {records.what(record.last.evidence)}"
+                print(f"{source}: nobody knows what its robots.txt says{why}", file=sys.stderr)
                 return UNKNOWN
             if not isinstance(record.last, Available):
                 print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
                 return FINE
             source, body = f"{record.origin}/robots.txt", record.last.body
         else:
-            body = _read(source)
+            body, source = _read(source), _name(source)
         result = lint(body)
-        print(_lint_json(source, result) if opts.json else _lint_text(source, result))
+        print(linting.as_json(source, result) if opts.json else linting.as_text(source, result))
         return FOUND if result.findings else FINE
 
-    def _ask(self, question: Callable[[Robots], Any]) -> Any:
+    def _cache(self, args: list[str], opts: argparse.Namespace) -> int:
+        if self.settings is None:
+            raise UsageError
+        return cache(args, opts, Options.from_settings(self.settings), self._ask)
+
+    def _ask(self, question: Callable[[Crawler], Awaitable[Any]]) -> Any:
         if self.crawler_process is None:
             raise UsageError
         return ask(self.crawler_process, question)
@@ -206,81 +240,18 @@ def _read(path: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", print_help=False) from None
+        hint = with_scheme(path) if isinstance(error, FileNotFoundError) else ""
+        raise UsageError(f"{path}: {error.strerror}{hint}", print_help=False) from None
 
 
-def _of_file(
-    robots: RobotsTxt, url: str, tokens: tuple[str, ...], path: str
-) -> Verdict | ValueError:
-    try:
-        origin_of(url)
-    except ValueError as error:
-        return error
-    return robots.verdict(url, *tokens)._replace(robotstxt_url=path)
+def _name(path: str) -> str:
+    return "standard input" if path == "-" else path
 
 
 async def _record(robots: Robots, url: str) -> Record | ValueError | None:
     try:
-        await robots.verdict(url)
+        # Whatever an override says of the URL: it is the file that is looked at.
+        await robots.robotstxt(url)
     except ValueError as error:
         return error
     return await robots.record(url)
-
-
-def _status(verdict: Verdict | ValueError) -> int:
-    if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
-        return UNKNOWN
-    return FINE if verdict.allowed else FOUND
-
-
-_WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
-
-
-def _line(url: str, verdict: Verdict | ValueError, *, as_json: bool) -> str:
-    status = _status(verdict)
-    if isinstance(verdict, ValueError):
-        if as_json:
-            return json.dumps({"url": url, "error": str(verdict)})
-        return f"{coloured(_WORDS[status], f'{_WORDS[status]:10}')}  {shown(url)}  {verdict}"
-    if as_json:
-        return json.dumps(
-            {
-                "url": url,
-                "allowed": verdict.allowed,
-                "reason": verdict.reason.value,
-                "rule": None if verdict.rule is None else str(verdict.rule),
-                "line": verdict.line,
-                "robotstxt_url": verdict.robotstxt_url,
-            }
-        )
-    word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
-    return f"{word}  {shown(url)}  {shown(explain(verdict))}"
-
-
-def _lint_json(source: str, result: Lint) -> str:
-    return json.dumps(
-        {
-            "source": source,
-            "lines": [reading._asdict() for reading in result.readings],
-            "findings": [finding._asdict() for finding in result.findings],
-        }
-    )
-
-
-def _lint_text(source: str, result: Lint) -> str:
-    findings: dict[int | None, list[str]] = {}
-    for finding in result.findings:
-        findings.setdefault(finding.line, []).append(shown(finding.text))
-    lines = [coloured("heading", shown(source))]
-    lines += [f"        {coloured('finding', f'! {text}')}" for text in findings.get(None, [])]
-    width = min(_WIDTH, max((len(shown(r.raw)) for r in result.readings), default=0))
-    for reading in result.readings:
-        raw = short(shown(reading.raw), width)
-        lines.append(
-            f"{reading.line:6}  {raw:{width}}  {short(shown(reading.taken_for), _WIDTH)}".rstrip()
-        )
-        lines += [
-            f"        {coloured('finding', f'! {text}')}" for text in findings.get(reading.line, [])
-        ]
-    lines.append(f"{len(result.readings)} lines, findings: {len(result.findings)}")
-    return "\n".join(lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +12,15 @@ from scrapy.exceptions import NotConfigured
 from scrapy_rep import signals, stats
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.report.collecting import Collected
+from scrapy_rep.report.places import claim, path_of, release
 from scrapy_rep.report.writing import JsonWriter, LinesWriter, Writer
 from scrapy_rep.settings import Options, SettingsError
 from scrapy_rep.useragent import ProductTokens
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from typing_extensions import Self
@@ -36,13 +39,19 @@ class Report:
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.from_settings(crawler.settings)
-        if options.report is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+        if (
+            options.report is None
+            or crawler.spider is None
+            or not crawler.settings.getbool("ROBOTSTXT_OBEY")
+        ):
             raise NotConfigured
         self._crawler = crawler
         self._options = options
         self._collected = Collected()
         self._started = time()
-        self._writer: Writer | None = _writer(Path(options.report))
+        self._path = path_of(options.report, crawler.spider)
+        self._make_writer = _writer_for(self._path)
+        self._writer: Writer | None = None
         for receiver, signal in (
             (self._forbidden, signals.robotstxt_forbidden),
             (self._fetched, signals.robotstxt_fetched),
@@ -50,6 +59,7 @@ class Report:
             (self._changed, signals.robotstxt_changed),
             (self._overridden, signals.robotstxt_overridden),
             (self._differs, signals.robotstxt_differs),
+            (self._opened, scrapy_signals.spider_opened),
             (self._closed, scrapy_signals.spider_closed),
         ):
             crawler.signals.connect(receiver, signal)
@@ -58,6 +68,21 @@ class Report:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the extension. Raises NotConfigured without REP_REPORT, and SettingsError."""
         return cls(crawler)
+
+    def _opened(self) -> None:
+        wanted, self._path = self._path, claim(self._path)
+        if self._path != wanted:
+            logger.warning(
+                "Another crawl of this process writes its report to %s, this one writes to %s: "
+                "%%(name)s or another placeholder in REP_REPORT gives each a file of its own",
+                wanted,
+                self._path,
+                extra={"spider": self._crawler.spider},
+            )
+        try:
+            self._writer = self._make_writer(self._path)
+        except OSError:
+            logger.exception("No report is written: %s", self._path)
 
     def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
         row = self._collected.forbidden(_origin(request.url), verdict)
@@ -113,12 +138,15 @@ class Report:
         try:
             self._writer.line({"kind": kind, "at": time(), **line})
         except OSError:
-            logger.exception("The report can't be written to any more: %s", self._options.report)
+            logger.exception("The report can't be written to any more: %s", self._path)
             self._writer = None
 
     def _closed(self, spider: Spider, reason: str) -> None:
-        if self._writer is None:
-            return
+        if self._writer is not None:
+            self._finish(self._writer, spider, reason)
+        release(self._path)
+
+    def _finish(self, writer: Writer, spider: Spider, reason: str) -> None:
         counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
         forbidden = stats.DRY_RUN_FORBIDDEN if self._options.dry_run else stats.FORBIDDEN
         crawl = {
@@ -133,26 +161,27 @@ class Report:
             "dropped": counts.get(forbidden, 0),
         }
         try:
-            self._writer.finish(crawl, self._collected)
+            writer.finish(crawl, self._collected)
         except OSError:
-            logger.exception("The report was not written: %s", self._options.report)
+            logger.exception("The report was not written: %s", self._path)
             return
-        logger.info("robots.txt report: %s", self._options.report, extra={"spider": spider})
+        logger.info("robots.txt report: %s", self._path, extra={"spider": spider})
 
 
-def _writer(path: Path) -> Writer:
+def _writer_for(path: Path) -> Callable[[Path], Writer]:
+    """Return what makes the writer of a report at ``path``. Raises SettingsError."""
     if not path.parent.is_dir():
         raise SettingsError(f"REP_REPORT is {str(path)!r}: there is no such directory")
     try:
-        if path.suffix == ".jsonl":
-            return LinesWriter(path)
         path.open("a", encoding="utf-8").close()
     except OSError as error:
         raise SettingsError(
             f"REP_REPORT is {str(path)!r}: it can't be written: {error.strerror}"
         ) from None
+    if path.suffix == ".jsonl":
+        return LinesWriter
     if path.suffix == ".json":
-        return JsonWriter(path)
+        return JsonWriter
     try:
         from scrapy_rep.report.page import PageWriter  # noqa: PLC0415 - Jinja2 is an extra
     except ImportError:
@@ -160,7 +189,7 @@ def _writer(path: Path) -> Writer:
             f"REP_REPORT is {str(path)!r}: HTML takes Jinja2, which isn't installed: "
             "pip install scrapy-rep[report]"
         ) from None
-    return PageWriter(path)
+    return PageWriter
 
 
 def _decision(request: Request, verdict: Verdict) -> dict[str, Any]:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from scrapy_rep.settings import SettingsError, shown_store
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.settings import Options
+    from scrapy_rep.stores.memory import MemoryStore
 
 
 class StoreError(Exception):
@@ -50,6 +53,22 @@ class Store(Protocol):
     async def release(self, origin: str, holder: str) -> None:
         """End the lease of ``origin``, if it is that of ``holder``. Raises StoreError."""
 
+    def origins(self) -> AsyncIterator[str]:
+        """Yield the origins of all records, those that can't be read among them, page by page.
+
+        One that is put or dropped meanwhile may be missing, and one may come twice. Raises
+        StoreError.
+        """
+
+    async def drop(self, origin: str) -> bool:
+        """Let go of the record of ``origin``; return whether there was one. Raises StoreError."""
+
+    async def prune(self) -> int:
+        """Let go of the records that are too old or too many, as the store does by itself.
+
+        Return how many these were. Raises StoreError.
+        """
+
     async def close(self) -> None:
         """Write what is still to be written, and let go of everything that is open.
 
@@ -58,48 +77,63 @@ class Store(Protocol):
 
 
 def from_uri(options: Options) -> Store:
-    """Return the store that REP_STORE names. Nothing is opened before it is first used.
+    """Return the store that REP_STORE names, kept from failing. Nothing is opened before its use.
 
     Raises SettingsError where what it needs isn't installed, or the URI can't be read.
     """
-    from scrapy_rep.stores.memory import MemoryStore  # noqa: PLC0415 - they import this module
-
-    memory = MemoryStore(
-        max_origins=options.memory_max_origins,
-        max_bytes=options.memory_max_bytes,
-        max_size=options.max_size,
-    )
     if options.store == "memory://":
-        return memory
-    from scrapy_rep.stores.guarded import GuardedStore  # noqa: PLC0415
+        return _memory(options)
+    from scrapy_rep.stores.guarded import GuardedStore  # noqa: PLC0415 - they import this module
 
-    store: Store
+    return GuardedStore(
+        bare_from_uri(options),
+        _memory(options),
+        name=shown_store(options.store),
+        timeout=options.store_timeout,
+    )
+
+
+def bare_from_uri(options: Options, *, set_aside: bool = True) -> Store:
+    """Return the store that REP_STORE names, whose errors come to who asks it.
+
+    ``set_aside`` tells whether a file that is none of ours is renamed, so that another can take its
+    place. Raises SettingsError as from_uri does.
+    """
+    if options.store == "memory://":
+        return _memory(options)
     if options.store.startswith("sqlite:"):
         from scrapy_rep.stores.sqlite import SQLiteStore, path_of  # noqa: PLC0415
 
-        store = SQLiteStore(
+        return SQLiteStore(
             path_of(options.store),
             max_size=options.max_size,
             max_age=options.store_max_age,
             max_bytes=options.store_max_bytes,
             timeout=options.store_timeout,
             clock=time,
+            set_aside=set_aside,
         )
-    else:
-        try:
-            from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415
-        except ImportError:
-            raise SettingsError(
-                f"REP_STORE is {shown_store(options.store)!r}: it takes redis-py, which isn't "
-                "installed: pip install scrapy-rep[redis]"
-            ) from None
-        store = RedisStore(
-            options.store,
-            prefix=options.store_prefix,
-            max_size=options.max_size,
-            max_age=options.store_max_age,
-            timeout=options.store_timeout,
-        )
-    return GuardedStore(
-        store, memory, name=shown_store(options.store), timeout=options.store_timeout
+    try:
+        from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415
+    except ImportError:
+        raise SettingsError(
+            f"REP_STORE is {shown_store(options.store)!r}: it takes redis-py, which isn't "
+            "installed: pip install scrapy-rep[redis]"
+        ) from None
+    return RedisStore(
+        options.store,
+        prefix=options.store_prefix,
+        max_size=options.max_size,
+        max_age=options.store_max_age,
+        timeout=options.store_timeout,
+    )
+
+
+def _memory(options: Options) -> MemoryStore:
+    from scrapy_rep.stores.memory import MemoryStore  # noqa: PLC0415
+
+    return MemoryStore(
+        max_origins=options.memory_max_origins,
+        max_bytes=options.memory_max_bytes,
+        max_size=options.max_size,
     )

@@ -16,7 +16,7 @@ from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.threads import within
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import AsyncIterator, Callable, Coroutine
     from typing import Any
 
     from scrapy_rep.protocol.record import Record
@@ -145,13 +145,33 @@ class GuardedStore:
         await self._spare.release(origin, holder)
         await self._try(self._writing, partial(self._release, origin, holder))
 
+    # What people ask for: nothing stands in for a store that they want to look into.
+
+    async def origins(self) -> AsyncIterator[str]:
+        """Yield the origins of all records. Raises StoreError."""
+        missed = [origin async for origin in self._spare.origins()]
+        for origin in missed:
+            yield origin
+        async for origin in self._store.origins():
+            if origin not in missed:
+                yield origin
+
+    async def drop(self, origin: str) -> bool:
+        """Let go of the record of ``origin``; return whether there was one. Raises StoreError."""
+        missed = await self._spare.drop(origin)
+        return await self._store.drop(origin) or missed
+
+    async def prune(self) -> int:
+        """Let go of the records that are too old or too many. Raises StoreError."""
+        return await self._store.prune()
+
     async def close(self) -> None:
         """Write what is still to be written, as far as that can be done in a few seconds."""
         for breaker in (self._reading, self._writing):
             breaker.hurry()  # there is no later
         with suppress(TimeoutError):
             await within(_CLOSING, self._write_spare())
-        lost = len(self._spare.origins())
+        lost = len(self._spare)
         if lost:
             logger.warning("%s: %d records of robots.txt could not be stored", self._name, lost)
         try:
@@ -166,7 +186,7 @@ class GuardedStore:
         if done is None:
             return
         if (await self._spare.get(record.origin)).record == record:
-            self._spare.drop(record.origin)
+            await self._spare.drop(record.origin)
         if was_open:
             await self._write_spare()
 
@@ -175,7 +195,7 @@ class GuardedStore:
 
         Under leases, as between a look and a write another worker could store what is newer.
         """
-        for origin in self._spare.origins():
+        async for origin in self._spare.origins():
             claim = partial(self._store.claim, origin, self._holder, 2 * self._timeout)
             held = await self._try(self._writing, claim)
             if held is None:
@@ -190,7 +210,7 @@ class GuardedStore:
                 done = await self._try(self._writing, release)
             if done is None:
                 return
-            self._spare.drop(origin)
+            await self._spare.drop(origin)
 
     async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
         """Return what the call returns; None where it fails, or is not made."""

@@ -10,7 +10,7 @@ from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import Held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
 _MAX_LEASES: Final = 10_000
 """Leases above which those that have ended are looked for."""
@@ -31,6 +31,9 @@ class MemoryStore:
         self._leases: dict[str, tuple[str, float]] = {}
         self._max_size = max_size
         self._clock = clock
+
+    def __len__(self) -> int:
+        return len(self._records)
 
     async def get(self, origin: str) -> Held:
         """Return what is held of ``origin``."""
@@ -57,18 +60,25 @@ class MemoryStore:
         if origin in self._leases and self._leases[origin][0] == holder:
             del self._leases[origin]
 
+    async def origins(self) -> AsyncIterator[str]:
+        """Yield the origins of all records, the least recently used first."""
+        for origin in list(self._records):
+            yield origin
+
+    async def drop(self, origin: str) -> bool:
+        """Let go of the record of ``origin``; return whether there was one."""
+        held = origin in self._records
+        self._records.drop(origin)
+        return held
+
+    async def prune(self) -> int:
+        """Return 0: it is never above its bounds."""
+        return 0
+
     async def close(self) -> None:
         """Forget everything."""
         self._records.clear()
         self._leases.clear()
-
-    def drop(self, origin: str) -> None:
-        """Let go of the record of ``origin``."""
-        self._records.drop(origin)
-
-    def origins(self) -> list[str]:
-        """Return the origins of all records, the least recently used first."""
-        return list(self._records)
 
     def _record(self, origin: str) -> Record | None:
         data = self._records.get(origin)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from redis import ConnectionPool, Redis, RedisError
@@ -17,10 +19,12 @@ from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.threads import Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
 
 _THREADS: Final = 4
 """Calls under way at a time: each waits for little but the network."""
+_PAGE: Final = 1_000
+"""Keys that a step of SCAN looks at: about a millisecond of the server's time."""
 _MAX_HOLDER: Final = 200
 """Bytes of a lease that are read."""
 
@@ -105,10 +109,52 @@ class RedisStore:
 
         await self._workers.call(release)
 
+    async def origins(self) -> AsyncIterator[str]:
+        """Yield the origins of all records, in no order; one may come twice while keys change."""
+        cursor = 0
+        while True:
+            cursor, origins = await self._workers.call(partial(self._scan, cursor))
+            for origin in origins:
+                yield origin
+            if not cursor:
+                return
+
+    async def drop(self, origin: str) -> bool:
+        """Let go of the record of ``origin``; return whether there was one."""
+
+        def drop() -> bool:
+            with self._pipeline() as pipeline:
+                pipeline.delete(self._key("record", origin))
+                return bool(pipeline.execute()[0])
+
+        return await self._workers.call(drop)
+
+    async def prune(self) -> int:
+        """Return 0: Redis itself lets go of what is too old. Raises StoreError without a Redis."""
+
+        def ping() -> int:
+            with self._pipeline() as pipeline:
+                pipeline.ping()
+                pipeline.execute()
+            return 0
+
+        return await self._workers.call(ping)
+
     async def close(self) -> None:
         """Write what is still to be written, and close the connections."""
         await self._workers.stop()
         self._client.connection_pool.disconnect()
+
+    def _scan(self, cursor: int) -> tuple[int, list[str]]:
+        """Return the next cursor, 0 at the end, and the origins of a step."""
+        start = self._key("record", "")
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*"
+        with self._pipeline() as pipeline:
+            pipeline.scan(cursor, pattern, _PAGE)
+            ((cursor, keys),) = pipeline.execute()
+        # A key that is no UTF-8 is none of ours.
+        names = (key.decode("utf-8", "ignore") for key in dict.fromkeys(keys))
+        return int(cursor), [name.removeprefix(start) for name in names]
 
     def _key(self, kind: str, origin: str) -> str:
         return f"{self._prefix}{kind}:{origin}"

@@ -6,6 +6,7 @@ import logging
 import sqlite3
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from time import monotonic, sleep
@@ -24,7 +25,7 @@ except ImportError:  # Windows, where an open file can't be renamed anyway
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from scrapy_rep.threads import Job
 
@@ -68,6 +69,10 @@ INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET written = excluded.written, data = excluded.data
 """
 _RELEASE: Final = "DELETE FROM leases WHERE origin = ? AND holder = ?"
+_PAGE_OF_ORIGINS: Final = """
+SELECT origin FROM records WHERE origin > ? AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
+"""
+_DROP: Final = "DELETE FROM records WHERE origin = ?"
 _DROP_LEASES: Final = "DELETE FROM leases WHERE abs(:now - taken) >= seconds"
 _DROP_OLD: Final = """
 DELETE FROM records WHERE rowid IN
@@ -83,6 +88,8 @@ _PRUNE_AFTER: Final = 2_000
 """Records written between two such looks."""
 _PRUNE_ROWS: Final = 2_000
 """Records that go in one transaction, so that nobody waits long."""
+_PAGE: Final = 1_000
+"""Origins that are read at a time."""
 _FREE_PAGES: Final = 2_000
 """Pages given back to the file system after that."""
 _WAL_BYTES: Final = 4 * 1024 * 1024
@@ -120,8 +127,9 @@ class SQLiteStore:
         max_bytes: int,
         timeout: float,
         clock: Callable[[], float],
+        set_aside: bool = True,
     ) -> None:
-        self._file = _File(path, timeout)
+        self._file = _File(path, timeout, sets_aside=set_aside)
         self._max_size = max_size
         self._max_age = max_age
         self._max_bytes = max_bytes
@@ -170,6 +178,37 @@ class SQLiteStore:
 
         await self._writer.call(release)
 
+    async def origins(self) -> AsyncIterator[str]:
+        """Yield the origins of all records, in their order."""
+
+        def page(after: str, connection: sqlite3.Connection) -> list[str]:
+            return [row[0] for row in connection.execute(_PAGE_OF_ORIGINS, (after, _PAGE))]
+
+        last = ""
+        while True:
+            found = await self._reader.call(partial(self._reading.run, partial(page, last)))
+            for last in found:
+                yield last
+            if len(found) < _PAGE:
+                return
+
+    async def drop(self, origin: str) -> bool:
+        """Let go of the record of ``origin``; return whether there was one."""
+
+        def drop(connection: sqlite3.Connection) -> bool:
+            return connection.execute(_DROP, (origin,)).rowcount > 0
+
+        return await self._writer.call(drop)
+
+    async def prune(self) -> int:
+        """Let go of the records that are too old or too many; return how many these were."""
+        pruned = 0
+        while True:
+            step = await self._reader.call(lambda: self._writing.run(self._prune))
+            pruned += step
+            if step < _PRUNE_ROWS:
+                return pruned
+
     async def close(self) -> None:
         """Write what is still to be written, and close the file."""
         await self._writer.stop()
@@ -208,8 +247,11 @@ class SQLiteStore:
             for job in jobs:
                 job.result = job.func(connection)
 
-    def _prune(self, connection: sqlite3.Connection) -> None:
-        """Take out what is too old, then the oldest of what is too much, in small steps."""
+    def _prune(self, connection: sqlite3.Connection) -> int:
+        """Take out what is too old, then the oldest of what is too much, in small steps.
+
+        Return how many records that were: as many as a step may take where there may be more.
+        """
         self._written = 0
         self._prune_at = monotonic() + _PRUNE_EVERY
         with _transaction(connection):
@@ -225,6 +267,7 @@ class SQLiteStore:
             self._prune_at = 0.0
         # execute() would stop after the first page, which comes as a row without columns.
         connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")
+        return int(pruned)
 
     @staticmethod
     def _used(connection: sqlite3.Connection) -> int:
@@ -289,9 +332,10 @@ _CREATING: Final = Lock()
 class _File:
     """The file itself: what it has to be, and what happens to one that isn't."""
 
-    def __init__(self, path: Path, timeout: float) -> None:
+    def __init__(self, path: Path, timeout: float, *, sets_aside: bool = True) -> None:
         self._path = path
         self._timeout = timeout
+        self._sets_aside = sets_aside
         self._set_aside = 0
 
     def identity(self) -> _Identity:
@@ -327,6 +371,8 @@ class _File:
 
     def set_aside(self, identity: _Identity, why: str) -> None:
         """Rename the file, unless another process has done so."""
+        if not self._sets_aside:
+            raise StoreError(why)
         if self._set_aside >= _MAX_SET_ASIDE:
             raise StoreError(f"the {self._set_aside} files before this one were bad too: {why}")
         with self._alone():

@@ -122,7 +122,7 @@ class DyingStore:
         held = await self.call("get", origin)
         if self.world.random.random() < self.world.store_faults / 4:
             self.world.faults["store forgets"] += 1
-            self.inner.drop(origin)
+            await self.inner.drop(origin)
             return Held(None, held.holder)
         return held
 

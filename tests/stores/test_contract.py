@@ -118,6 +118,40 @@ class Contract:
         for store in stores:
             await store.close()
 
+    @in_asyncio
+    async def test_all_origins_are_listed_across_pages(self, opened):
+        store = opened()
+        assert [origin async for origin in store.origins()] == []
+        origins = {f"https://site-{i}.example" for i in range(2_500)}
+        await asyncio.gather(*(store.put(unavailable(origin)) for origin in origins))
+        await store.claim("https://leased.example", "a", 30)
+        found = [origin async for origin in store.origins()]
+        assert set(found) == origins
+        assert len(found) == len(origins)
+        await store.close()
+
+    @in_asyncio
+    async def test_a_dropped_record_is_gone_and_its_lease_stays(self, opened):
+        store = opened()
+        await store.put(available())
+        await store.put(available(OTHER))
+        await store.claim(ORIGIN, "a", 30)
+        assert await store.drop(ORIGIN) is True
+        assert await store.drop(ORIGIN) is False
+        assert await store.get(ORIGIN) == (None, "a")
+        assert [origin async for origin in store.origins()] == [OTHER]
+        await store.put(unavailable(), "a")
+        assert await store.get(ORIGIN) == (unavailable(), None)
+        await store.close()
+
+    @in_asyncio
+    async def test_nothing_is_pruned_within_the_bounds(self, opened):
+        store = opened()
+        await store.put(available())
+        assert await store.prune() == 0
+        assert (await store.get(ORIGIN)).record == available()
+        await store.close()
+
 
 class PersistentContract(Contract):
     """What a store does whose records outlive it."""
@@ -166,13 +200,15 @@ class PersistentContract(Contract):
             assert held.record is None or held.record.copy == available().copy
         else:
             assert (await store.get(ORIGIN)).record is None
+        assert [origin async for origin in store.origins()] == [ORIGIN]
+        assert await store.drop(ORIGIN) is True
         await store.put(unavailable())
         assert (await store.get(ORIGIN)).record == unavailable()
         await store.close()
 
 
 def memory(**kwargs):
-    return MemoryStore(max_origins=1_000, max_bytes=2**26, max_size=MAX_SIZE, **kwargs)
+    return MemoryStore(max_origins=10_000, max_bytes=2**26, max_size=MAX_SIZE, **kwargs)
 
 
 class TestMemory(Contract):
@@ -207,11 +243,14 @@ class TestRedis(PersistentContract):
         self.client.flushall()
         from scrapy_rep.stores.redis import RedisStore
 
-        values = {"prefix": "robots:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": 2.0}
+        # Keys of others, one of which a pattern made of the prefix without escapes would find.
+        self.client.set("robots:record:https://others.example", b"x")
+        self.client.set("s?*:record:https://others.example", b"x")
+        values = {"prefix": "[rs]?*:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": 2.0}
         return lambda: RedisStore(redis_server.uri, **values)
 
     def alter(self, origin, change):
-        key = f"robots:record:{origin}"
+        key = f"[rs]?*:record:{origin}"
         self.client.set(key, change(self.client.get(key)))
 
 

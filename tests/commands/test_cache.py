@@ -1,0 +1,224 @@
+"""``scrapy robots cache``, on stores that crawls filled."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from tests.crawl.web import answer, robots
+
+RULES = "User-agent: *\nDisallow: /private\n"
+EVIL = b"User-agent: *\r\nDisallow: /\x1b[31m\x07\xff\n# \xe2\x80\xae\x0bx"
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def store(request, tmp_path):
+    """A store that is empty, as the arguments that name it."""
+    if request.param == "sqlite":
+        return ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
+    server = request.getfixturevalue("redis_server")
+    server.client.flushall()
+    return ["-s", f"REP_STORE={server.uri}"]
+
+
+def origin(site):
+    return site.url("").rstrip("/")
+
+
+def bodies(run):
+    return [json.loads(line) for line in run.out.splitlines()]
+
+
+def test_ours_cache_list_tells_what_crawls_left(web, store, robots_command):
+    sites = [web.site(robots(RULES)), web.site(answer(404)), web.site(answer(503))]
+    robots_command("check", *store, *(site.url("/") for site in sites))
+    run = robots_command("cache", "list", *store)
+    lines = sorted(run.out.splitlines()[:-1])
+    begins = [
+        f"available    {origin(sites[0])}  HTTP status 200, {len(RULES)} bytes, asked ",
+        f"unavailable  {origin(sites[1])}  HTTP status 404, asked ",
+        f"unreachable  {origin(sites[2])}  HTTP status 503, asked ",
+    ]
+    assert [line.startswith(begin) for line, begin in zip(lines, begins, strict=True)] == [True] * 3
+    assert run.out.splitlines()[-1].endswith("holds 3 origins")
+    assert (run.status, run.err) == (0, "")
+    found = {
+        each["origin"]: each for each in bodies(robots_command("cache", "list", "--json", *store))
+    }
+    assert {each["outcome"] for each in found.values()} == {
+        "available",
+        "unavailable",
+        "unreachable",
+    }
+    assert found[origin(sites[2])]["next_try"] > found[origin(sites[2])]["at"]
+    assert all(len(site.robots_requests) == 1 for site in sites)
+
+
+def test_ours_cache_show_tells_all_of_an_origin(web, store, robots_command):
+    site = web.site(robots(EVIL))
+    robots_command("check", *store, site.url("/"))
+    run = robots_command("cache", "show", *store, site.url("/some/page"))
+    assert run.status == 0
+    lines = run.out.splitlines()
+    assert f"  {origin(site)}/robots.txt: available (HTTP status 200)" in lines
+    assert lines[-3:] == [
+        "  User-agent: *",
+        "  Disallow: /\\x1b[31m\\x07\\xff",
+        "  # \\u202e\\x0bx",
+    ]
+    assert all(line.isprintable() for line in lines)
+    (shown,) = bodies(robots_command("cache", "show", "--json", *store, origin(site)))
+    assert base64.b64decode(shown["body_base64"]) == EVIL
+    assert shown["outcome"] == "available"
+
+
+def test_ours_cache_drop_lets_the_next_crawl_fetch(web, store, robots_command):
+    site = web.site(robots(RULES), robots("User-agent: *\nDisallow: /\n"))
+    robots_command("check", *store, site.url("/"))
+    assert robots_command("check", *store, site.url("/")).status == 0
+    run = robots_command("cache", "drop", *store, origin(site))
+    assert (run.status, run.out) == (0, f"dropped: {origin(site)}\n")
+    again = robots_command("cache", "drop", *store, origin(site))
+    assert (again.status, again.out) == (1, "")
+    assert f"holds nothing of {origin(site)}" in again.err
+    assert robots_command("cache", "show", *store, origin(site)).status == 1
+    assert robots_command("check", *store, site.url("/")).status == 1
+    assert len(site.robots_requests) == 2
+
+
+def test_ours_cache_refresh_fetches_what_still_holds_and_tells_the_change(
+    web, store, robots_command
+):
+    site = web.site(
+        robots(RULES), robots(RULES), robots("User-agent: *\nDisallow: /\x1b\n"), answer(503)
+    )
+    first = robots_command("cache", "refresh", *store, origin(site))
+    assert first.status == 0
+    assert first.out.splitlines()[1] == "  before: nothing was held"
+    same = robots_command("cache", "refresh", *store, origin(site))
+    assert (same.status, same.out.splitlines()[-1]) == (0, "  the text is the same")
+    changed = robots_command("cache", "refresh", *store, origin(site))
+    assert changed.status == 0
+    assert changed.out.splitlines()[-3:] == [
+        "  @@ -2 +2 @@",
+        "  -Disallow: /private",
+        "  +Disallow: /\\x1b",
+    ]
+    assert robots_command("check", *store, site.url("/private")).status == 0
+    assert len(site.robots_requests) == 3
+    failed = robots_command("cache", "refresh", "--json", *store, origin(site))
+    assert failed.status == 2
+    (values,) = bodies(failed)
+    assert (values["before"]["outcome"], values["after"]["outcome"]) == ("available", "unreachable")
+    assert values["changed"] is False
+    (shown,) = bodies(robots_command("cache", "show", "--json", *store, origin(site)))
+    assert shown["body"] == "User-agent: *\nDisallow: /\x1b\n"
+
+
+def test_ours_cache_prune_drops_what_is_too_old(web, robots_command, tmp_path):
+    site = web.site(robots(RULES))
+    store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
+    robots_command("check", *store, site.url("/"))
+    assert bodies(robots_command("cache", "prune", "--json", *store)) == [{"dropped": 0}]
+    with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as connection, connection:
+        connection.execute("UPDATE records SET written = written - 10000000")
+    run = robots_command("cache", "prune", *store)
+    assert (run.status, run.out) == (0, "records dropped: 1\n")
+    assert "holds 0 origins" in robots_command("cache", "list", *store).out
+
+
+def test_ours_cache_shows_no_raw_text_of_a_store(web, robots_command, tmp_path):
+    site = web.site(robots(RULES))
+    store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
+    robots_command("check", *store, site.url("/"))
+    origins = ["https://\x1b[31m.example", "no origin", ""]
+    with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as connection, connection:
+        for name in origins:
+            connection.execute("INSERT INTO records VALUES (?, 1e9, ?)", (name, b"junk"))
+        connection.execute("INSERT INTO records VALUES (?, 1e9, ?)", (b"\xff", b"junk"))
+    run = robots_command("cache", "list", *store)
+    assert run.status == 0
+    assert run.out.count("unreadable") == 2
+    assert "https://\\x1b[31m.example" in run.out
+    assert run.out.count("available") == 1
+
+
+@pytest.mark.parametrize("action", ["list", "prune", "show", "drop"])
+def test_ours_cache_of_a_store_that_is_not_there(action, robots_command, tmp_path):
+    arguments = [action] + ["https://a.example"] * (action in {"show", "drop"})
+    path = tmp_path / "robots.sqlite"
+    run = robots_command("cache", *arguments, "-s", f"REP_STORE=sqlite:///{path}")
+    assert (run.status, run.out) == (len(arguments) - 1, "")
+    assert f"there is no file {path}" in run.err
+    assert list(tmp_path.iterdir()) == []
+    run = robots_command("cache", *arguments, "-s", "REP_STORE=redis://:secret@127.0.0.1:1/0")
+    assert (run.status, run.out) == (2, "")
+    assert run.err.startswith("redis://***@127.0.0.1:1/0: ConnectionError")
+    assert "secret" not in run.err
+
+
+def test_ours_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
+    path = tmp_path / "theirs"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE customers (name)")
+    before = path.read_bytes()
+    for arguments in (["list"], ["prune"], ["drop", "https://a.example"]):
+        run = robots_command("cache", *arguments, "-s", f"REP_STORE=sqlite:///{path}")
+        assert (run.status, run.out) == (2, "")
+        assert "of another program" in run.err
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == before
+
+
+def test_ours_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
+    site = web.site(robots(RULES))
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+    (tmp_path / "settings.py").write_text("ADDONS = {'scrapy_rep.Addon': 500}\n")
+    assert "there is no file" in robots_command("cache", "list").err
+    robots_command("check", site.url("/"))
+    run = robots_command("cache", "list")
+    assert run.out.splitlines()[-1] == "sqlite:///robots.sqlite holds 1 origin"
+    run = robots_command("cache", "list", "-s", "REP_STORE=memory://")
+    assert (run.status, run.out) == (2, "")
+    assert "nothing of that outlives a process" in run.err
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        ["TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor"],
+        ["TWISTED_REACTOR_ENABLED=False"],
+    ],
+)
+def test_ours_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
+    site = web.site(robots(RULES))
+    settings = [f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite", *mode]
+    store = [word for setting in settings for word in ("-s", setting)]
+    assert robots_command("cache", "refresh", *store, origin(site)).status == 0
+    assert "holds 1 origin" in robots_command("cache", "list", *store).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "what is to be done with the cache? One of: list, show ORIGIN"),
+        (["frobnicate"], "what is to be done with the cache?"),
+        (["list", "https://a.example"], "cache list takes no arguments"),
+        (["show"], "cache show takes one origin"),
+        (["drop", "https://a.example", "https://b.example"], "cache drop takes one origin"),
+        (["show", "a.example"], "did you mean https://a.example or http://a.example?"),
+        (["drop", "a.example:8080/x"], "did you mean https://a.example:8080 or http://"),
+        (["show", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL\n"),
+        (["list"], "outside of a project nothing is kept: name a store"),
+        (["list", "-s", "REP_STORE=redis://"], "REP_STORE is 'redis://': it takes"),
+        (["list", "-s", "REP_STORE=redis://a?db=x"], "redis-py can't read that URL"),
+    ],
+)
+def test_ours_wrong_usage_of_cache_is_status_2(robots_command, arguments, says):
+    run = robots_command("cache", *arguments)
+    assert run.status == 2
+    assert says in run.err

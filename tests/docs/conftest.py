@@ -1,0 +1,12 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.crawl.web import Web
+
+
+@pytest.fixture(scope="session")
+def web():
+    web = Web()
+    yield web
+    web.close()

@@ -1,0 +1,133 @@
+"""What the docs show of the command line and of the log is what comes out."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shlex
+import subprocess
+import sys
+from importlib.metadata import metadata
+
+import pytest
+import pytest_twisted
+
+from scrapy_rep.commands.text import moment
+from tests.crawl.crawling import crawl
+from tests.crawl.web import answer, robots
+from tests.docs.blocks import ROOT, SHELL, blocks, of_kind
+
+PROJECT = {
+    "scrapy.cfg": "[settings]\ndefault = settings\n",
+    "settings.py": "ADDONS = {'scrapy_rep.Addon': 500}\nUSER_AGENT = 'mybot/1.0'\n",
+}
+RULES = "User-agent: *\nDisallow: /private\n"
+TIMES = [
+    (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "(a moment)"),
+    (re.compile(r"just now|\d+ \w+ ago"), "(ago)"),
+    (re.compile(r"holds for \d+ \w+"), "(a while)"),
+    (re.compile(r"just fetched|from sqlite:///robots.sqlite"), "(source)"),
+]
+
+
+def timeless(text):
+    for pattern, word in TIMES:
+        text = pattern.sub(word, text)
+    return text.splitlines()
+
+
+def test_ours_every_literal_block_is_checked_by_a_test():
+    assert {block.kind for block in blocks()} == {"python", "console", "shell", "log", "none"}
+    assert [block.page for block in blocks() if block.kind == "none"] == [
+        "docs/reference/commands.rst"  # the synopsis
+    ]
+
+
+@pytest.mark.parametrize("block", of_kind("console"), ids=lambda block: block.page)
+def test_ours_commands_of_the_docs_say_what_the_docs_say(block, web, tmp_path):
+    for name, text in PROJECT.items():
+        (tmp_path / name).write_text(text)
+    steps = [step.split("\n", 1) for step in re.split(r"(?m)^\$ ", block.text)[1:]]
+    files = {command: text for command, text in steps if command.startswith("cat ")}
+    for command, text in files.items():
+        (tmp_path / command.removeprefix("cat ")).write_text(text)
+    site = web.site(robots(files.get("cat robots.txt", RULES)))
+    url = site.url("").rstrip("/")
+    for command, expected in steps:
+        if command in files:
+            continue
+        program, *arguments = shlex.split(command.replace("https://example.com", url))
+        assert program == "scrapy"
+        run = subprocess.run(
+            [sys.executable, "-m", "scrapy", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert run.stderr == ""
+        assert timeless(run.stdout.replace(url, "https://example.com")) == timeless(expected)
+
+
+@pytest.mark.parametrize("block", of_kind("shell"), ids=lambda block: block.page)
+def test_ours_commands_for_the_shell_are_there(block):
+    targets = re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text())
+    extras = metadata("scrapy-rep").get_all("Provides-Extra")
+    for line in block.text.splitlines():
+        words = shlex.split(line, comments=True)
+        assert line.startswith((*SHELL, "../.venv/bin/scrapy "))
+        if words[0] == "make":
+            assert set(words[1:]) <= set(targets)
+        elif words[0] == "pip":
+            (named,) = re.findall(r"^scrapy-rep(?:\[(\w+)\])?$", words[2])
+            assert named in {"", *extras}
+        elif words[0] == "cd":
+            assert (ROOT / words[1]).is_dir()
+
+
+def test_ours_extras_that_the_docs_name_are_there():
+    extras = metadata("scrapy-rep").get_all("Provides-Extra")
+    for page in {block.page for block in blocks()} | {"docs/reference/stores.rst"}:
+        for named in re.findall(r"scrapy-rep\[(\w+)\]", (ROOT / page).read_text()):
+            assert named in extras
+
+
+def masked(text):
+    """Return a log line without what differs from crawl to crawl: figures, hosts, names, cases."""
+    text = re.sub(r"https?://[^/\s>]+", "ORIGIN", " ".join(text.split()))
+    return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"/private/\w+", "/private", text))
+
+
+@pytest_twisted.ensureDeferred
+async def test_ours_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    slow = [["wait", 0.5], *answer(200, "slow")]
+    delayed = web.site(robots(f"{RULES}Crawl-delay: 10\n"))
+    failing = web.site(answer(503))
+    calm = web.site(robots(RULES), paths={"/slow": [slow]})
+    defaults = {"REP_STORE": "sqlite:///robots.sqlite", "REP_UNREACHABLE_ACTION": "defer"}
+    named = {"ROBOTSTXT_USER_AGENT": ["mybot-images", "mybot"]}
+    urls = [calm.url("/slow"), calm.url("/private"), failing.url("/")]
+    runs = [
+        await crawl(delayed.url("/"), settings={**defaults, **named}),
+        await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.1}),
+        await crawl(failing.url("/"), settings={"REP_DRY_RUN": True}),
+        await crawl(failing.url("/"), settings={**defaults, "REP_DEFER_TIMEOUT": 2}),
+    ]
+    logged = {
+        masked(f"{prefix}{record.getMessage()}")
+        for run in runs
+        for record in run.records
+        for prefix in ("", f"{logging.getLevelName(record.levelno)}: ")
+    }
+    for block in of_kind("log"):
+        # Lines that are too long for the page are wrapped.
+        lines = re.split(r"\n(?=[A-Z]+: )", block.text.strip())
+        for line in lines:
+            assert masked(line) in logged
+
+
+def test_ours_times_of_commands_are_known_here():
+    # Else what is left out of the comparison could be anything.
+    assert timeless(moment(0.0)) == ["(a moment)"]

@@ -1,0 +1,51 @@
+"""What people do to a store, where it is a file: they look, and nothing else happens to it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scrapy_rep.stores import sqlite as module
+from scrapy_rep.stores.base import StoreError
+from tests.running import in_asyncio
+from tests.stores.records import available
+from tests.stores.test_contract import sqlite
+from tests.stores.test_sqlite import BAD, rows
+
+
+@pytest.mark.parametrize("make", BAD, ids=lambda make: make.__name__)
+@in_asyncio
+async def test_a_file_that_is_none_of_ours_is_left_alone_by_who_only_looks(tmp_path, make):
+    path = tmp_path / "robots.sqlite"
+    make(path)
+    before = path.read_bytes()
+    store = sqlite(path, set_aside=False)
+    with pytest.raises(StoreError):
+        await store.get("https://site-0.example")
+    with pytest.raises(StoreError):
+        await store.prune()
+    with pytest.raises(StoreError):
+        [origin async for origin in store.origins()]
+    with pytest.raises(StoreError):
+        await store.drop("https://site-0.example")
+    await store.close()
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_bytes() == before
+
+
+@in_asyncio
+async def test_all_that_is_too_old_goes_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_PRUNE_ROWS", 100)
+    path = tmp_path / "robots.sqlite"
+    now = 1_000.0
+    store = sqlite(path, max_age=500.0, clock=lambda: now)
+    origins = [f"https://site-{number}.example" for number in range(350)]
+    await asyncio.gather(*(store.put(available(origin)) for origin in origins))
+    now += 501
+    await store.put(available("https://new.example"))
+    assert len(rows(path)) > 1
+    left = len(rows(path)) - 1
+    assert await store.prune() == left
+    assert rows(path) == [("https://new.example",)]
+    await store.close()
