@@ -240,27 +240,28 @@ def pop(options):
 
 
 def many(options):
-    with web_of([*MIX, *MIX, *MIX, *MIX, *MIX[:-1], "hang"], 0.001) as web:
-        began = time.monotonic()
-        result = crawl(
-            web,
-            {**OURS, **QUICK},
-            mode=options.mode,
-            origins=list(range(options.origins)),
-            paths=["/p/1", "/private/2"],
-        )
-        seconds = time.monotonic() - began
-        journal = web.journal()
-    _report(options.origins, result, journal, seconds)
-    total = result["memory"][-1][0]
-    quarters = {
-        part: next(m for n, m in result["memory"] if n >= part * total / 4) for part in (1, 2, 3)
+    order = {
+        "mode": options.mode,
+        "origins": list(range(options.origins)),
+        "paths": ["/p/1", "/private/2"],
     }
+    memory = {}
+    for name, settings in {"ours": {**OURS, **QUICK}, "off": OFF}.items():
+        with web_of([*MIX, *MIX, *MIX, *MIX, *MIX[:-1], "hang"], 0.001) as web:
+            began = time.monotonic()
+            result = crawl(web, settings, **order)
+            seconds = time.monotonic() - began
+            journal = web.journal()
+        memory[name] = result["memory"]
+        if name == "ours":
+            _report(options.origins, result, journal, seconds)
     print(
-        "resident memory after each quarter of the requests: "
-        + ", ".join(f"{mib:.0f}" for mib in quarters.values())
-        + f", at the end {result['memory'][-1][1]:.0f} MiB"
+        "resident memory in MiB, at the start, after each quarter of the requests, and at the end"
     )
+    for name, samples in memory.items():
+        total = samples[-1][0]
+        quarters = [next(m for n, m in samples if n >= part * total / 4) for part in range(4)]
+        print(f"{name:>5}: " + ", ".join(f"{mib:.0f}" for mib in (*quarters, samples[-1][1])))
 
 
 def _report(origins, result, journal, seconds):
