@@ -84,7 +84,8 @@ def _directories(folder: Path) -> Iterator[Path]:
 
 
 def _last_use(slot: Path) -> int:
-    return max((path.stat().st_mtime_ns for path in slot.rglob("*") if path.is_file()), default=0)
+    # Directories too: a file that was read to its end is removed.
+    return max(path.stat().st_mtime_ns for path in (slot, *slot.rglob("*")))
 
 
 def _mend(path: Path, queue_class: type[Any]) -> bool:

@@ -206,6 +206,22 @@ def test_ours_a_fifo_queue_of_several_files_comes_from_the_one_that_was_read(
     assert drain(queue) == [*expected, "https://a.example/last"]
 
 
+def test_ours_a_file_that_was_read_to_its_end_since_the_crawl_before_is_not_missed(folder):
+    queue = opened(folder)
+    queue.push(Request("https://a.example/0"))
+    state = queue.close()
+    (info,) = folder.glob("*/0/info.json")
+    info.write_text(info.read_text().replace("100000", "4"))
+    queue = opened(folder, state=state)
+    urls = [f"https://a.example/{n}" for n in range(10)]
+    for url in urls[1:]:
+        queue.push(Request(url))
+    state = queue.close()
+    (folder / "active.json").write_text(json.dumps(state))
+    killed(folder, state=state, pop=6)
+    assert drain(opened(folder, state=state)) == urls[4:]
+
+
 @pytest.mark.skipif(DOWNSTREAM["SQLite"] is None, reason="no such queue in this Scrapy")
 def test_ours_a_disk_queue_of_another_kind_knows_by_itself(folder):
     taken = killed(folder, *URLS, downstream="SQLite", pop=30)
