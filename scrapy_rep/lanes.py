@@ -129,11 +129,13 @@ class Lanes:
         self._open: OrderedDict[Lane, None] = OrderedDict()
         self._max_open = max(8, _max_files() // _FILES_PER_LANE)
 
-    def restore(self, key: str, prios: Iterable[int]) -> Lane:
-        """Return the lane of a key that ``close()`` returned, open."""
+    def restore(
+        self, key: str, prios: Iterable[int], queue: ScrapyPriorityQueue | None = None
+    ) -> Lane:
+        """Return the lane of a key that ``close()`` returned, open; ``queue`` if it is already."""
         name, origin = _slot_and_origin(key)
         lane = self._add(key, name, origin)
-        lane.prios = prios
+        lane.prios, lane.queue = prios, queue
         self.resize(lane, len(self.open(lane)))
         return lane
 

@@ -14,7 +14,7 @@ from scrapy_rep.lanes import Lanes, head, key_of, peek
 from scrapy_rep.middleware import RobotsTxtMiddleware
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.rotation import Rotation
-from scrapy_rep.salvage import flushed, salvage
+from scrapy_rep.salvage import durable, salvage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,8 +52,8 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
     ) -> None:
         is_state = isinstance(slot_startprios, dict)
         if key:
-            downstream_queue_cls = flushed(downstream_queue_cls)
-            start_queue_cls = None if start_queue_cls is None else flushed(start_queue_cls)
+            downstream_queue_cls = durable(downstream_queue_cls)
+            start_queue_cls = None if start_queue_cls is None else durable(start_queue_cls)
         super().__init__(
             crawler,
             downstream_queue_cls,
@@ -80,9 +80,10 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
         closed = len(self)
         keys = {_path_safe(lane_key): lane_key for lane_key in state}
         for name, prios in found.items():
-            key = keys.get(name) or (self._find_key(name, prios) if prios else None)
-            if key is not None:
-                self._restore(key, prios)
+            if name in keys:
+                self._restore(keys[name], prios)
+            elif prios:
+                self._adopt(name, prios)
         if len(self) > closed:
             logger.info(
                 "%d requests were found in queues that were not closed, as after a kill; some of "
@@ -95,11 +96,13 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
         self._lanes = Lanes(self.pqfactory, self.key)
         self._rotation = Rotation(self._lanes.slots, self._active)
 
-    def _restore(self, key: str, prios: Iterable[int]) -> None:
-        self._place(self._lanes.restore(key, prios))
+    def _restore(
+        self, key: str, prios: Iterable[int], queue: ScrapyPriorityQueue | None = None
+    ) -> None:
+        self._place(self._lanes.restore(key, prios, queue))
 
-    def _find_key(self, name: str, prios: list[int]) -> str | None:
-        """Return the key of the lane in directory ``name``, which the state doesn't tell of."""
+    def _adopt(self, name: str, prios: list[int]) -> None:
+        """Make a lane of directory ``name``, which the state doesn't tell of."""
         queue = ScrapyPriorityQueue(
             self.crawler,
             self.downstream_queue_cls,
@@ -112,12 +115,12 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
             keys = [self._downloader_interface.get_slot_key(request)]
             with suppress(ValueError):
                 keys.append(key_of(keys[0], origin_of(request.url)))
-            return next(key for key in keys if _path_safe(key) == name)
+            key = next(key for key in keys if _path_safe(key) == name)
         except Exception:
             logger.exception("A queue that was not closed is left as it is: %s", queue.key)
-            return None
-        finally:
             queue.close()
+        else:
+            self._restore(key, prios, queue)
 
     # What the scheduler calls.
 

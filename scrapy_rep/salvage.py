@@ -34,20 +34,22 @@ _TORN: Final = 1 << 20
 """Bytes at the end of a file that may be part of a record that was never written whole."""
 
 
-def flushed(queue_class: type[Any]) -> type[Any]:
-    """Return ``queue_class``, made to have what was put into it in its file at once.
+def durable(queue_class: type[Any]) -> type[Any]:
+    """Return ``queue_class``, made to have in its file, whole and at once, what was put into it.
 
-    A LifoDiskQueue has up to some KiB of it in memory, each.
+    A LifoDiskQueue keeps the last KiB in memory, and writes them where its peek() has left the
+    file, over the end of the record before (queuelib to 1.10, mended by its pull request 92).
     """
     if not issubclass(queue_class, LifoDiskQueue):
         return queue_class
 
-    class Flushed(queue_class):  # type: ignore[misc]
+    class Durable(queue_class):  # type: ignore[misc]
         def push(self, request: Request) -> None:
+            self.f.seek(0, os.SEEK_END)
             super().push(request)
             self.f.flush()
 
-    return Flushed
+    return Durable
 
 
 def salvage(
@@ -122,7 +124,8 @@ def _mend_fifo(path: Path) -> bool:
             file.unlink()
         path.rmdir()
         return False
-    os.truncate(_chunk(path, number), end)
+    if end < _chunk(path, number).stat().st_size:
+        os.truncate(_chunk(path, number), end)
     at_end = taken + count == info["chunksize"]
     info |= {"size": size, "head": [number + 1, 0] if at_end else [number, taken + count]}
     info_file.write_text(json.dumps(info))
@@ -152,9 +155,9 @@ def _mend_lifo(path: Path) -> bool:
         ends = range(size, max(_SIZE.size, size - _TORN), -1)
         count, end = next(((n, end) for end in ends if (n := _count_back(content, end))), (0, 0))
     if count:
-        os.truncate(path, end)
         with path.open("rb+") as file:
             file.write(_SIZE.pack(count))
+            file.truncate(end)
     elif size > _SIZE.size:
         aside = path.rename(f"{path}.broken")
         logger.error("Nothing could be made of a queue that was not closed, it is now %s", aside)

@@ -233,6 +233,21 @@ def test_ours_what_is_left_on_disk_is_opened_by_either(tmp_path, downstream, mak
     assert queue.close() == {}
 
 
+@pytest.mark.parametrize("downstream", [PickleFifoDiskQueue, PickleLifoDiskQueue])
+def test_ours_a_look_at_the_next_request_on_disk_does_no_harm_to_what_follows(tmp_path, downstream):
+    doors = Doors()
+    doors.open = set()
+    queue = ours(FakeCrawler(doors), key=tmp_path, downstream=downstream)
+    requests = pages("a.example", 1, 2, 3)
+    for request in requests:
+        queue.push(request)
+        assert queue.pop() is None
+        (waiter,) = doors.waiters["https://a.example"]
+        assert waiter.head().url in urls(*requests)
+    doors.let("https://a.example")
+    assert sorted(drain(queue)) == urls(*requests)
+
+
 def open_files():
     folder = Path("/proc/self/fd")
     return len([*folder.iterdir()]) if folder.exists() else 0
