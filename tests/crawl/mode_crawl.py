@@ -44,7 +44,7 @@ class Pause:
 
     def __init__(self, crawler, order):
         self.crawler = crawler
-        self.seconds = order["pause"]
+        self.seconds = order.get("pause")
         self.left = len(order["urls"])
         self.ended = None
         crawler.signals.connect(self.scheduled, signals.request_scheduled)
