@@ -113,12 +113,14 @@ class Gate:
 
         A request whose URL has no origin that can be told is the middleware's to drop.
         """
-        if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(SCHEMES):
+        url = request.url
+        if request.meta.get("dont_obey_robotstxt") or not url.startswith(SCHEMES):
             return None
         try:
-            if target_of(request.url) == ROBOTSTXT:  # SPEC S-9
+            # Most URLs need no look at their target.
+            if ("%" in url or ROBOTSTXT in url) and target_of(url) == ROBOTSTXT:  # SPEC S-9
                 return None
-            origin = origin_of(request.url)
+            origin = origin_of(url)
         except ValueError:
             return None
         return None if self._overriding.decides(origin) else origin

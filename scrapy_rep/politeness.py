@@ -93,7 +93,9 @@ class Politeness:
         slot = downloader.slots.get(name)
         concurrency = downloader.domain_concurrency if slot is None else slot.concurrency
         most = max(_RESERVE, min(concurrency, math.ceil(concurrency / asked.seconds)))
-        # Not slot.active: requests that have just left the scheduler are not in their slot yet.
+        if slot is not None and len(slot.active) >= most:
+            return True
+        # Not slot.active alone: what has just left the scheduler is not in its slot yet.
         active = sum(downloader.get_slot_key(request) == name for request in downloader.active)
         return bool(active >= most)
 

@@ -1,14 +1,16 @@
 """Broad crawls beside a crawl without robots.txt and beside Scrapy's built-in middleware.
 
     python -m tests.benchmarks.broad shares [--rounds N] [--shares 0 1 5 10 20] [--mode asyncio]
-    python -m tests.benchmarks.broad chain [--rounds N]
+    python -m tests.benchmarks.broad chain [--rounds N] [--at-most SECONDS]
     python -m tests.benchmarks.broad pop [--slots 100 1000 10000]
     python -m tests.benchmarks.broad many [--origins 10000] [--mode asyncio]
     python -m tests.benchmarks.broad kill [--origins 2000] [--signal KILL|TERM]
     python -m tests.benchmarks.broad recovers [--mode asyncio]
 
-Crawls of ``shares`` run side by side, each with a web of its own, so that whatever else the machine
-does hits all of them alike; a ratio is the median of the rounds' ratios.
+Crawls of ``shares`` run one after the other, each alone with a web of its own, in turns: off, ours,
+ours, off. A ratio is the median of the ratios of such neighbours, of pages a second and of pages a
+second of processor time; the latter suffers less from what else the machine does. The built-in's
+crawls end after ``--at-most`` seconds, with what they have then.
 """
 
 from __future__ import annotations
@@ -105,72 +107,84 @@ def shares(options):
     print(
         f"{options.origins} origins x {options.pages} pages, 10 ms a page, CONCURRENT_REQUESTS 16,"
         f" mode {options.mode}: healthy pages a second, and the ratio to ROBOTSTXT_OBEY=False"
-        " on the healthy origins alone"
+        " on the healthy origins alone; the last ratio is of pages a second of processor time"
     )
     print(
         f"{'hanging':>8} {'off':>8} {'built-in':>9} {'ours':>8} {'built-in/off':>13} {'ours/off':>9}"
+        f" {'(processor)':>12}"
     )
     for share in options.shares:
         every = round(100 / share) if share else 0
         stories = [
             "hang" if every and n % every == every // 2 else "rules" for n in range(options.origins)
         ]
-        healthy = [n for n, story in enumerate(stories) if story == "rules"]
         rates = {name: [] for name in CRAWLS}
-        for _ in range(options.rounds):
-            names = [n for n in CRAWLS if n != "built-in" or len(rates[n]) < options.builtin_rounds]
-            webs = {name: Web(stories, 0.01) for name in names}
-            crawls = {
-                name: start(
-                    webs[name],
-                    CRAWLS[name],
-                    mode=options.mode,
-                    origins=healthy if name == "off" else list(range(options.origins)),
-                    paths=[f"/p/{page}" for page in range(options.pages)],
-                    stop_after=len(healthy) * options.pages,
-                    at_most=options.at_most,
-                )
-                for name in names
-            }
-            for name, process in crawls.items():
-                result = finish(process)
-                webs[name].close()
-                pages = result["results"].get("page", 0)
-                # Those that didn't come in time count with all of it.
-                whole = pages == len(healthy) * options.pages
-                rates[name].append(pages / (result["seconds"] if whole else options.at_most))
+        per_cpu = {name: [] for name in CRAWLS}
+        for number in range(options.rounds):
+            names = ["off", "ours"] if number % 2 == 0 else ["ours", "off"]
+            if number < options.builtin_rounds:
+                names.append("built-in")
+            for name in names:
+                rate, of_cpu = _rate(name, stories, options)
+                rates[name].append(rate)
+                per_cpu[name].append(of_cpu)
         median = {
             name: statistics.median(values) if values else float("nan")
             for name, values in rates.items()
         }
-        ratio = statistics.median(a / b for a, b in zip(rates["ours"], rates["off"], strict=True))
-        builtin = median["built-in"] / median["off"]
+        ratio, of_cpu = (
+            statistics.median(a / b for a, b in zip(values["ours"], values["off"], strict=True))
+            for values in (rates, per_cpu)
+        )
         print(
             f"{share:>6} % {median['off']:8.0f} {median['built-in']:9.1f} {median['ours']:8.0f}"
-            f" {builtin:13.3f} {ratio:9.3f}",
+            f" {median['built-in'] / median['off']:13.3f} {ratio:9.3f} {of_cpu:12.3f}",
             flush=True,
         )
 
 
+def _rate(name, stories, options):
+    """Return the healthy pages of a second, and of a second of the processor."""
+    healthy = [n for n, story in enumerate(stories) if story == "rules"]
+    with web_of(stories) as web:
+        result = crawl(
+            web,
+            CRAWLS[name],
+            mode=options.mode,
+            origins=healthy if name == "off" else list(range(len(stories))),
+            paths=[f"/p/{page}" for page in range(options.pages)],
+            stop_after=len(healthy) * options.pages,
+            at_most=options.at_most,
+        )
+    pages = result["results"].get("page", 0)
+    # Those that didn't come in time count with all of it.
+    whole = pages == len(healthy) * options.pages
+    return pages / (result["seconds"] if whole else options.at_most), pages / result["cpu"]
+
+
 def chain(options):
-    print("a chain of ten pages on a healthy origin, beside a hanging one with 30 pages: seconds")
+    print(
+        "a chain of ten pages on a healthy origin, beside a hanging one with 30 pages: seconds,"
+        f" {options.at_most:g} for one that didn't end by then"
+    )
     print(f"{'':>10} {'alone':>7} {'beside':>7} {'ratio':>7}")
-    for name in ("off", "ours", "built-in"):
+    for name, settings in CRAWLS.items():
         rows = []
-        for _ in range(options.rounds):
+        for _ in range(options.builtin_rounds if name == "built-in" else options.rounds):
             seconds = []
             for hanging in ([], [1]):
                 with web_of(["rules", "hang"]) as web:
                     result = crawl(
                         web,
-                        CRAWLS[name],
+                        settings,
                         mode=options.mode,
                         origins=hanging,
                         paths=[f"/p/{page}" for page in range(30)],
                         chain=[0, 10],
                         at_most=options.at_most,
                     )
-                    seconds.append(result["chain"] or float("inf"))
+                    # One that didn't end in time counts with all of it.
+                    seconds.append(result["chain"] or options.at_most)
             rows.append(seconds)
         alone = statistics.median(row[0] for row in rows)
         beside = statistics.median(row[1] for row in rows)
@@ -226,27 +240,28 @@ def pop(options):
 
 
 def many(options):
-    with web_of([*MIX, *MIX, *MIX, *MIX, *MIX[:-1], "hang"], 0.001) as web:
-        began = time.monotonic()
-        result = crawl(
-            web,
-            {**OURS, **QUICK},
-            mode=options.mode,
-            origins=list(range(options.origins)),
-            paths=["/p/1", "/private/2"],
-        )
-        seconds = time.monotonic() - began
-        journal = web.journal()
-    _report(options.origins, result, journal, seconds)
-    total = result["memory"][-1][0]
-    quarters = {
-        part: next(m for n, m in result["memory"] if n >= part * total / 4) for part in (1, 2, 3)
+    order = {
+        "mode": options.mode,
+        "origins": list(range(options.origins)),
+        "paths": ["/p/1", "/private/2"],
     }
+    memory = {}
+    for name, settings in {"ours": {**OURS, **QUICK}, "off": OFF}.items():
+        with web_of([*MIX, *MIX, *MIX, *MIX, *MIX[:-1], "hang"], 0.001) as web:
+            began = time.monotonic()
+            result = crawl(web, settings, **order)
+            seconds = time.monotonic() - began
+            journal = web.journal()
+        memory[name] = result["memory"]
+        if name == "ours":
+            _report(options.origins, result, journal, seconds)
     print(
-        "resident memory after each quarter of the requests: "
-        + ", ".join(f"{mib:.0f}" for mib in quarters.values())
-        + f", at the end {result['memory'][-1][1]:.0f} MiB"
+        "resident memory in MiB, at the start, after each quarter of the requests, and at the end"
     )
+    for name, samples in memory.items():
+        total = samples[-1][0]
+        quarters = [next(m for n, m in samples if n >= part * total / 4) for part in range(4)]
+        print(f"{name:>5}: " + ", ".join(f"{mib:.0f}" for mib in (*quarters, samples[-1][1])))
 
 
 def _report(origins, result, journal, seconds):

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections import Counter
@@ -58,6 +59,7 @@ class Broad(scrapy.Spider):
 
     async def start(self):
         self.began = self.last = time.monotonic()
+        self.cpu_before = self.cpu = time.process_time()
         self.results = Counter()
         self.memory = []
         self.chain_seconds = None
@@ -66,7 +68,7 @@ class Broad(scrapy.Spider):
         self.sampling = create_looping_call(self.sample)
         self.sampling.start(0.5)
         if self.order.get("at_most"):
-            call_later(self.order["at_most"], self.close_now)
+            call_later(self.order["at_most"], self.give_up)
         for path in self.order["paths"]:
             for number in self.order["origins"]:
                 yield self.request(number, path)
@@ -82,8 +84,15 @@ class Broad(scrapy.Spider):
                 self.crawler.engine.close_spider_async(reason="enough")
             )
 
+    def give_up(self):
+        """End without waiting for what hangs."""
+        report(self.crawler)
+        sys.stdout.flush()
+        os._exit(0)
+
     def account(self, request, what):
         self.last = time.monotonic()
+        self.cpu = time.process_time()
         self.results[what] += 1
         if self.accounts:
             self.accounts.write(f"{request.url}\t{what}\n")
@@ -111,19 +120,13 @@ class Broad(scrapy.Spider):
         self.account(failure.request, what)
 
 
-def main():
-    order = json.load(sys.stdin)
-    process_class, mode = MODES[order.get("mode") or "asyncio"]
-    Broad.order = order
-    process = process_class({**SETTINGS, **order["settings"], **mode})
-    crawler = process.create_crawler(Broad)
-    process.crawl(crawler)
-    process.start()
+def report(crawler):
     spider = crawler.spider
     print(
         json.dumps(
             {
                 "seconds": spider.last - spider.began,
+                "cpu": spider.cpu - spider.cpu_before,
                 "results": dict(spider.results),
                 "memory": [*spider.memory, (sum(spider.results.values()), rss_mib())],
                 "chain": spider.chain_seconds,
@@ -135,6 +138,17 @@ def main():
             }
         )
     )
+
+
+def main():
+    order = json.load(sys.stdin)
+    process_class, mode = MODES[order.get("mode") or "asyncio"]
+    Broad.order = order
+    process = process_class({**SETTINGS, **order["settings"], **mode})
+    crawler = process.create_crawler(Broad)
+    process.crawl(crawler)
+    process.start()
+    report(crawler)
 
 
 if __name__ == "__main__":

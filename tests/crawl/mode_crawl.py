@@ -1,7 +1,8 @@
 """A crawl in a process of its own, in one of Scrapy's three modes.
 
 Reads ``{"mode": ..., "settings": ..., "urls": [...], "close_after": seconds or null, "cancels":
-[urls]}`` as JSON from its standard input, and prints what came of it as JSON.
+[urls], "pause": seconds or null}`` as JSON from its standard input, and prints what came of it as JSON.
+The pause begins when all requests have been in the queue for a moment.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import scrapy
+from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -34,6 +37,30 @@ def peak_kib():
     """Peak of resident memory; getrusage would count what the parent process had, too."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+
+
+class Pause:
+    """Pauses the engine once."""
+
+    def __init__(self, crawler, order):
+        self.crawler = crawler
+        self.seconds = order.get("pause")
+        self.left = len(order["urls"])
+        self.ended = None
+        crawler.signals.connect(self.scheduled, signals.request_scheduled)
+
+    def scheduled(self):
+        self.left -= 1
+        if self.seconds and not self.left:
+            call_later(0.2, self.begin)
+
+    def begin(self):
+        self.crawler.engine.pause()
+        call_later(self.seconds, self.end)
+
+    def end(self):
+        self.ended = time.time()
+        self.crawler.engine.unpause()
 
 
 def main():
@@ -74,6 +101,7 @@ def main():
             )
 
     crawler = process.create_crawler(Spider)
+    pause = Pause(crawler, order)
     process.crawl(crawler, requests=order["urls"], crawl=result)
     process.start()
     stats = crawler.stats.get_stats()
@@ -87,6 +115,7 @@ def main():
                 "failures": [repr(failure.value) for failure in result.failures],
                 "stats": stats,
                 "ends": ends,
+                "unpaused": pause.ended,
                 "peak_kib": peak_kib(),
             }
         )

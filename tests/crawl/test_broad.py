@@ -200,6 +200,28 @@ async def test_ours_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp
 
 
 @pytest_twisted.ensureDeferred
+async def test_ours_links_into_a_site_that_is_waited_for_are_all_followed_from_disk(web, tmp_path):
+    late = web.site([["wait", 1.5], *robots(RULES)])
+    first = web.site(robots(RULES), paths={"/2": [[["wait", 0.5], *answer(200, PAGE)]]})
+
+    def then(response):
+        if response.url == first.url("/1"):
+            return [Request(first.url("/2")), Request(late.url("/0"))]
+        if response.url == first.url("/2"):
+            return [Request(late.url(f"/{n}")) for n in range(1, 5)]
+        return []
+
+    result = await crawl(
+        first.url("/1"),
+        settings={"JOBDIR": str(tmp_path)},
+        then=then,
+        spidercls=StoredSpider,
+    )
+    assert sorted(late.targets) == [f"/{n}" for n in range(5)]
+    assert result.stats["scheduler/enqueued/disk"] == 7
+
+
+@pytest_twisted.ensureDeferred
 async def test_ours_a_jobdir_of_scrapys_queue_is_gone_on_with(web, tmp_path):
     hanging = web.site(HANGS, robots(RULES))
     settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}

@@ -29,13 +29,14 @@ BURST = {"CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
 BUILTIN = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 
-def crawl(mode, urls, *, close_after=None, cancels=(), **settings):
+def crawl(mode, urls, *, close_after=None, cancels=(), pause=None, **settings):
     order = {
         "mode": mode,
         "settings": settings,
         "urls": urls,
         "close_after": close_after,
         "cancels": cancels,
+        "pause": pause,
     }
     run = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("mode_crawl.py"))],
@@ -93,6 +94,21 @@ def test_ours_rules_errors_and_time_outs_in_every_mode(web, mode):
         ["/public"],
     ]
     assert len(result["failures"]) == len(result["dropped"]) == 8
+    assert result["stats"]["finish_reason"] == "finished"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_ours_a_paused_crawl_begins_no_look_up_and_goes_on_afterwards(web, mode):
+    """As Scrapy's downloader, it ends what it has: one fetch, and one whose turn is next."""
+    sites = [web.site([["wait", 0.8], *robots(RULES_TEXT)]) for _ in range(4)]
+    urls = [site.url(path) for site in sites for path in ("/public", "/private")]
+    result = crawl(mode, urls, pause=3, REP_CONCURRENT_FETCHES=1)
+    asked = sorted(site.robots_requests[0]["at"] for site in sites)
+    assert [at > result["unpaused"] for at in asked] == [False, False, True, True]
+    for site in sites:
+        assert site.targets == ["/public"]
+        assert len(site.robots_requests) == 1
+    assert list(result["dropped"].values()) == ["rule"] * 4
     assert result["stats"]["finish_reason"] == "finished"
 
 

@@ -15,7 +15,6 @@ from scrapy.squeues import (
     PickleLifoDiskQueue,
 )
 
-from scrapy_rep.queue import RobotsAwarePriorityQueue
 from tests.crawl.queues import Doors, FakeCrawler, drain, ours, scrapys
 
 IN_TURNS = pytest.mark.skipif(
@@ -234,13 +233,28 @@ def test_ours_what_is_left_on_disk_is_opened_by_either(tmp_path, downstream, mak
     assert queue.close() == {}
 
 
+@pytest.mark.parametrize("downstream", [PickleFifoDiskQueue, PickleLifoDiskQueue])
+def test_ours_a_look_at_the_next_request_on_disk_does_no_harm_to_what_follows(tmp_path, downstream):
+    doors = Doors()
+    doors.open = set()
+    queue = ours(FakeCrawler(doors), key=tmp_path, downstream=downstream)
+    requests = pages("a.example", 1, 2, 3)
+    for request in requests:
+        queue.push(request)
+        assert queue.pop() is None
+        (waiter,) = doors.waiters["https://a.example"]
+        assert waiter.head().url in urls(*requests)
+    doors.let("https://a.example")
+    assert sorted(drain(queue)) == urls(*requests)
+
+
 def open_files():
     folder = Path("/proc/self/fd")
     return len([*folder.iterdir()]) if folder.exists() else 0
 
 
 def test_ours_many_origins_on_disk_take_a_bounded_number_of_open_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("scrapy_rep.queue._max_files", lambda: 64)
+    monkeypatch.setattr("scrapy_rep.lanes._max_files", lambda: 64)
     doors = Doors()
     doors.open = set()
     queue = ours(FakeCrawler(doors), key=tmp_path)
@@ -269,30 +283,6 @@ def test_ours_what_cannot_be_stored_leaves_no_trace(tmp_path):
     assert len(queue) == 0
     assert "a.example" not in queue
     assert queue.pop() is None
-
-
-def test_ours_what_a_killed_crawl_left_stands_in_nobodys_way(tmp_path):
-    killed = ours(FakeCrawler(Doors()), key=tmp_path)
-    for request in pages("a.example", "old", "older"):
-        killed.push(request)
-    again = ours(FakeCrawler(Doors()), key=tmp_path)
-    for request in pages("a.example", 1, 2):
-        again.push(request)
-    assert drain(again) == ["https://a.example/1", "https://a.example/2"]
-    for lane in killed._lanes.values():
-        for downstream in lane.queue.queues.values():
-            downstream.headf.close()
-            downstream.tailf.close()
-
-
-def test_ours_what_was_closed_before_a_crawl_was_killed_is_not_cleared(tmp_path):
-    queue = ours(FakeCrawler(Doors()), key=tmp_path)
-    for request in pages("a.example", 1, 2):
-        queue.push(request)
-    queue.close()
-    again = ours(FakeCrawler(Doors()), key=tmp_path)  # without its state
-    again.push(Request("https://a.example/3"))
-    assert drain(again) == ["https://a.example/1", "https://a.example/2", "https://a.example/3"]
 
 
 class NoPeek(FifoMemoryQueue):
@@ -341,4 +331,3 @@ def test_ours_pop_looks_at_no_slot_twice():
     queue._ready_lane = lambda slot, look=queue._ready_lane: looked.append(slot.name) or look(slot)
     assert len(drain(queue)) == 50
     assert len(looked) <= 500 + 50 + 2
-    assert isinstance(queue, RobotsAwarePriorityQueue)

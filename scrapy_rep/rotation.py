@@ -1,0 +1,109 @@
+"""Which download slot is next: the least busy one, in the order of Scrapy's own queue."""
+
+from __future__ import annotations
+
+from enum import Enum
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+
+class Place(Enum):
+    """Where a slot is looked for."""
+
+    NOWHERE = 0
+    """Nothing of it could leave."""
+    NEW = 1
+    """It may be busy."""
+    ROUND = 2
+    """It was idle when it was last looked at."""
+
+
+class Rotating(Protocol):
+    """A download slot."""
+
+    name: str
+    lanes: int
+    """With none it is no more."""
+    place: Place
+
+
+Slot = TypeVar("Slot", bound=Rotating)
+
+
+class Rotation(Generic[Slot]):
+    """The slots in which something may be found that can leave.
+
+    Scrapy's queue asks each of its slots at every turn how busy it is. Here a slot that is idle is
+    found to be so once, and keeps its place by name until its turn comes; only those of which
+    something was taken, or into which something was put, are asked again.
+    """
+
+    def __init__(self, slots: Mapping[str, Slot], active: Callable[[str], int]) -> None:
+        self._slots = slots
+        self._active = active
+        """How many downloads a slot has."""
+        self._last = ""
+        """The name of the slot of which something was taken last; those behind it come first."""
+        self._passed = ""
+        """Names up to this one are the next round's."""
+        # Heaps of names.
+        self._this_round: list[str] = []
+        self._next_round: list[str] = []
+        self._new: dict[Slot, None] = {}
+
+    def served(self, slot: Slot) -> None:
+        """Remember that something was taken of ``slot``."""
+        self._last = self._passed = slot.name
+
+    def add(self, slot: Slot) -> None:
+        """Let ``slot`` have its turn, where it hasn't yet."""
+        if slot.place is Place.NOWHERE:
+            slot.place = Place.NEW
+            self._new[slot] = None
+
+    def turns(self) -> Iterator[Slot]:
+        """Take out slot after slot, by their turns; who wants one back in adds it again."""
+        if self._new:
+            self._sort_new()
+        while slot := self._next_idle():
+            if self._active(slot.name):
+                self.add(slot)
+            else:
+                yield slot
+        self._passed = self._last
+        # Not more than there are downloads, as the others have been found to be idle.
+        for slot in sorted(self._new, key=self._load):
+            slot.place = Place.NOWHERE
+            del self._new[slot]
+            yield slot
+
+    def _load(self, slot: Slot) -> tuple[int, bool, str]:
+        return self._active(slot.name), slot.name <= self._last, slot.name
+
+    def _sort_new(self) -> None:
+        # A dict of its own for those that stay: one that many were taken out of is slow to go
+        # through, as it keeps their room.
+        new, self._new = self._new, {}
+        for slot in new:
+            if not slot.lanes:
+                slot.place = Place.NOWHERE
+            elif self._active(slot.name):
+                self._new[slot] = None
+            else:
+                slot.place = Place.ROUND
+                later = slot.name <= self._passed
+                heappush(self._next_round if later else self._this_round, slot.name)
+
+    def _next_idle(self) -> Slot | None:
+        while self._this_round or self._next_round:
+            if not self._this_round:
+                self._this_round, self._next_round = self._next_round, self._this_round
+                self._passed = ""
+            slot = self._slots.get(heappop(self._this_round))
+            if slot is not None and slot.place is Place.ROUND:
+                slot.place = Place.NOWHERE
+                return slot
+        return None
