@@ -7,7 +7,8 @@ SEEDS ?= 100000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help demo demo-builtin fleet simulate redis-server browser test lint unit faults bench docs clean
+.PHONY: help demo demo-builtin fleet simulate redis-server browser test lint unit test-protocol \
+	test-crawl test-others faults bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -62,11 +63,22 @@ lint: $(INSTALLED)
 	@echo "== import contracts"
 	@$(BIN)/lint-imports
 
+# Two at once: the crawls wait for servers most of the time.
 unit: $(INSTALLED) redis-server
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-crawl test-protocol test-others
+
+test-protocol:
 	@echo "== tests of the protocol, which are to reach every branch of it"
-	@$(BIN)/python -m pytest -q tests/protocol --cov=scrapy_rep/protocol --cov-fail-under=100
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/protocol \
+		--cov=scrapy_rep/protocol --cov-fail-under=100
+
+test-crawl:
+	@echo "== tests that crawl"
+	@$(BIN)/python -m pytest -q tests/crawl
+
+test-others:
 	@echo "== all other tests"
-	@$(BIN)/python -m pytest -q --ignore=tests/protocol
+	@$(BIN)/python -m pytest -q -p no:cacheprovider --ignore=tests/protocol --ignore=tests/crawl
 
 faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/crawl/test_faults.py tests/crawl/test_store_faults.py \
