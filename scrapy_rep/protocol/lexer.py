@@ -92,6 +92,7 @@ _COMMON: Final[dict[bytes, int | None]] = {
     **dict.fromkeys((b"Allow", b"allow", b"ALLOW"), 1),
     **dict.fromkeys((b"User-agent", b"User-Agent", b"user-agent", b"Crawl-delay", b"Sitemap")),
     b"": None,
+    b"#": None,
 }
 _ALLOWS: Final = {Kind.ALLOW: 1, Kind.DISALLOW: 0}
 _TO_BE_READ: Final = -1
