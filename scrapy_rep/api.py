@@ -8,7 +8,7 @@ from weakref import ReferenceType, WeakKeyDictionary, ref
 from scrapy import Request
 
 from scrapy_rep.announcer import placed
-from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.origin import origin_of, split_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ class Robots:
         Raises ValueError where the URL is none that can have a robots.txt.
         """
         request = _request(page)
-        origin, target = origin_of(request.url), target_of(request.url)
+        origin, target = split_url(request.url)
         verdict = self._known(request, origin, target)
         for spelling in self._spellings(request, target):
             if verdict is None or not verdict.allowed:
@@ -102,7 +102,7 @@ class Robots:
         if verdict is not None:
             return verdict
         request = _request(page)
-        origin, target = origin_of(request.url), target_of(request.url)
+        origin, target = split_url(request.url)
         tokens = self.tokens(request)
         verdict = await self._keeper.verdict(origin, target, tokens, request)
         for spelling in self._spellings(request, target):

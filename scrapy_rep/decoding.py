@@ -57,27 +57,49 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
     return body[:limit]
 
 
+def _members(  # noqa: PLR0913 - each by name
+    body: bytes,
+    limit: int,
+    *,
+    complete: bool,
+    start: Callable[[], Any],
+    error: type[Exception],
+    begins: Callable[[bytes], bool],
+    what: str,
+) -> bytes:
+    """Undo one compressed stream after another, as long as ``begins`` says that one follows."""
+    text = bytearray()
+    for _ in range(_MAX_MEMBERS):
+        stream = start()
+        try:
+            text += stream.decompress(body, limit - len(text))
+        except error as why:
+            raise DecodingError(str(why)) from why
+        if len(text) >= limit:
+            return bytes(text)
+        if not stream.eof:
+            if complete:
+                raise DecodingError("compressed body ends too soon")
+            return bytes(text)
+        body = stream.unused_data
+        if not begins(body):
+            return bytes(text)
+    raise DecodingError(f"more than {_MAX_MEMBERS} {what}")
+
+
 def _zlib(wbits: int) -> _Decoder:
     def inflate(body: bytes, limit: int, *, complete: bool) -> bytes:
-        text = bytearray()
-        for _ in range(_MAX_MEMBERS):
-            stream = zlib.decompressobj(wbits)
-            try:
-                text += stream.decompress(body, limit - len(text))
-            except zlib.error as error:
-                raise DecodingError(str(error)) from error
-            if len(text) >= limit:
-                return bytes(text)
-            if not stream.eof:
-                if complete:
-                    raise DecodingError("compressed body ends too soon")
-                return bytes(text)
-            # RFC 1952 §2.2: a gzip body may have several members; anything else that follows
-            # is padding.
-            body = stream.unused_data
-            if not body.startswith(b"\x1f\x8b"):
-                return bytes(text)
-        raise DecodingError(f"gzip body of more than {_MAX_MEMBERS} members")
+        return _members(
+            body,
+            limit,
+            complete=complete,
+            start=lambda: zlib.decompressobj(wbits),
+            error=zlib.error,
+            # RFC 1952 §2.2: a gzip body may have several members; anything else that follows is
+            # padding.
+            begins=lambda rest: rest.startswith(b"\x1f\x8b"),
+            what="members of a gzip body",
+        )
 
     return inflate
 
@@ -111,24 +133,15 @@ def _zstd(body: bytes, limit: int, *, complete: bool) -> bytes:
     zstd = _load("compression.zstd", "backports.zstd")
     # RFC 9659 §3: a zstd window of more than 8 MiB is not for the web.
     options = {zstd.DecompressionParameter.window_log_max: 23}
-    text = bytearray()
-    for _ in range(_MAX_MEMBERS):
-        stream = zstd.ZstdDecompressor(options=options)
-        try:
-            text += stream.decompress(body, limit - len(text))
-        except zstd.ZstdError as error:
-            raise DecodingError(str(error)) from error
-        if len(text) >= limit:
-            return bytes(text)
-        if not stream.eof:
-            if complete:
-                raise DecodingError("compressed body ends too soon")
-            return bytes(text)
-        # RFC 8878 §3: a body may have several frames.
-        body = stream.unused_data
-        if not body:
-            return bytes(text)
-    raise DecodingError(f"zstd body of more than {_MAX_MEMBERS} frames")
+    return _members(
+        body,
+        limit,
+        complete=complete,
+        start=lambda: zstd.ZstdDecompressor(options=options),
+        error=zstd.ZstdError,
+        begins=bool,  # RFC 8878 §3: a body may have several frames, and nothing else
+        what="frames of a zstd body",
+    )
 
 
 def _load(*names: str) -> Any:

@@ -13,7 +13,7 @@ from twisted.internet.defer import CancelledError, Deferred
 from scrapy_rep import stats
 from scrapy_rep.background import Background
 from scrapy_rep.entry import Entry
-from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.origin import origin_of, split_url
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
@@ -372,8 +372,9 @@ class Keeper:
         self, origin: Origin, previous: Record | None, tokens: Tokens, page: Request
     ) -> Record:
         def is_disallowed(url: str) -> bool:
-            entry = self.known(origin_of(url))
-            verdict = None if entry is None else entry.verdict(target_of(url), tokens)
+            other, target = split_url(url)
+            entry = self.known(other)
+            verdict = None if entry is None else entry.verdict(target, tokens)
             # SPEC F-3 speaks of rules; an origin in another state forbids nothing to a redirect.
             return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
 
