@@ -30,30 +30,19 @@ _FORM_OF_ESCAPE: Final = {
 # What already is in canonical form: unreserved and reserved characters (RFC 3986 §2.2).
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
 # And escapes of all other octets, with upper-case digits.
-_NEEDED_ESCAPE: Final = r"%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
-_CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{_NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
-
-_ESCAPES: Final = rb"(?:%[0-9A-Fa-f]{2})+"
-_UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
-_FORM_OF_UNSAFE: Final = {
-    octet: _ESCAPE[octet].decode()
-    for octet in range(256)
-    if re.match(rb"[\x00-\x09" + _UNSAFE + rb"]", bytes([octet]))
-}
-_CHANGES_TARGET: Final = re.compile(_ESCAPES + rb"|[\x00-\x0a" + _UNSAFE + rb"*$]+").sub
-_CHANGES_PATTERN: Final = re.compile(_ESCAPES + rb"|[\x00-\x0a" + _UNSAFE + rb"]+|\$+(?!\Z)").sub
-_INNER_DOLLAR: Final = re.compile(rb"\$(?![\n]|\Z)").search
-_PLAIN_OCTETS: Final = bytes(
+_NEEDED: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
+_CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{_NEEDED}[{PLAIN}]*)*").fullmatch
+_PLAIN_IN_PATTERNS: Final = bytes(
     octet for octet in range(256) if re.match(rf"[{PLAIN}*$\n]", chr(octet))
 )
 
-
-def _one_form(match: re.Match[bytes]) -> bytes:
-    """Return the form of a run of escapes, or of characters that have to be escaped."""
-    run = match[0]
-    if run[:1] == b"%":
-        return b"".join([_FORM_OF_ESCAPE[digits] for digits in run[1:].split(b"%")])
-    return b"".join([_ESCAPE[octet] for octet in run])
+# A search is quick where a pattern begins with one character, or set of them, and not with a run.
+_UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
+_ESCAPE_TARGET: Final = re.compile(rb"[\x00-\x0a%s*$][\x00-\x0a%s*$]*" % (_UNSAFE, _UNSAFE)).sub
+_ESCAPE_PATTERNS: Final = re.compile(rb"[\x00-\x09%s][\x00-\x09%s]*" % (_UNSAFE, _UNSAFE)).sub
+_ESCAPE_DOLLARS: Final = re.compile(rb"\$\$*(?![\n]|\Z)").sub
+_OTHER_ESCAPE: Final = rb"%%(?!%s)[0-9A-Fa-f]{2}" % _NEEDED[1:].encode()
+_CHANGE_ESCAPES: Final = re.compile(rb"%s(?:%s)*" % (_OTHER_ESCAPE, _OTHER_ESCAPE)).sub
 
 
 def canonical_target(target: str) -> str:
@@ -64,21 +53,21 @@ def canonical_target(target: str) -> str:
     """
     if _CANONICAL_TARGET(target):
         return target
-    return _CHANGES_TARGET(_one_form, target.encode("utf-8", "surrogatepass")).decode("ascii")
+    octets = _ESCAPE_TARGET(_escaped, target.encode("utf-8", "surrogatepass"))
+    return _CHANGE_ESCAPES(_form_of_escapes, octets).decode("ascii")
 
 
 def canonical_patterns(values: bytes) -> str:
     """Return values of rules, a line each, in canonical form: ``*`` and a last ``$`` operate."""
-    has_dollar = _INNER_DOLLAR(values)
-    if has_dollar or values.translate(None, _PLAIN_OCTETS):
-        if b"%" not in values and not has_dollar:
-            return values.decode("latin-1").translate(_FORM_OF_UNSAFE)
-        values = b"\n".join(
-            [
-                _CHANGES_PATTERN(_one_form, value)
-                if value.translate(None, _PLAIN_OCTETS) or b"$" in value[:-1]
-                else value
-                for value in values.split(b"\n")
-            ]
-        )
-    return values.decode("ascii")
+    if values.translate(None, _PLAIN_IN_PATTERNS):
+        # No stray % becomes an escape by what is escaped behind it: that begins with % itself.
+        values = _CHANGE_ESCAPES(_form_of_escapes, _ESCAPE_PATTERNS(_escaped, values))
+    return _ESCAPE_DOLLARS(_escaped, values).decode("ascii")
+
+
+def _escaped(match: re.Match[bytes]) -> bytes:
+    return b"".join([_ESCAPE[octet] for octet in match[0]])
+
+
+def _form_of_escapes(match: re.Match[bytes]) -> bytes:
+    return b"".join([_FORM_OF_ESCAPE[digits] for digits in match[0][1:].split(b"%")])

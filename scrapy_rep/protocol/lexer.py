@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum, Flag, auto
-from itertools import repeat
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
@@ -78,10 +78,10 @@ _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
+_BLANK: Final = rb"[ \t\v\f]*"
+_USER_AGENT: Final = rb"\n%s[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt]" % _BLANK
 # The value stands in the group where the line is as it should be.
-_MAY_BE_USER_AGENT: Final = re.compile(
-    rb"\n[ \t\v\f]*[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:[ \t\v\f]*:([^\n#]*))?[^\n]*"
-).finditer
+_MAY_BE_USER_AGENT: Final = re.compile(rb"%s(?:%s:([^\n#]*))?[^\n]*" % (_USER_AGENT, _BLANK))
 _IS_RULE: Final = re.compile(rb"(?:[Dd]isa|A|a)llow:").match
 _MAY_BE_RULE: Final = re.compile(rb"[ \t\v\f]*(?:[Aa][Ll][Ll]|[Dd][Ii])").match
 _BLANKS: Final = re.compile(rb"[ \t]+")
@@ -96,6 +96,10 @@ _COMMON: Final[dict[bytes, int | None]] = {
 }
 _ALLOWS: Final = {Kind.ALLOW: 1, Kind.DISALLOW: 0}
 _TO_BE_READ: Final = -1
+
+# A look for an octet of bytes is quick where it is a number.
+_LF: Final = ord("\n")
+_HASH: Final = ord("#")
 
 
 def lex(body: bytes) -> Iterator[Line]:
@@ -156,6 +160,22 @@ class Span(NamedTuple):
     stop: int
 
 
+class _UserAgent(NamedTuple):
+    """A ``User-agent`` line: its value, its number, where it begins and where the next does."""
+
+    value: bytes
+    number: int
+    start: int
+    stop: int
+
+
+class Part(NamedTuple):
+    """Successive lines: the number of the first, and their text, with LF before each."""
+
+    number: int
+    text: bytes
+
+
 class Contents:
     """The lines of a body as far as they count: no ends, none too long."""
 
@@ -180,56 +200,58 @@ class Contents:
         contents = self.text[span.start : span.stop - 1].split(b"\n")
         return map(read_line, range(span.number, span.number + len(contents)), contents)
 
-    def rules(self, span: Span) -> tuple[list[bytes], list[int]]:
-        """Return values and words of the rules in a span.
-
-        A word is twice the line's number, plus one for ``Allow``. Lines as they are nearly always
-        written are read here, the others by read_line.
-        """
-        values: list[bytes] = []
-        words: list[int] = []
-        text = self.text[span.start : span.stop - 1]
-        common = _COMMON.get
-        lines = map(bytes.partition, text.split(b"\n"), repeat(b":"))
-        for number, (field, colon, value) in enumerate(lines, span.number):
-            allow = common(field, _TO_BE_READ)
-            if allow is None:
-                continue
-            if allow == _TO_BE_READ or not colon:
-                allow, value = _read_rule(field + colon + value)  # noqa: PLW2901 - as it is read
-                if allow is None:
-                    continue
-            elif b"#" in value:
-                value = value[: value.index(b"#")]  # noqa: PLW2901 - as far as it counts
-            values.append(value)
-            words.append(2 * number + allow)
-        return list(map(bytes.strip, values)), words
+    def part(self, span: Span) -> Part:
+        """Return the lines of a span, from a ``User-agent`` line on, for their rules to be read."""
+        return Part(span.number, self.text[span.start - 1 : span.stop - 1])
 
     def groups(self) -> Iterator[tuple[list[bytes], Span]]:
         """Yield values of the ``User-agent`` lines, and all lines, of each group."""
-        text = self.text
         agents: list[bytes] = []
-        number = start = behind = 0
-        first = number, start
-        for match in _MAY_BE_USER_AGENT(text):
+        first = last = _UserAgent(b"", 0, 0, 0)
+        for agent in self._user_agents(_MAY_BE_USER_AGENT):
+            if agents and self._has_rule(last.stop, agent.start):
+                yield agents, Span(first.number, first.start, agent.start)
+                agents = []
+            if not agents:
+                first = agent
+            agents.append(agent.value)
+            last = agent
+        if agents:
+            yield agents, Span(first.number, first.start, len(self.text) + 1)
+
+    def groups_from(self, names: tuple[bytes, ...]) -> Iterator[tuple[bytes, Span]]:
+        """Yield ``User-agent`` lines that may begin with one of the names, given in lower case.
+
+        Of each: the value, and the lines from it to the end of its group.
+        """
+        stop = 0
+        for agent in self._user_agents(_may_be_named(names)):
+            if agent.start >= stop:
+                stop = self._end_of_group(agent)
+            yield agent.value, Span(agent.number, agent.start, stop)
+
+    def _user_agents(self, pattern: re.Pattern[bytes], behind: int = 0) -> Iterator[_UserAgent]:
+        """Yield the ``User-agent`` lines that a pattern finds behind a place; count from there."""
+        text = self.text
+        number, start = 0, behind
+        for match in pattern.finditer(text, behind):
             value = match[1]
             if value is None:
                 line = read_line(0, match[0])
                 if line.kind is not Kind.USER_AGENT:
                     continue
                 value = line.value
-            begin = match.start() + 1
-            number += text.count(b"\n", start, begin)
-            start = begin
-            if agents and self._has_rule(behind, start):
-                yield agents, Span(*first, start)
-                agents = []
-            if not agents:
-                first = number, start
-            agents.append(value.strip())
-            behind = match.end() + 1
-        if agents:
-            yield agents, Span(*first, len(text) + 1)
+            number += text.count(b"\n", start, match.start() + 1)
+            start = match.start() + 1
+            yield _UserAgent(value.strip(), number, start, match.end() + 1)
+
+    def _end_of_group(self, agent: _UserAgent) -> int:
+        """Return where the group that a ``User-agent`` line belongs to ends."""
+        for other in self._user_agents(_MAY_BE_USER_AGENT, agent.stop - 1):
+            if self._has_rule(agent.stop, other.start):
+                return other.start
+            agent = other
+        return len(self.text) + 1
 
     def _has_rule(self, start: int, stop: int) -> bool:
         """Say whether there is a rule in a part of the text."""
@@ -245,6 +267,53 @@ class Contents:
             if allow is not None:
                 return True
         return False
+
+
+def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
+    """Return values and words of the rules behind the first line, which is none.
+
+    A word is twice the line's number, plus one for ``Allow``.
+    """
+    # Most lines are Disallow, with nothing between many of them: such a run is read at once. Behind
+    # its last value stand other lines, as they do where the text begins.
+    chunks = part.text.split(b"\nDisallow:")
+    values: list[bytes] = []
+    words: list[int] = []
+    number, start = part.number - 1, 0
+    for last in [index for index, chunk in enumerate(chunks) if _LF in chunk]:
+        chunks[last], _, others = chunks[last].partition(b"\n")
+        stop = last + 1
+        values += chunks[start:stop]
+        words += range(2 * number, 2 * (number + stop - start), 2)
+        number += stop - start
+        start = stop
+        for number, content in enumerate(others.split(b"\n"), number):
+            field, colon, value = content.partition(b":")
+            allow = _COMMON.get(field, _TO_BE_READ)
+            if allow is None:
+                continue
+            if allow == _TO_BE_READ or not colon:
+                allow, value = _read_rule(content)
+                if allow is None:
+                    continue
+            values.append(value)
+            words.append(2 * number + allow)
+        number += 1
+    values += chunks[start:]
+    words += range(2 * number, 2 * (number + len(chunks) - start), 2)
+    if _HASH in part.text:
+        values = [value[: value.index(b"#")] if _HASH in value else value for value in values]
+    return list(map(bytes.strip, values[1:])), words[1:]
+
+
+@lru_cache
+def _may_be_named(names: tuple[bytes, ...]) -> re.Pattern[bytes]:
+    """Return a pattern of the ``User-agent`` lines that may begin with one of the names."""
+    begins = b"|".join(map(re.escape, names))
+    return re.compile(
+        rb"%s(?:%s:%s((?i:%s)[^\n#]*)|(?!%s:))[^\n]*"
+        % (_USER_AGENT, _BLANK, _BLANK, begins, _BLANK)
+    )
 
 
 def _may_have_long_line(text: bytes) -> bool:

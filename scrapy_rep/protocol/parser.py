@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import Contents, Kind, Span
+from scrapy_rep.protocol.lexer import Contents, Kind, read_rules
 from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
-    from scrapy_rep.protocol.lexer import Line
+    from collections.abc import Iterable
+
+    from scrapy_rep.protocol.lexer import Line, Part, Span
     from scrapy_rep.protocol.matcher import Rule
     from scrapy_rep.protocol.verdict import Verdict
 
 ANYONE: Final = "*"
 """The token of the group for those whom no other group names."""
 
+_SHORT: Final = 4_096
+"""Bytes up to which the lines of a group are compiled once for all origins that have them."""
+_SHARED: Final = 256
+"""Such groups, the last ones used: many sites have the file that came with their software."""
 _RECORDS: Final = frozenset({Kind.ALLOW, Kind.DISALLOW, Kind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(rb"[a-z_-]+").match
@@ -49,7 +56,7 @@ class Group:
     def tokens(self) -> tuple[str, ...]:
         """The tokens of the ``User-agent`` lines, lower case; ``*`` is anyone."""
         values = (agent.value.lower().encode() for agent in self.agents)
-        names = (names[-1].decode() for names in map(_names, values) if names)
+        names = (names[-1].decode() for names in map(_named_by, values) if names)
         return tuple(dict.fromkeys(names))
 
 
@@ -60,18 +67,12 @@ class RobotsTxt:
     it is asked for, since most groups are for others.
     """
 
-    __slots__ = ("_agents", "_contents", "_groups", "_index_files", "_last")
+    __slots__ = ("_contents", "_index_files", "_last")
 
     def __init__(self, contents: Contents, *, index_files: bool) -> None:
         self._contents = contents
         self._index_files = index_files
         self._last: tuple[tuple[str, ...], RuleSet] | None = None
-        self._groups: list[Span] = []
-        self._agents: list[tuple[bytes, Span]] = []
-        """Values of the User-agent lines, lower case, each with its group."""
-        for agents, group in contents.groups():
-            self._groups.append(group)
-            self._agents += [(agent.lower(), group) for agent in agents]
 
     @classmethod
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
@@ -85,7 +86,7 @@ class RobotsTxt:
     @property
     def groups(self) -> tuple[Group, ...]:
         """All groups, in the file's order."""
-        return tuple(self._group([span]) for span in self._groups)
+        return tuple(self._group([span]) for _, span in self._contents.groups())
 
     @property
     def sitemaps(self) -> list[str]:
@@ -96,8 +97,11 @@ class RobotsTxt:
     @property
     def records(self) -> tuple[Record, ...]:
         """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
-        stop = self._groups[0].start if self._groups else self._contents.span.stop
-        lines = self._contents.lines(self._contents.span._replace(stop=stop))
+        span = self._contents.span
+        for _, first in self._contents.groups():
+            span = span._replace(stop=first.start)
+            break
+        lines = self._contents.lines(span)
         return tuple(_record(line) for line in lines if line.kind in _RECORDS)
 
     def group_for(self, *tokens: str) -> Group | None:
@@ -106,7 +110,12 @@ class RobotsTxt:
         *tokens* name the crawler, the most specific first: the first that has a group decides,
         else ``*``. Groups of one token are merged, a specific group is never merged with ``*``.
         """
-        spans = self._spans_for(tokens)
+        name, _ = self._named(tokens)
+        spans = [
+            span
+            for agents, span in self._contents.groups()
+            if any(name in _named_by(agent.lower()) for agent in agents)
+        ]
         return self._group(spans) if spans else None
 
     def records_for(self, *tokens: str) -> tuple[Record, ...]:
@@ -123,7 +132,7 @@ class RobotsTxt:
             is_run = False
             for line in self._contents.lines(span):
                 if line.kind is Kind.USER_AGENT:
-                    names = [*(names if is_run else ()), *_names(line.value.lower())]
+                    names = [*(names if is_run else ()), *_named_by(line.value.lower())]
                     is_run = True
                 elif line.kind in _RECORDS:
                     is_run = False
@@ -135,8 +144,10 @@ class RobotsTxt:
         """Return the rules that hold for a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        values, words = self._rules(self._spans_for(tokens))
-        rules = RuleSet.compile(values, words, index_files=self._index_files)
+        parts = tuple(map(self._contents.part, self._named(tokens)[1]))
+        is_short = sum(len(part.text) for part in parts) <= _SHORT
+        compiled = _compiled if is_short else _compiled.__wrapped__
+        rules = compiled(parts, index_files=self._index_files)
         self._last = tokens, rules
         return rules
 
@@ -144,54 +155,51 @@ class RobotsTxt:
         """Return whether a crawler may fetch a URL of this file's origin, and why."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
-    def _spans_for(self, tokens: tuple[str, ...]) -> list[Span]:
-        """Return the groups that hold for a crawler."""
-        return self._named(tokens)[1]
-
     def _named(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
-        """Return the first of a crawler's names that has groups, and these."""
-        name = b""
-        for token in (*tokens, ANYONE):
-            name = token.lower().encode("utf-8", "surrogatepass")
-            groups: list[Span] = []
-            is_named: dict[bytes, bool] = {}
-            last = None
-            for agent, group in self._agents:
-                if group is last or not agent.startswith(name):
-                    continue
-                if agent not in is_named:
-                    is_named[agent] = name in _names(agent)
-                if not is_named[agent]:
-                    continue
-                if last is None or last.stop < group.start:
-                    groups.append(group)
-                else:  # right behind it
-                    number, start, _ = groups[-1]
-                    groups[-1] = Span(number, start, group.stop)
-                last = group
-            if groups:
-                return name, groups
-        return name, []
-
-    def _rules(self, spans: list[Span]) -> tuple[list[bytes], list[int]]:
-        values: list[bytes] = []
-        words: list[int] = []
-        for span in spans:
-            more_values, more_words = self._contents.rules(span)
-            values += more_values
-            words += more_words
-        return values, words
+        """Return the first of a crawler's names that has groups, and the lines meant for it."""
+        names = _names_of(tokens)
+        spans: dict[bytes, list[Span]] = {}
+        for agent, span in self._contents.groups_from(names):
+            for name in _named_by(agent.lower()):
+                before = spans.setdefault(name, [])
+                if before and before[-1].stop >= span.start:  # of one group, or right behind it
+                    before[-1] = before[-1]._replace(stop=span.stop)
+                else:
+                    before.append(span)
+        return next(((name, spans[name]) for name in names if name in spans), (names[-1], []))
 
     def _group(self, spans: list[Span]) -> Group:
         lines = [line for span in spans for line in self._contents.lines(span)]
         return Group(
             tuple(_record(line) for line in lines if line.kind is Kind.USER_AGENT),
-            tuple(rules_of(*self._rules(spans))),
+            tuple(rules_of(*_rules_in(map(self._contents.part, spans)))),
             tuple(_record(line) for line in lines if line.kind is Kind.OTHER),
         )
 
 
-def _names(agent: bytes) -> tuple[bytes, ...]:
+@lru_cache(_SHARED)
+def _compiled(parts: tuple[Part, ...], *, index_files: bool) -> RuleSet:
+    return RuleSet.compile(*_rules_in(parts), index_files=index_files)
+
+
+def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:
+    values: list[bytes] = []
+    words: list[int] = []
+    for part in parts:
+        more_values, more_words = read_rules(part)
+        values += more_values
+        words += more_words
+    return values, words
+
+
+@lru_cache
+def _names_of(tokens: tuple[str, ...]) -> tuple[bytes, ...]:
+    """Return the names of a crawler, as they are compared, and at last that of anyone."""
+    return tuple(token.lower().encode("utf-8", "surrogatepass") for token in (*tokens, ANYONE))
+
+
+@lru_cache
+def _named_by(agent: bytes) -> tuple[bytes, ...]:
     """Return what a ``User-agent`` value, in lower case, names: its token, the fullest form last.
 
     That is its beginning as far as a product token goes (SPEC G-3), and, for crawlers whose
@@ -200,7 +208,7 @@ def _names(agent: bytes) -> tuple[bytes, ...]:
     if _ANYONE(agent):
         return (b"*",)
     forms = (_TOKEN(agent), _WIDE_TOKEN(agent))
-    return tuple(form[0] for form in forms if form)
+    return tuple(dict.fromkeys(form[0] for form in forms if form))
 
 
 def _record(line: Line) -> Record:
