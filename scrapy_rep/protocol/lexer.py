@@ -99,6 +99,7 @@ _TO_BE_READ: Final = -1
 
 # A look for an octet of bytes is quick where it is a number.
 _LF: Final = ord("\n")
+_CR: Final = ord("\r")
 _HASH: Final = ord("#")
 
 
@@ -279,15 +280,16 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
     chunks = part.text.split(b"\nDisallow:")
     values: list[bytes] = []
     words: list[int] = []
-    number, start = part.number - 1, 0
+    number, start = part.number - 2, 0
     for last in [index for index, chunk in enumerate(chunks) if _LF in chunk]:
         chunks[last], _, others = chunks[last].partition(b"\n")
         stop = last + 1
         values += chunks[start:stop]
-        words += range(2 * number, 2 * (number + stop - start), 2)
+        words += range(2 * number + 2, 2 * (number + 1 + stop - start), 2)
         number += stop - start
         start = stop
-        for number, content in enumerate(others.split(b"\n"), number):
+        for content in others.split(b"\n"):
+            number += 1
             field, colon, value = content.partition(b":")
             allow = _COMMON.get(field, _TO_BE_READ)
             if allow is None:
@@ -298,9 +300,8 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
                     continue
             values.append(value)
             words.append(2 * number + allow)
-        number += 1
     values += chunks[start:]
-    words += range(2 * number, 2 * (number + len(chunks) - start), 2)
+    words += range(2 * number + 2, 2 * (number + 1 + len(chunks) - start), 2)
     if _HASH in part.text:
         values = [value[: value.index(b"#")] if _HASH in value else value for value in values]
     return list(map(bytes.strip, values[1:])), words[1:]
@@ -339,6 +340,6 @@ def _text_of(body: bytes) -> bytes:
     """Return a body with LF before each line, and no other line ends (SPEC L-1)."""
     mark = _BYTE_ORDER_MARK(body)
     text = b"\n" + (body[mark.end() :] if mark else body)
-    if b"\r" in text:
+    if _CR in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return text[:-1] if text[-1:] == b"\n" else text

@@ -8,6 +8,7 @@ with.
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import pairwise
 from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 END: Final = "$~"
 """What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
+_ABOVE: Final = "\x7f"
+"""What is above every character of a text."""
 _FEW: Final = 16
 """Literals up to which speed goes before memory."""
 _NOTHING: Final = Packed(())
@@ -52,9 +55,8 @@ class Literals:
         self._deciding: array[int] | None = None
         if tails:
             self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
-        follows = list(map(str.startswith, texts[1:], texts))
-        if any(follows):
-            links = _links(texts, follows)
+        links = _links(texts)
+        if links:
             self._links = packed_numbers(links)
             if tails:
                 rules = [(text + tails.get(text, ""), words[text]) for text in texts]
@@ -96,20 +98,20 @@ class Literals:
         return packed + sum(map(getsizeof, held))
 
 
-def _links(texts: list[str], follows: list[bool]) -> list[int]:
+def _links(texts: list[str]) -> list[int]:
     """Return, for each sorted text, the index of its longest proper prefix, or its own.
 
-    *follows* says of each but the first whether the text before is its prefix.
+    An empty list where none has one.
     """
+    # Those that begin with a text stand right behind it. That the next contains it is told fastest.
+    near = [index for index, (text, behind) in enumerate(pairwise(texts)) if text in behind]
+    prefixes = [index for index in near if texts[index + 1].startswith(texts[index])]
+    if not prefixes:
+        return []
     links = list(range(len(texts)))
-    prefixes: list[int] = []
-    for index, begins in enumerate(follows, 1):
-        if begins:
-            prefixes.append(index - 1)
-        while prefixes and not texts[index].startswith(texts[prefixes[-1]]):
-            prefixes.pop()
-        if prefixes:
-            links[index] = prefixes[-1]
+    for index in prefixes:  # a longer one comes later, and has the last word
+        stop = bisect_right(texts, texts[index] + _ABOVE, index)
+        links[index + 1 : stop] = [index] * (stop - index - 1)
     return links
 
 

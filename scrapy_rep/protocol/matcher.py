@@ -60,12 +60,14 @@ class RuleSet:
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
-        wildcards: dict[str, int] = {}
+        literals = patterns
         tails: dict[str, str] = {}
+        wildcards: dict[str, int] = {}
         others = [pattern for pattern in patterns if "*" in pattern or pattern[:1] != "/"]
-        literals = dict(patterns)
-        for pattern in others:
-            del literals[pattern]
+        if others:
+            literals = dict(patterns)
+            for pattern in others:
+                del literals[pattern]
         for pattern in others:
             if pattern[:1] not in _FIRST:
                 continue

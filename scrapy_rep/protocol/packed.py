@@ -22,7 +22,7 @@ _SHIFT: Final = 4
 _LEAF: Final = 1 << _SHIFT
 _SEPARATOR: Final = "\n"
 _ONE_LEAF: Final = 512, 32_768
-"""Strings, and characters in all, up to which a sequence is one leaf."""
+"""Strings, and characters of its leaf, up to which a sequence is one leaf."""
 _SPLIT: Final = 32
 """Such sequences, the last ones used, whose leaf is also held split: of the sites being crawled."""
 
@@ -33,14 +33,13 @@ class Packed:
     __slots__ = ("_leaves", "is_long")
 
     def __init__(self, strings: Sequence[str]) -> None:
-        count, characters = len(strings), sum(map(len, strings))
-        self.is_long = count > _ONE_LEAF[0] or characters > _ONE_LEAF[1]
+        leaf = _SEPARATOR.join(strings)
+        self.is_long = len(strings) > _ONE_LEAF[0] or len(leaf) > _ONE_LEAF[1]
         """Whether there are several leaves."""
-        size = _LEAF if self.is_long else count
-        self._leaves = tuple(
-            _SEPARATOR.join(strings[start : start + size])
-            for start in range(0, count, size or _LEAF)
-        )
+        self._leaves: tuple[str, ...] = (leaf,) if strings else ()
+        if self.is_long:
+            starts = range(0, len(strings), _LEAF)
+            self._leaves = tuple(_SEPARATOR.join(strings[at : at + _LEAF]) for at in starts)
 
     def __getitem__(self, index: int) -> str:
         if not self.is_long:
