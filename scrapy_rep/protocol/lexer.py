@@ -205,37 +205,34 @@ class Contents:
         """Return the lines of a span, from a ``User-agent`` line on, for their rules to be read."""
         return Part(span.number, self.text[span.start - 1 : span.stop - 1])
 
-    def groups(self) -> Iterator[tuple[list[bytes], Span]]:
-        """Yield values of the ``User-agent`` lines, and all lines, of each group."""
-        agents: list[bytes] = []
-        first = last = _UserAgent(b"", 0, 0, 0)
-        for agent in self._user_agents(_MAY_BE_USER_AGENT):
-            if agents and self._has_rule(last.stop, agent.start):
-                yield agents, Span(first.number, first.start, agent.start)
-                agents = []
-            if not agents:
-                first = agent
-            agents.append(agent.value)
-            last = agent
-        if agents:
-            yield agents, Span(first.number, first.start, len(self.text) + 1)
+    def groups(self, *names: bytes) -> Iterator[tuple[list[bytes], Span]]:
+        """Yield values of the ``User-agent`` lines, and all lines, of each group.
 
-    def groups_from(self, names: tuple[bytes, ...]) -> Iterator[tuple[bytes, Span]]:
-        """Yield ``User-agent`` lines that may begin with one of the names, given in lower case.
-
-        Of each: the value, and the lines from it to the end of its group.
+        With *names*, in lower case, only of groups that may be meant for one of these, and from the
+        first ``User-agent`` line on that may begin with one.
         """
-        stop = 0
-        for agent in self._user_agents(_may_be_named(names)):
-            if agent.start >= stop:
-                stop = self._end_of_group(agent)
-            yield agent.value, Span(agent.number, agent.start, stop)
+        pattern = _may_be_named(names) if names else _MAY_BE_USER_AGENT
+        first = next(self._user_agents(pattern, 0, 0), None)
+        while first:
+            agents, last, behind = [first.value], first, None
+            for agent in self._user_agents(_MAY_BE_USER_AGENT, first.number, first.stop - 1):
+                if self._has_rule(last.stop, agent.start):
+                    behind = agent
+                    break
+                agents.append(agent.value)
+                last = agent
+            stop = behind.start if behind else len(self.text) + 1
+            yield agents, Span(first.number, first.start, stop)
+            first = behind and next(
+                self._user_agents(pattern, behind.number - 1, behind.start - 1), None
+            )
 
-    def _user_agents(self, pattern: re.Pattern[bytes], behind: int = 0) -> Iterator[_UserAgent]:
-        """Yield the ``User-agent`` lines that a pattern finds behind a place; count from there."""
+    def _user_agents(
+        self, pattern: re.Pattern[bytes], number: int, start: int
+    ) -> Iterator[_UserAgent]:
+        """Yield the ``User-agent`` lines that a pattern finds behind a number of lines."""
         text = self.text
-        number, start = 0, behind
-        for match in pattern.finditer(text, behind):
+        for match in pattern.finditer(text, start):
             value = match[1]
             if value is None:
                 line = read_line(0, match[0])
@@ -245,14 +242,6 @@ class Contents:
             number += text.count(b"\n", start, match.start() + 1)
             start = match.start() + 1
             yield _UserAgent(value.strip(), number, start, match.end() + 1)
-
-    def _end_of_group(self, agent: _UserAgent) -> int:
-        """Return where the group that a ``User-agent`` line belongs to ends."""
-        for other in self._user_agents(_MAY_BE_USER_AGENT, agent.stop - 1):
-            if self._has_rule(agent.stop, other.start):
-                return other.start
-            agent = other
-        return len(self.text) + 1
 
     def _has_rule(self, start: int, stop: int) -> bool:
         """Say whether there is a rule in a part of the text."""
@@ -277,7 +266,7 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
     """
     # Most lines are Disallow, with nothing between many of them: such a run is read at once. Behind
     # its last value stand other lines, as they do where the text begins.
-    chunks = part.text.split(b"\nDisallow:")
+    chunks = part.text.split(b"\nDisallow: ")
     values: list[bytes] = []
     words: list[int] = []
     number, start = part.number - 2, 0

@@ -55,7 +55,8 @@ class Literals:
         self._deciding: array[int] | None = None
         if tails:
             self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
-        links = _links(texts)
+        # Of few, those before the one that bisection finds are looked at in turn.
+        links = [] if few and not tails else _links(texts)
         if links:
             self._links = packed_numbers(links)
             if tails:
@@ -75,14 +76,17 @@ class Literals:
             texts = self.few or split(self._packed)
             index = bisect_right(texts, target) - 1
             text = texts[index]
+        links = self._links
+        while index >= 0 and not target.startswith(text):
+            if self.few:
+                index -= 1
+            elif not links or links[index] == index:
+                return None
+            else:
+                index = links[index]
+            text = texts[index]
         if index < 0:
             return None
-        links = self._links
-        while not target.startswith(text):
-            if not links or links[index] == index:
-                return None
-            index = links[index]
-            text = texts[index]
         if self._tails:
             if self._deciding and self._deciding[index] != index:
                 index = self._deciding[index]

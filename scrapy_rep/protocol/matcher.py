@@ -60,22 +60,15 @@ class RuleSet:
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
-        literals = patterns
+        literals = dict(patterns)
         tails: dict[str, str] = {}
         wildcards: dict[str, int] = {}
-        others = [pattern for pattern in patterns if "*" in pattern or pattern[:1] != "/"]
-        if others:
-            literals = dict(patterns)
-            for pattern in others:
-                del literals[pattern]
-        for pattern in others:
-            if pattern[:1] not in _FIRST:
-                continue
-            text = pattern.removesuffix("$").rstrip("*")
+        for pattern in [pattern for pattern in patterns if "*" in pattern]:
+            word = literals.pop(pattern)
+            text = pattern.rstrip("*$")
             if "*" in text:
-                wildcards[pattern] = patterns[pattern]
+                wildcards[pattern] = word
                 continue
-            word = patterns[pattern]
             other = text + tails.get(text, ""), literals.get(text, 0)
             if precedence((pattern, word)) > precedence(other):
                 tails[text] = pattern[len(text) :]
@@ -98,9 +91,12 @@ class RuleSet:
         """
         written = b"\n".join(values)
         form = canonical_patterns(written)
-        chosen = dict(zip(form.split("\n"), words, strict=False))
+        patterns = form.split("\n")
+        chosen = dict(zip(patterns, words, strict=False))
         if len(chosen) < len(words):
-            chosen = _first_of_equals(form.split("\n"), words)
+            chosen = _first_of_equals(patterns, words)
+        if form.count("\n/") < len(patterns) - 1 or form[:1] != "/":
+            chosen = {pattern: chosen[pattern] for pattern in chosen if pattern[:1] in _FIRST}
         # Nearly always nothing was changed.
         is_as_written = form.encode() == written
         if index_files and _INDEX_FILES[0] in form:
@@ -164,12 +160,11 @@ def _raws(
     }
 
 
-def _first_of_equals(patterns: list[str], words: Sequence[int]) -> dict[str, int]:
+def _first_of_equals(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
     """Return, for each pattern, its first Allow, or else its first Disallow."""
-    rules = list(zip(reversed(patterns), reversed(words), strict=True))
-    first = {pattern: word for pattern, word in rules if not word & 1}
-    first |= {pattern: word for pattern, word in rules if word & 1}
-    return first
+    rules = zip(reversed(patterns), reversed(words), strict=True)
+    first = dict(zip(reversed(patterns), reversed(words), strict=True))
+    return first | {pattern: word for pattern, word in rules if word & 1}
 
 
 def _add_directories(rules: dict[str, int]) -> bool:

@@ -159,10 +159,10 @@ class RobotsTxt:
         """Return the first of a crawler's names that has groups, and the lines meant for it."""
         names = _names_of(tokens)
         spans: dict[bytes, list[Span]] = {}
-        for agent, span in self._contents.groups_from(names):
-            for name in _named_by(agent.lower()):
+        for agents, span in self._contents.groups(*names):
+            for name in {name for agent in agents for name in _named_by(agent.lower())}:
                 before = spans.setdefault(name, [])
-                if before and before[-1].stop >= span.start:  # of one group, or right behind it
+                if before and before[-1].stop == span.start:
                     before[-1] = before[-1]._replace(stop=span.stop)
                 else:
                     before.append(span)
