@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 ANYONE: Final = "*"
 """The token of the group for those whom no other group names."""
 
-_SHORT: Final = 4_096
+_SHORT: Final = 8_192
 """Bytes up to which the lines of a group are compiled once for all origins that have them."""
-_SHARED: Final = 256
+_SHARED: Final = 64
 """Such groups, the last ones used: many sites have the file that came with their software."""
 _RECORDS: Final = frozenset({Kind.ALLOW, Kind.DISALLOW, Kind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
