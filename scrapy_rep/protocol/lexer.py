@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    _Search = Callable[[bytes, int], re.Match[bytes] | None]
 
 
 class Kind(Enum):
@@ -78,10 +80,15 @@ _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
+_LONE_CR: Final = re.compile(rb"\r(?!\n)").search
 _BLANK: Final = rb"[ \t\v\f]*"
-_USER_AGENT: Final = rb"\n%s[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt]" % _BLANK
 # The value stands in the group where the line is as it should be.
-_MAY_BE_USER_AGENT: Final = re.compile(rb"%s(?:%s:([^\n#]*))?[^\n]*" % (_USER_AGENT, _BLANK))
+_USER_AGENT_LINE: Final = re.compile(
+    rb"\n%s[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:%s:([^\n#]*))?[^\n]*" % (_BLANK, _BLANK)
+).match
+# What its field ends with, in lower case: a search for characters that are so is the quickest.
+_USER_AGENT: Final = rb"agent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
+_ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
 _IS_RULE: Final = re.compile(rb"(?:[Dd]isa|A|a)llow:").match
 _MAY_BE_RULE: Final = re.compile(rb"[ \t\v\f]*(?:[Aa][Ll][Ll]|[Dd][Ii])").match
 _BLANKS: Final = re.compile(rb"[ \t]+")
@@ -91,21 +98,20 @@ _COMMON: Final[dict[bytes, int | None]] = {
     **dict.fromkeys((b"Disallow", b"disallow", b"DISALLOW"), 0),
     **dict.fromkeys((b"Allow", b"allow", b"ALLOW"), 1),
     **dict.fromkeys((b"User-agent", b"User-Agent", b"user-agent", b"Crawl-delay", b"Sitemap")),
-    b"": None,
-    b"#": None,
+    **dict.fromkeys((b"", b"\r", b"#")),
 }
 _ALLOWS: Final = {Kind.ALLOW: 1, Kind.DISALLOW: 0}
 _TO_BE_READ: Final = -1
 
 # A look for an octet of bytes is quick where it is a number.
 _LF: Final = ord("\n")
-_CR: Final = ord("\r")
 _HASH: Final = ord("#")
 
 
 def lex(body: bytes) -> Iterator[Line]:
     """Yield every line of a robots.txt body; any bytes will do."""
-    for number, raw in enumerate(_text_of(body).split(b"\n")[1:], 1):
+    for number, line_of_text in enumerate(_text_of(body).split(b"\n")[1:], 1):
+        raw = line_of_text.removesuffix(b"\r")
         content = raw.partition(b"#")[0].partition(b"\0")[0]
         oddity = Oddity.NONE
         if len(content) > MAX_LINE_BYTES:
@@ -180,7 +186,7 @@ class Part(NamedTuple):
 class Contents:
     """The lines of a body as far as they count: no ends, none too long."""
 
-    __slots__ = ("text",)
+    __slots__ = ("_lower", "text")
 
     def __init__(self, body: bytes) -> None:
         """Take any bytes."""
@@ -190,6 +196,7 @@ class Contents:
         if _may_have_long_line(text):
             text = _TOO_LONG.sub(rb"\1", text)
         self.text = text
+        self._lower = text.lower()
 
     @property
     def span(self) -> Span:
@@ -211,11 +218,11 @@ class Contents:
         With *names*, in lower case, only of groups that may be meant for one of these, and from the
         first ``User-agent`` line on that may begin with one.
         """
-        pattern = _may_be_named(names) if names else _MAY_BE_USER_AGENT
-        first = next(self._user_agents(pattern, 0, 0), None)
+        search = _may_be_named(names) if names else _ANY_USER_AGENT
+        first = next(self._user_agents(search, 0, 0), None)
         while first:
             agents, last, behind = [first.value], first, None
-            for agent in self._user_agents(_MAY_BE_USER_AGENT, first.number, first.stop - 1):
+            for agent in self._user_agents(_ANY_USER_AGENT, first.number, first.stop - 1):
                 if self._has_rule(last.stop, agent.start):
                     behind = agent
                     break
@@ -224,24 +231,22 @@ class Contents:
             stop = behind.start if behind else len(self.text) + 1
             yield agents, Span(first.number, first.start, stop)
             first = behind and next(
-                self._user_agents(pattern, behind.number - 1, behind.start - 1), None
+                self._user_agents(search, behind.number - 1, behind.start - 1), None
             )
 
-    def _user_agents(
-        self, pattern: re.Pattern[bytes], number: int, start: int
-    ) -> Iterator[_UserAgent]:
-        """Yield the ``User-agent`` lines that a pattern finds behind a number of lines."""
+    def _user_agents(self, search: _Search, number: int, start: int) -> Iterator[_UserAgent]:
+        """Yield the ``User-agent`` lines that a search finds behind a number of lines."""
         text = self.text
-        for match in pattern.finditer(text, start):
-            value = match[1]
-            if value is None:
-                line = read_line(0, match[0])
-                if line.kind is not Kind.USER_AGENT:
-                    continue
-                value = line.value
-            number += text.count(b"\n", start, match.start() + 1)
-            start = match.start() + 1
-            yield _UserAgent(value.strip(), number, start, match.end() + 1)
+        found = search(self._lower, start)
+        while found:
+            begin = text.rfind(b"\n", start, found.start())
+            line = _USER_AGENT_LINE(text, begin)
+            value = _user_agent_in(line) if line else None
+            if line and value is not None:
+                number += text.count(b"\n", start, begin + 1)
+                start = begin + 1
+                yield _UserAgent(value.strip(), number, start, line.end() + 1)
+            found = search(self._lower, line.end() if line else found.end())
 
     def _has_rule(self, start: int, stop: int) -> bool:
         """Say whether there is a rule in a part of the text."""
@@ -297,13 +302,21 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
 
 
 @lru_cache
-def _may_be_named(names: tuple[bytes, ...]) -> re.Pattern[bytes]:
-    """Return a pattern of the ``User-agent`` lines that may begin with one of the names."""
+def _may_be_named(names: tuple[bytes, ...]) -> _Search:
+    """Return a search for the ``User-agent`` lines that may begin with one of the names."""
     begins = b"|".join(map(re.escape, names))
-    return re.compile(
-        rb"%s(?:%s:%s((?i:%s)[^\n#]*)|(?!%s:))[^\n]*"
-        % (_USER_AGENT, _BLANK, _BLANK, begins, _BLANK)
-    )
+    forms = rb"(?:%s:%s(?:%s)|(?!%s:))" % (_BLANK, _BLANK, begins, _BLANK)
+    return re.compile(_USER_AGENT + forms).search
+
+
+def _user_agent_in(line: re.Match[bytes]) -> bytes | None:
+    """Return the value of what may be a ``User-agent`` line, None if it is none."""
+    value: bytes | None = line[1]
+    if value is None:
+        read = read_line(0, line[0])
+        if read.kind is Kind.USER_AGENT:
+            value = read.value
+    return value
 
 
 def _may_have_long_line(text: bytes) -> bool:
@@ -326,9 +339,9 @@ def _read_rule(content: bytes) -> tuple[int | None, bytes]:
 
 
 def _text_of(body: bytes) -> bytes:
-    """Return a body with LF before each line, and no other line ends (SPEC L-1)."""
+    """Return a body with LF before each line (SPEC L-1); a CR is white space before one of them."""
     mark = _BYTE_ORDER_MARK(body)
     text = b"\n" + (body[mark.end() :] if mark else body)
-    if _CR in text:
+    if _LONE_CR(text):
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return text[:-1] if text[-1:] == b"\n" else text

@@ -24,9 +24,10 @@ _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _VERDICTS: Final = 256
 """Verdicts that are kept, so that those of the same rule need not be made again."""
 _INDEX_FILES: Final = ("/index.htm", "/index.html")
-_FIRST: Final = frozenset("/*")
+_FIRST: Final = ("/", "*")
 """What a pattern begins with that may match (SPEC M-1)."""
-_NO_LITERALS: Final = Literals({}, {})
+_BEHIND_SLASH: Final = chr(ord("/") + 1)
+_NO_LITERALS: Final = Literals([], {}, {})
 _NO_WILDCARDS: Final = Wildcards({})
 
 
@@ -61,11 +62,14 @@ class RuleSet:
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
         literals = dict(patterns)
+        literals.pop("", None)
         tails: dict[str, str] = {}
         wildcards: dict[str, int] = {}
         for pattern in [pattern for pattern in patterns if "*" in pattern]:
             word = literals.pop(pattern)
             text = pattern.rstrip("*$")
+            if not pattern.startswith(_FIRST):
+                continue
             if "*" in text:
                 wildcards[pattern] = word
                 continue
@@ -73,11 +77,14 @@ class RuleSet:
             if precedence((pattern, word)) > precedence(other):
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
-        self._literals = Literals(literals, tails) if literals else _NO_LITERALS
+        texts = sorted(literals)
+        if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
+            texts = [text for text in texts if not text or text.startswith("/")]
+        self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
         self._wildcards = Wildcards(wildcards) if wildcards else _NO_WILDCARDS
         self._raws = raws or None
         # What a target must begin with, or contain, if a rule is to match; of many it isn't told.
-        self._texts = self._literals.few if self._literals.few or not literals else None
+        self._texts = self._literals.few if self._literals.few or not texts else None
         self._parts = self._wildcards.parts if self._wildcards.parts or not wildcards else ("",)
 
     @classmethod
@@ -95,8 +102,6 @@ class RuleSet:
         chosen = dict(zip(patterns, words, strict=False))
         if len(chosen) < len(words):
             chosen = _first_of_equals(patterns, words)
-        if form.count("\n/") < len(patterns) - 1 or form[:1] != "/":
-            chosen = {pattern: chosen[pattern] for pattern in chosen if pattern[:1] in _FIRST}
         # Nearly always nothing was changed.
         is_as_written = form.encode() == written
         if index_files and _INDEX_FILES[0] in form:

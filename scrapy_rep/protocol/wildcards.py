@@ -56,16 +56,15 @@ def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
 
 
 class Wildcards:
-    """The patterns of a group that have a ``*`` inside, those that go first in front."""
+    """The patterns of a group that have a ``*`` inside, the longest first."""
 
     __slots__ = ("_index", "_lengths", "_patterns", "_words", "parts")
 
     def __init__(self, rules: dict[str, int]) -> None:
         """Take patterns and their words."""
-        # Twice the length, plus one for Allow: what goes first is greatest.
-        patterns = sorted(rules, key=lambda pattern: 2 * len(pattern) + (rules[pattern] & 1))
-        patterns.reverse()
-        parts = list(map(_part_of, patterns))
+        patterns = sorted(rules, key=len, reverse=True)
+        # What a target must contain to be matched, as long as may be.
+        parts = [max(pattern.rstrip("*$").split("*"), key=len) for pattern in patterns]
         few = len(patterns) <= _FEW
         self._patterns = Packed(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
@@ -74,7 +73,7 @@ class Wildcards:
         self._lengths = tuple({len(gram) for gram in self._index})
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
-        """Return pattern and word of the first rule that matches, if it goes before the other."""
+        """Return pattern and word of the rule that decides, be it the other."""
         if self.parts:
             candidates = [index for index, part in enumerate(self.parts) if part in target]
         else:
@@ -88,15 +87,16 @@ class Wildcards:
         few = len(candidates) <= _FEW_TO_TRY
         find = target.find if few else Places(target).find
         patterns = self._patterns if few else self._patterns.unpacked()
-        least = precedence(other) if other else (0, 0)
+        best, least = other, precedence(other) if other else (0, 0)
         for index in candidates:
             pattern = patterns[index]
-            if len(pattern) < least[0]:
+            if (len(pattern), 1) <= least:
                 break
             if matches(pattern, target, find):
-                deciding = pattern, self._words[index]
-                return deciding if precedence(deciding) > least else other
-        return other
+                rule = pattern, self._words[index]
+                if precedence(rule) > least:
+                    best, least = rule, precedence(rule)
+        return best
 
     @property
     def nbytes(self) -> int:
@@ -104,11 +104,6 @@ class Wildcards:
         index = [thing for entry in self._index.items() for thing in entry]
         held = (self, self._words, self.parts, self._index, *self.parts, *index)
         return self._patterns.nbytes + sum(map(getsizeof, held))
-
-
-def _part_of(pattern: str) -> str:
-    """Return what a target must contain to be matched, as long as may be."""
-    return max(pattern.rstrip("*$").split("*"), key=len)
 
 
 def _grams(target: str, length: int) -> Iterable[str]:
