@@ -219,34 +219,38 @@ class Contents:
         first ``User-agent`` line on that may begin with one.
         """
         search = _may_be_named(names) if names else _ANY_USER_AGENT
-        first = next(self._user_agents(search, 0, 0), None)
+        first = self._user_agent(search, 0, 0)
         while first:
-            agents, last, behind = [first.value], first, None
-            for agent in self._user_agents(_ANY_USER_AGENT, first.number, first.stop - 1):
-                if self._has_rule(last.stop, agent.start):
-                    behind = agent
-                    break
-                agents.append(agent.value)
-                last = agent
+            agents, last = [first.value], first
+            behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
+            while behind and not self._has_rule(last.stop, behind.start):
+                agents.append(behind.value)
+                last = behind
+                behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
             stop = behind.start if behind else len(self.text) + 1
             yield agents, Span(first.number, first.start, stop)
-            first = behind and next(
-                self._user_agents(search, behind.number - 1, behind.start - 1), None
-            )
+            first = behind and self._user_agent(search, behind.number - 1, behind.start - 1)
 
-    def _user_agents(self, search: _Search, number: int, start: int) -> Iterator[_UserAgent]:
-        """Yield the ``User-agent`` lines that a search finds behind a number of lines."""
-        text = self.text
-        found = search(self._lower, start)
-        while found:
-            begin = text.rfind(b"\n", start, found.start())
+    def _user_agent(self, search: _Search, number: int, start: int) -> _UserAgent | None:
+        """Return the next ``User-agent`` line that a search finds, behind a number of lines."""
+        text, lower = self.text, self._lower
+        begin = end = start
+        while found := search(lower, end):
+            begin = text.rfind(b"\n", begin, found.start())
             line = _USER_AGENT_LINE(text, begin)
-            value = _user_agent_in(line) if line else None
-            if line and value is not None:
-                number += text.count(b"\n", start, begin + 1)
-                start = begin + 1
-                yield _UserAgent(value.strip(), number, start, line.end() + 1)
-            found = search(self._lower, line.end() if line else found.end())
+            if not line:
+                end = found.end()
+                continue
+            end = line.end()
+            value = line[1]
+            if value is None:
+                read = read_line(0, line[0])
+                if read.kind is not Kind.USER_AGENT:
+                    continue
+                value = read.value
+            number += text.count(b"\n", start, begin + 1)
+            return _UserAgent(value.strip(), number, begin + 1, end + 1)
+        return None
 
     def _has_rule(self, start: int, stop: int) -> bool:
         """Say whether there is a rule in a part of the text."""
@@ -307,16 +311,6 @@ def _may_be_named(names: tuple[bytes, ...]) -> _Search:
     begins = b"|".join(map(re.escape, names))
     forms = rb"(?:%s:%s(?:%s)|(?!%s:))" % (_BLANK, _BLANK, begins, _BLANK)
     return re.compile(_USER_AGENT + forms).search
-
-
-def _user_agent_in(line: re.Match[bytes]) -> bytes | None:
-    """Return the value of what may be a ``User-agent`` line, None if it is none."""
-    value: bytes | None = line[1]
-    if value is None:
-        read = read_line(0, line[0])
-        if read.kind is Kind.USER_AGENT:
-            value = read.value
-    return value
 
 
 def _may_have_long_line(text: bytes) -> bool:

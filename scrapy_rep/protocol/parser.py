@@ -166,7 +166,10 @@ class RobotsTxt:
                     before[-1] = before[-1]._replace(stop=span.stop)
                 else:
                     before.append(span)
-        return next(((name, spans[name]) for name in names if name in spans), (names[-1], []))
+        for name in names:
+            if name in spans:
+                return name, spans[name]
+        return names[-1], []
 
     def _group(self, spans: list[Span]) -> Group:
         lines = [line for span in spans for line in self._contents.lines(span)]
