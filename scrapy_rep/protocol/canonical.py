@@ -40,6 +40,7 @@ _PLAIN_IN_PATTERNS: Final = bytes(
 _UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
 _ESCAPE_TARGET: Final = re.compile(rb"[\x00-\x0a%s*$][\x00-\x0a%s*$]*" % (_UNSAFE, _UNSAFE)).sub
 _ESCAPE_PATTERNS: Final = re.compile(rb"[\x00-\x09%s][\x00-\x09%s]*" % (_UNSAFE, _UNSAFE)).sub
+_DOLLAR: Final = ord("$")
 _ESCAPE_DOLLARS: Final = re.compile(rb"\$\$*(?![\n]|\Z)").sub
 _OTHER_ESCAPE: Final = rb"%%(?!%s)[0-9A-Fa-f]{2}" % _NEEDED[1:].encode()
 _CHANGE_ESCAPES: Final = re.compile(rb"%s(?:%s)*" % (_OTHER_ESCAPE, _OTHER_ESCAPE)).sub
@@ -62,7 +63,9 @@ def canonical_patterns(values: bytes) -> str:
     if values.translate(None, _PLAIN_IN_PATTERNS):
         # No stray % becomes an escape by what is escaped behind it: that begins with % itself.
         values = _CHANGE_ESCAPES(_form_of_escapes, _ESCAPE_PATTERNS(_escaped, values))
-    return _ESCAPE_DOLLARS(_escaped, values).decode("ascii")
+    if _DOLLAR in values:
+        values = _ESCAPE_DOLLARS(_escaped, values)
+    return values.decode("ascii")
 
 
 def _escaped(match: re.Match[bytes]) -> bytes:

@@ -87,7 +87,7 @@ _USER_AGENT_LINE: Final = re.compile(
     rb"\n%s[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:%s:([^\n#]*))?[^\n]*" % (_BLANK, _BLANK)
 ).match
 # What its field ends with, in lower case: a search for characters that are so is the quickest.
-_USER_AGENT: Final = rb"agent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
+_USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
 _ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
 _IS_RULE: Final = re.compile(rb"(?:[Dd]isa|A|a)llow:").match
 _MAY_BE_RULE: Final = re.compile(rb"[ \t\v\f]*(?:[Aa][Ll][Ll]|[Dd][Ii])").match
@@ -105,6 +105,7 @@ _TO_BE_READ: Final = -1
 
 # A look for an octet of bytes is quick where it is a number.
 _LF: Final = ord("\n")
+_CR: Final = ord("\r")
 _HASH: Final = ord("#")
 
 
@@ -191,7 +192,7 @@ class Contents:
     def __init__(self, body: bytes) -> None:
         """Take any bytes."""
         text = _text_of(body)
-        if b"\0" in text:
+        if 0 in text:
             text = text.replace(b"\0", b"#")  # both end the content of a line
         if _may_have_long_line(text):
             text = _TOO_LONG.sub(rb"\1", text)
@@ -336,6 +337,6 @@ def _text_of(body: bytes) -> bytes:
     """Return a body with LF before each line (SPEC L-1); a CR is white space before one of them."""
     mark = _BYTE_ORDER_MARK(body)
     text = b"\n" + (body[mark.end() :] if mark else body)
-    if _LONE_CR(text):
+    if _CR in text and _LONE_CR(text):
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return text[:-1] if text[-1:] == b"\n" else text
