@@ -67,7 +67,7 @@ class Literals:
         else:
             texts = self.few or split(self._packed)
             index = bisect_right(texts, target) - 1
-            text = texts[index]
+            text = texts[index] if index >= 0 else ""
         best = None
         while index >= 0:
             if target.startswith(text):
@@ -83,6 +83,11 @@ class Literals:
             if index >= 0:
                 text = texts[index]
         return best
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are too many to look at each."""
+        return self._packed.is_long
 
     @property
     def nbytes(self) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from sys import getsizeof
+from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.literals import END, Literals
 from scrapy_rep.protocol.precedence import precedence
+from scrapy_rep.protocol.prefilter import ANYTHING, HEAD, prefilter_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
@@ -28,7 +29,7 @@ _FIRST: Final = ("/", "*")
 """What a pattern begins with that may match (SPEC M-1)."""
 _BEHIND_SLASH: Final = chr(ord("/") + 1)
 _NO_LITERALS: Final = Literals([], {}, {})
-_NO_WILDCARDS: Final = Wildcards({})
+_NO_WILDCARDS: Final = Wildcards({}, {})
 
 
 class Rule(NamedTuple):
@@ -57,7 +58,7 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
 class RuleSet:
     """The rules that hold for one crawler, compiled: immutable and small."""
 
-    __slots__ = ("_literals", "_parts", "_raws", "_texts", "_wildcards")
+    __slots__ = ("_begins", "_heads", "_literals", "_parts", "_raws", "_wildcards")
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
@@ -65,6 +66,7 @@ class RuleSet:
         literals.pop("", None)
         tails: dict[str, str] = {}
         wildcards: dict[str, int] = {}
+        parts: dict[str, str] = {}
         for pattern in [pattern for pattern in patterns if "*" in pattern]:
             word = literals.pop(pattern)
             text = pattern.rstrip("*$")
@@ -72,6 +74,8 @@ class RuleSet:
                 continue
             if "*" in text:
                 wildcards[pattern] = word
+                # As long as may be: what a target must contain to be matched.
+                parts[pattern] = intern(max(text.split("*"), key=len))
                 continue
             other = text + tails.get(text, ""), literals.get(text, 0)
             if precedence((pattern, word)) > precedence(other):
@@ -81,11 +85,11 @@ class RuleSet:
         if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
             texts = [text for text in texts if not text or text.startswith("/")]
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
-        self._wildcards = Wildcards(wildcards) if wildcards else _NO_WILDCARDS
+        self._wildcards = Wildcards(wildcards, parts) if wildcards else _NO_WILDCARDS
         self._raws = raws or None
-        # What a target must begin with, or contain, if a rule is to match; of many it isn't told.
-        self._texts = self._literals.few if self._literals.few or not texts else None
-        self._parts = self._wildcards.parts if self._wildcards.parts or not wildcards else ("",)
+        is_long = self._literals.is_long or self._wildcards.is_long
+        prefilter = ANYTHING if is_long else prefilter_of(self._literals.few or texts, parts)
+        self._heads, self._begins, self._parts = prefilter
 
     @classmethod
     def compile(
@@ -110,7 +114,7 @@ class RuleSet:
 
     def __bool__(self) -> bool:
         """Whether any rule can match: without one, every target is allowed."""
-        return self._texts != () or self._parts != ()
+        return self._literals is not _NO_LITERALS or self._wildcards is not _NO_WILDCARDS
 
     @property
     def nbytes(self) -> int:
@@ -118,7 +122,11 @@ class RuleSet:
         literals = 0 if self._literals is _NO_LITERALS else self._literals.nbytes
         wildcards = 0 if self._wildcards is _NO_WILDCARDS else self._wildcards.nbytes
         raws = [thing for entry in (self._raws or {}).items() for thing in entry]
-        return literals + wildcards + sum(map(getsizeof, (self, self._raws, *raws)))
+        return (
+            literals
+            + wildcards
+            + sum(map(getsizeof, (self, self._heads, self._begins, self._parts, self._raws, *raws)))
+        )
 
     def verdict_for(self, target: str) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
@@ -128,15 +136,17 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
-        deciding = None
-        ended, texts = target + END, self._texts
-        # Nearly always no rule matches: what has to be so for one to match is looked at first.
-        if texts is None or ended.startswith(texts):
-            deciding = self._literals.decide(ended)
-        for part in self._parts:
-            if part in target:
-                deciding = self._wildcards.decide(target, deciding)
-                break
+        heads = self._heads
+        # Nearly always no rule matches, and nothing here passes.
+        if not (target[HEAD] in heads if heads else target.startswith(self._begins)):
+            for part in self._parts:
+                if part in target:
+                    break
+            else:
+                return _NO_RULE
+        deciding = self._literals.decide(target + END)
+        if self._wildcards is not _NO_WILDCARDS:
+            deciding = self._wildcards.decide(target, deciding)
         if deciding is None:
             return _NO_RULE
         pattern, word = deciding

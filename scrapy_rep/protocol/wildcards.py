@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from itertools import chain
-from sys import getsizeof, intern
+from itertools import chain, repeat
+from operator import getitem
+from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.packed import Packed, packed_numbers
@@ -18,7 +19,7 @@ from scrapy_rep.protocol.places import Places
 from scrapy_rep.protocol.precedence import precedence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from scrapy_rep.protocol.precedence import Deciding
 
@@ -32,6 +33,7 @@ _SLICES: Final = 256
 """Characters of a target whose grams are taken by slices made before."""
 _GRAMS_COMPARED: Final = 8
 """Grams at the end of a part, of which the rarest goes into the index: ends differ the most."""
+_cut: Final[Callable[[str, slice], str]] = getitem
 
 
 def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
@@ -58,29 +60,35 @@ def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
 class Wildcards:
     """The patterns of a group that have a ``*`` inside, the longest first."""
 
-    __slots__ = ("_index", "_lengths", "_patterns", "_words", "parts")
+    __slots__ = ("_index", "_lengths", "_parts", "_patterns", "_words")
 
-    def __init__(self, rules: dict[str, int]) -> None:
-        """Take patterns and their words."""
+    def __init__(self, rules: dict[str, int], parts: dict[str, str]) -> None:
+        """Take patterns and their words, and of each a part that a target must contain."""
         patterns = sorted(rules, key=len, reverse=True)
-        # What a target must contain to be matched, as long as may be.
-        parts = [max(pattern.rstrip("*$").split("*"), key=len) for pattern in patterns]
+        of_patterns = list(map(parts.__getitem__, patterns))
         few = len(patterns) <= _FEW
         self._patterns = Packed(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
-        self.parts = tuple(map(intern, parts)) if few else ()
-        self._index = {} if few else _index_of(parts)
+        self._parts = tuple(of_patterns) if few else ()
+        self._index = {} if few else _index_of(of_patterns)
         self._lengths = tuple({len(gram) for gram in self._index})
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are too many to look at each."""
+        return bool(self._index)
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
         """Return pattern and word of the rule that decides, be it the other."""
-        if self.parts:
-            candidates = [index for index, part in enumerate(self.parts) if part in target]
+        if self._index:
+            grams = self._index.keys()
+            # Nearly always none is there, which takes less than to find all.
+            if grams.isdisjoint(_grams(target, self._lengths)):
+                return other
+            found = grams & set(_grams(target, self._lengths))
+            candidates = sorted(chain(*map(self._index.__getitem__, found)))
         else:
-            index = self._index
-            grams = [_grams(target, length) for length in self._lengths]
-            found = set(filter(index.__contains__, chain(*grams)))
-            candidates = sorted(chain(*map(index.__getitem__, found)))
+            candidates = [number for number, part in enumerate(self._parts) if part in target]
         return self._first(candidates, target, other) if candidates else other
 
     def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
@@ -102,21 +110,26 @@ class Wildcards:
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         index = [thing for entry in self._index.items() for thing in entry]
-        held = (self, self._words, self.parts, self._index, *self.parts, *index)
+        held = (self, self._words, self._parts, self._index, *self._parts, *index)
         return self._patterns.nbytes + sum(map(getsizeof, held))
 
 
-def _grams(target: str, length: int) -> Iterable[str]:
-    """Return all that a target contains of a length."""
-    count = len(target) - length + 1
-    slices = _slices(length)
-    if count <= len(slices):
-        return map(target.__getitem__, slices[: max(count, 0)])
-    return [target[start : start + length] for start in range(count)]
+def _grams(target: str, lengths: Iterable[int]) -> Iterator[str]:
+    """Return all that a target contains of some lengths."""
+    slices = [_slices(length, len(target)) for length in lengths]
+    return map(_cut, repeat(target), chain(*slices))
+
+
+def _slices(length: int, size: int) -> Sequence[slice]:
+    """Return the slices of a length of what has a size."""
+    count = max(size - length + 1, 0)
+    if count <= _SLICES:
+        return _first_slices(length)[:count]
+    return [slice(start, start + length) for start in range(count)]
 
 
 @lru_cache(_GRAM)
-def _slices(length: int) -> list[slice]:
+def _first_slices(length: int) -> list[slice]:
     return [slice(start, start + length) for start in range(_SLICES)]
 
 
