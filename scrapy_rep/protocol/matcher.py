@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.literals import END, Literals
 from scrapy_rep.protocol.precedence import precedence
-from scrapy_rep.protocol.prefilter import ANYTHING, HEAD, prefilter_of
+from scrapy_rep.protocol.prefilter import HEAD, prefilter_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
@@ -87,9 +87,10 @@ class RuleSet:
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
         self._wildcards = Wildcards(wildcards, parts) if wildcards else _NO_WILDCARDS
         self._raws = raws or None
-        is_long = self._literals.is_long or self._wildcards.is_long
-        prefilter = ANYTHING if is_long else prefilter_of(self._literals.few or texts, parts)
-        self._heads, self._begins, self._parts = prefilter
+        self._heads, self._begins, self._parts = prefilter_of(
+            None if self._literals.is_long else self._literals.few or texts,
+            None if self._wildcards.is_long else parts,
+        )
 
     @classmethod
     def compile(
@@ -138,7 +139,7 @@ class RuleSet:
             return ALLOWED_ROBOTSTXT
         heads = self._heads
         # Nearly always no rule matches, and nothing here passes.
-        if not (target[HEAD] in heads if heads else target.startswith(self._begins)):
+        if not ((heads and target[HEAD] in heads) or target.startswith(self._begins)):
             for part in self._parts:
                 if part in target:
                     break

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 HEAD: Final = slice(4)
 """The first characters of a target that are looked for among those of many patterns."""
 _FEW: Final = 16
+_ANY: Final = ("",)
 _head_of: Final = itemgetter(HEAD)
 
 
@@ -23,24 +24,22 @@ class Prefilter(NamedTuple):
     """No rule matches a target unless one of these three says so."""
 
     heads: str
-    """What the head of the target is found in. Empty where there are but few beginnings."""
+    """What the head of the target is found in."""
     begins: tuple[str, ...]
-    """Those: the target begins with one."""
+    """The target begins with one of them."""
     parts: tuple[str, ...]
     """The target contains one of them."""
 
 
-NOTHING: Final = Prefilter("", (), ())
-"""No target passes."""
-ANYTHING: Final = Prefilter("", ("",), ())
-"""Every target passes."""
-
-
-def prefilter_of(texts: Sequence[str], parts: dict[str, str]) -> Prefilter:
+def prefilter_of(texts: Sequence[str] | None, parts: dict[str, str] | None) -> Prefilter:
     """Return what must be so for one of the literal texts to match, or a pattern with wildcards.
 
-    *parts*: by pattern, what it says that a target must contain.
+    *parts*: by pattern, what it says that a target must contain. None: too many to be looked at.
     """
+    if texts is None:
+        return Prefilter("", _ANY, ())
+    if parts is None:
+        return prefilter_of(texts, {})._replace(parts=_ANY)
     begins = texts
     floating: tuple[str, ...] = ()
     if parts:
@@ -49,9 +48,8 @@ def prefilter_of(texts: Sequence[str], parts: dict[str, str]) -> Prefilter:
         floating = tuple({parts[pattern]: 0 for pattern in parts if "*" in pattern[HEAD]})
     if len(begins) > _FEW:
         heads = dict.fromkeys(map(_head_of, begins))
-        if min(map(len, heads)) < HEAD.stop:
-            return ANYTHING
-        return Prefilter("".join(heads), (), floating)
+        short = tuple(head for head in heads if len(head) < HEAD.stop)
+        return Prefilter("".join(heads), short, floating)
     if "$" in "".join(begins):
         begins = [begin.removesuffix("$") for begin in begins]
     return Prefilter("", tuple(begins), floating)

@@ -89,7 +89,9 @@ class Wildcards:
             candidates = sorted(chain(*map(self._index.__getitem__, found)))
         else:
             candidates = [number for number, part in enumerate(self._parts) if part in target]
-        return self._first(candidates, target, other) if candidates else other
+            if not candidates:
+                return other
+        return self._first(candidates, target, other)
 
     def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
         few = len(candidates) <= _FEW_TO_TRY
