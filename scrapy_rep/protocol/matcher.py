@@ -74,8 +74,8 @@ class RuleSet:
                 continue
             if "*" in text:
                 wildcards[pattern] = word
-                # As long as may be: what a target must contain to be matched.
-                parts[pattern] = intern(max(text.split("*"), key=len))
+                # What a target must contain to be matched, as long as may be. Ends differ the most.
+                parts[pattern] = intern(max(reversed(text.split("*")), key=len))
                 continue
             other = text + tails.get(text, ""), literals.get(text, 0)
             if precedence((pattern, word)) > precedence(other):

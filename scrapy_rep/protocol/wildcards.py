@@ -14,7 +14,7 @@ from operator import getitem
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.protocol.packed import Packed, packed_numbers
+from scrapy_rep.protocol.packed import Packed, packed_numbers, split
 from scrapy_rep.protocol.places import Places
 from scrapy_rep.protocol.precedence import precedence
 
@@ -29,6 +29,8 @@ _FEW_TO_TRY: Final = 128
 """Patterns up to which each is matched by str.find; Places do better for more."""
 _GRAM: Final = 4
 """Characters of a part in the index."""
+_FEW_GRAMS: Final = 16
+"""Grams of one length up to which each is looked for in a target."""
 _SLICES: Final = 256
 """Characters of a target whose grams are taken by slices made before."""
 _GRAMS_COMPARED: Final = 8
@@ -43,24 +45,24 @@ def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
     early as possible behind the one before it; no other place could do better, so nothing is ever
     tried twice.
     """
-    anchored = pattern.endswith("$")
-    first, *parts = pattern.removesuffix("$").split("*")
+    first, *parts, last = pattern.split("*")
     if not target.startswith(first):
         return False
     position = len(first)
-    last = parts.pop() if anchored else ""
     for part in parts:
         found = find(part, position)
         if found < 0:
             return False
         position = found + len(part)
-    return len(target) - len(last) >= position and target.endswith(last)
+    if last.endswith("$"):
+        return target.endswith(last[:-1], position)
+    return find(last, position) >= 0
 
 
 class Wildcards:
     """The patterns of a group that have a ``*`` inside, the longest first."""
 
-    __slots__ = ("_index", "_lengths", "_parts", "_patterns", "_words")
+    __slots__ = ("_index", "_lengths", "_parts", "_patterns", "_rare", "_words")
 
     def __init__(self, rules: dict[str, int], parts: dict[str, str]) -> None:
         """Take patterns and their words, and of each a part that a target must contain."""
@@ -71,7 +73,9 @@ class Wildcards:
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
         self._parts = tuple(of_patterns) if few else ()
         self._index = {} if few else _index_of(of_patterns)
-        self._lengths = tuple({len(gram) for gram in self._index})
+        counts = Counter(map(len, self._index))
+        self._lengths = tuple(length for length in counts if counts[length] > _FEW_GRAMS)
+        self._rare = tuple(gram for gram in self._index if counts[len(gram)] <= _FEW_GRAMS)
 
     @property
     def is_long(self) -> bool:
@@ -83,9 +87,10 @@ class Wildcards:
         if self._index:
             grams = self._index.keys()
             # Nearly always none is there, which takes less than to find all.
-            if grams.isdisjoint(_grams(target, self._lengths)):
+            rare = [gram for gram in self._rare if gram in target]
+            if not rare and grams.isdisjoint(_grams(target, self._lengths)):
                 return other
-            found = grams & set(_grams(target, self._lengths))
+            found = grams & {*rare, *_grams(target, self._lengths)}
             candidates = sorted(chain(*map(self._index.__getitem__, found)))
         else:
             candidates = [number for number, part in enumerate(self._parts) if part in target]
@@ -96,7 +101,11 @@ class Wildcards:
     def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
         few = len(candidates) <= _FEW_TO_TRY
         find = target.find if few else Places(target).find
-        patterns = self._patterns if few else self._patterns.unpacked()
+        patterns: Packed | Sequence[str] = self._patterns
+        if not self._patterns.is_long:
+            patterns = split(self._patterns)
+        elif not few:
+            patterns = self._patterns.unpacked()
         best, least = other, precedence(other) if other else (0, 0)
         for index in candidates:
             pattern = patterns[index]
