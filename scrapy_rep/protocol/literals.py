@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from itertools import compress, islice
-from operator import contains
+from operator import contains, itemgetter
 from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +26,9 @@ END: Final = "$~"
 """What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
 _ABOVE: Final = "\x7f"
 """What is above every character of a text."""
+HEAD: Final = slice(4)
+"""The first characters of a target, which are looked for among those of the texts."""
+_head_of: Final = itemgetter(HEAD)
 _FEW: Final = 16
 """Literals up to which speed goes before memory."""
 _NOTHING: Final = Packed(())
@@ -39,21 +42,34 @@ class Literals:
 
     A pattern that ends in ``*`` matches what it would match without, but is longer (SPEC M-4): it
     is kept as text and tail. Where there are tails, a prefix may go before a longer one.
+
+    Most targets are let go at a glance: where one matches, its head is found in ``heads``, or it
+    begins with one of ``begins``.
     """
 
-    __slots__ = ("_links", "_packed", "_tails", "_words", "few")
+    __slots__ = ("_few", "_links", "_packed", "_tails", "_words", "begins", "heads")
 
     def __init__(self, texts: list[str], words: dict[str, int], tails: dict[str, str]) -> None:
         """Take sorted texts, by these the words of the rules, and tails where they have one."""
         # Few are kept as they are, and once for all origins that have them: /wp-admin/.
         few = len(texts) <= _FEW
-        self.few = tuple(map(intern, texts)) if few else ()
+        self._few = tuple(map(intern, texts)) if few else ()
         self._packed = _NOTHING if few else Packed(texts)
         self._words = packed_numbers(list(map(words.__getitem__, texts)))
         self._links = None if few else _links(texts)
         self._tails: dict[int, str] | None = None
         if tails:
             self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
+        self.heads = ""
+        self.begins = self._few
+        if self._packed.is_long:
+            self.begins = ("",)
+        elif not few:
+            heads = dict.fromkeys(map(_head_of, texts))
+            self.heads = "".join(heads)
+            self.begins = tuple(head for head in heads if len(head) < HEAD.stop)
+        elif "$" in "".join(texts):
+            self.begins = tuple(text.removesuffix("$") for text in texts)
 
     def decide(self, target: str) -> Deciding | None:
         """Return the pattern and word of the rule that decides, or None where none matches.
@@ -65,7 +81,7 @@ class Literals:
             texts = self._packed
             index, text = texts.last_below(target)
         else:
-            texts = self.few or split(self._packed)
+            texts = self._few or split(self._packed)
             index = bisect_right(texts, target) - 1
             text = texts[index] if index >= 0 else ""
         best = None
@@ -76,7 +92,7 @@ class Literals:
                 rule = text + self._tails.get(index, ""), self._words[index]
                 if best is None or precedence(rule) > precedence(best):
                     best = rule
-            if self.few:
+            if self._few:
                 index -= 1
             else:
                 index = self._links[index] - 1 if self._links else -1
@@ -85,16 +101,11 @@ class Literals:
         return best
 
     @property
-    def is_long(self) -> bool:
-        """Whether there are too many to look at each."""
-        return self._packed.is_long
-
-    @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
-        held = (self, self._words, self._links, self._tails, self.few, *self.few)
-        packed = 0 if self.few else self._packed.nbytes
-        return packed + sum(map(getsizeof, held))
+        held = (self, self._words, self._links, self._tails, self.heads, self.begins)
+        packed = 0 if self._few else self._packed.nbytes
+        return packed + sum(map(getsizeof, (*held, self._few, *self._few)))
 
 
 def _links(texts: list[str]) -> array[int] | None:

@@ -7,9 +7,8 @@ from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.literals import END, Literals
+from scrapy_rep.protocol.literals import END, HEAD, Literals
 from scrapy_rep.protocol.precedence import precedence
-from scrapy_rep.protocol.prefilter import HEAD, prefilter_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wildcards import Wildcards
 
@@ -58,7 +57,7 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
 class RuleSet:
     """The rules that hold for one crawler, compiled: immutable and small."""
 
-    __slots__ = ("_begins", "_heads", "_literals", "_parts", "_raws", "_wildcards")
+    __slots__ = ("_literals", "_raws", "_wildcards")
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
@@ -87,10 +86,6 @@ class RuleSet:
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
         self._wildcards = Wildcards(wildcards, parts) if wildcards else _NO_WILDCARDS
         self._raws = raws or None
-        self._heads, self._begins, self._parts = prefilter_of(
-            None if self._literals.is_long else self._literals.few or texts,
-            None if self._wildcards.is_long else parts,
-        )
 
     @classmethod
     def compile(
@@ -123,11 +118,7 @@ class RuleSet:
         literals = 0 if self._literals is _NO_LITERALS else self._literals.nbytes
         wildcards = 0 if self._wildcards is _NO_WILDCARDS else self._wildcards.nbytes
         raws = [thing for entry in (self._raws or {}).items() for thing in entry]
-        return (
-            literals
-            + wildcards
-            + sum(map(getsizeof, (self, self._heads, self._begins, self._parts, self._raws, *raws)))
-        )
+        return literals + wildcards + sum(map(getsizeof, (self, self._raws, *raws)))
 
     def verdict_for(self, target: str) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
@@ -137,17 +128,19 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
-        heads = self._heads
-        # Nearly always no rule matches, and nothing here passes.
-        if not ((heads and target[HEAD] in heads) or target.startswith(self._begins)):
-            for part in self._parts:
+        deciding = None
+        literals, wildcards = self._literals, self._wildcards
+        # Nearly always no rule matches, which is told at a glance.
+        heads = literals.heads
+        if (heads and target[HEAD] in heads) or target.startswith(literals.begins):
+            deciding = literals.decide(target + END)
+        if target.startswith(wildcards.begins):
+            deciding = wildcards.decide(target, deciding)
+        else:
+            for part in wildcards.parts:
                 if part in target:
+                    deciding = wildcards.decide(target, deciding)
                     break
-            else:
-                return _NO_RULE
-        deciding = self._literals.decide(target + END)
-        if self._wildcards is not _NO_WILDCARDS:
-            deciding = self._wildcards.decide(target, deciding)
         if deciding is None:
             return _NO_RULE
         pattern, word = deciding

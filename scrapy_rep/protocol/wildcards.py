@@ -11,7 +11,7 @@ from collections import Counter
 from functools import lru_cache
 from itertools import chain, repeat
 from operator import getitem
-from sys import getsizeof
+from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.packed import Packed, packed_numbers, split
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _FEW: Final = 128
 """Patterns up to which each one's part is looked for; an index does better for more."""
+_HEAD: Final = slice(4)
+"""Where a pattern has no ``*``, if targets are to be compared with what is before its first."""
 _FEW_TO_TRY: Final = 128
 """Patterns up to which each is matched by str.find; Places do better for more."""
 _GRAM: Final = 4
@@ -60,9 +62,22 @@ def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
 
 
 class Wildcards:
-    """The patterns of a group that have a ``*`` inside, the longest first."""
+    """The patterns of a group that have a ``*`` inside, the longest first.
 
-    __slots__ = ("_index", "_lengths", "_parts", "_patterns", "_rare", "_words")
+    Most targets are let go at a glance: where a pattern matches, the target begins with one of
+    ``begins`` or contains one of ``parts``.
+    """
+
+    __slots__ = (
+        "_index",
+        "_lengths",
+        "_parts",
+        "_patterns",
+        "_rare",
+        "_words",
+        "begins",
+        "parts",
+    )
 
     def __init__(self, rules: dict[str, int], parts: dict[str, str]) -> None:
         """Take patterns and their words, and of each a part that a target must contain."""
@@ -71,16 +86,18 @@ class Wildcards:
         few = len(patterns) <= _FEW
         self._patterns = Packed(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
-        self._parts = tuple(of_patterns) if few else ()
         self._index = {} if few else _index_of(of_patterns)
         counts = Counter(map(len, self._index))
         self._lengths = tuple(length for length in counts if counts[length] > _FEW_GRAMS)
         self._rare = tuple(gram for gram in self._index if counts[len(gram)] <= _FEW_GRAMS)
-
-    @property
-    def is_long(self) -> bool:
-        """Whether there are too many to look at each."""
-        return bool(self._index)
+        self._parts = tuple(of_patterns) if few else ()
+        self.begins: tuple[str, ...] = ()
+        self.parts: tuple[str, ...] = ("",)
+        if few:
+            begun = [pattern for pattern in patterns if "*" not in pattern[_HEAD]]
+            others = {parts[pattern]: 0 for pattern in patterns if "*" in pattern[_HEAD]}
+            self.begins = tuple({intern(pattern[: pattern.index("*")]): 0 for pattern in begun})
+            self.parts = self._parts if len(others) == len(patterns) else tuple(others)
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
         """Return pattern and word of the rule that decides, be it the other."""
@@ -122,7 +139,8 @@ class Wildcards:
         """Memory held, in bytes."""
         index = [thing for entry in self._index.items() for thing in entry]
         held = (self, self._words, self._parts, self._index, *self._parts, *index)
-        return self._patterns.nbytes + sum(map(getsizeof, held))
+        glance = (self.begins, *self.begins, self.parts)
+        return self._patterns.nbytes + sum(map(getsizeof, held + glance))
 
 
 def _grams(target: str, lengths: Iterable[int]) -> Iterator[str]:
