@@ -7,19 +7,16 @@ can match.
 
 from __future__ import annotations
 
-from collections import Counter
-from functools import lru_cache
-from itertools import chain, repeat
-from operator import getitem
 from sys import getsizeof, intern
 from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.protocol.grams import GramIndex
 from scrapy_rep.protocol.packed import Packed, packed_numbers, split
 from scrapy_rep.protocol.places import Places
 from scrapy_rep.protocol.precedence import precedence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from scrapy_rep.protocol.precedence import Deciding
 
@@ -29,15 +26,6 @@ _HEAD: Final = slice(4)
 """Where a pattern has no ``*``, if targets are to be compared with what is before its first."""
 _FEW_TO_TRY: Final = 128
 """Patterns up to which each is matched by str.find; Places do better for more."""
-_GRAM: Final = 4
-"""Characters of a part in the index."""
-_FEW_GRAMS: Final = 16
-"""Grams of one length up to which each is looked for in a target."""
-_SLICES: Final = 256
-"""Characters of a target whose grams are taken by slices made before."""
-_GRAMS_COMPARED: Final = 8
-"""Grams at the end of a part, of which the rarest goes into the index: ends differ the most."""
-_cut: Final[Callable[[str, slice], str]] = getitem
 
 
 def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
@@ -70,10 +58,8 @@ class Wildcards:
 
     __slots__ = (
         "_index",
-        "_lengths",
         "_parts",
         "_patterns",
-        "_rare",
         "_words",
         "begins",
         "parts",
@@ -86,10 +72,7 @@ class Wildcards:
         few = len(patterns) <= _FEW
         self._patterns = Packed(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
-        self._index = {} if few else _index_of(of_patterns)
-        counts = Counter(map(len, self._index))
-        self._lengths = tuple(length for length in counts if counts[length] > _FEW_GRAMS)
-        self._rare = tuple(gram for gram in self._index if counts[len(gram)] <= _FEW_GRAMS)
+        self._index = None if few else GramIndex(of_patterns)
         self._parts = tuple(of_patterns) if few else ()
         self.begins: tuple[str, ...] = ()
         self.parts: tuple[str, ...] = ("",)
@@ -102,18 +85,10 @@ class Wildcards:
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
         """Return pattern and word of the rule that decides, be it the other."""
         if self._index:
-            grams = self._index.keys()
-            # Nearly always none is there, which takes less than to find all.
-            rare = [gram for gram in self._rare if gram in target]
-            if not rare and grams.isdisjoint(_grams(target, self._lengths)):
-                return other
-            found = grams & {*rare, *_grams(target, self._lengths)}
-            candidates = sorted(chain(*map(self._index.__getitem__, found)))
+            candidates = self._index.find(target)
         else:
             candidates = [number for number, part in enumerate(self._parts) if part in target]
-            if not candidates:
-                return other
-        return self._first(candidates, target, other)
+        return self._first(candidates, target, other) if candidates else other
 
     def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
         few = len(candidates) <= _FEW_TO_TRY
@@ -137,45 +112,6 @@ class Wildcards:
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
-        index = [thing for entry in self._index.items() for thing in entry]
-        held = (self, self._words, self._parts, self._index, *self._parts, *index)
-        glance = (self.begins, *self.begins, self.parts)
-        return self._patterns.nbytes + sum(map(getsizeof, held + glance))
-
-
-def _grams(target: str, lengths: Iterable[int]) -> Iterator[str]:
-    """Return all that a target contains of some lengths."""
-    slices = [_slices(length, len(target)) for length in lengths]
-    return map(_cut, repeat(target), chain(*slices))
-
-
-def _slices(length: int, size: int) -> Sequence[slice]:
-    """Return the slices of a length of what has a size."""
-    count = max(size - length + 1, 0)
-    if count <= _SLICES:
-        return _first_slices(length)[:count]
-    return [slice(start, start + length) for start in range(count)]
-
-
-@lru_cache(_GRAM)
-def _first_slices(length: int) -> list[slice]:
-    return [slice(start, start + length) for start in range(_SLICES)]
-
-
-def _grams_of(part: str) -> list[str]:
-    """Return the last few grams of a part."""
-    last = len(part) - _GRAM
-    return [
-        part[start : start + _GRAM] for start in range(max(last - _GRAMS_COMPARED, 0), last + 1)
-    ]
-
-
-def _index_of(parts: Sequence[str]) -> dict[str, list[int]]:
-    """Return the numbers of the parts by the rarest gram of each, or by the part if it is short."""
-    grams = {part: _grams_of(part) for part in parts if len(part) > _GRAM}
-    count = Counter(gram for of_part in grams.values() for gram in of_part)
-    index: dict[str, list[int]] = {}
-    for number, part in enumerate(parts):
-        gram = min(grams[part], key=count.__getitem__) if part in grams else part
-        index.setdefault(gram, []).append(number)
-    return index
+        index = self._index.nbytes if self._index else 0
+        held = (self, self._words, self._parts, *self._parts, self.begins, *self.begins, self.parts)
+        return self._patterns.nbytes + index + sum(map(getsizeof, held))
