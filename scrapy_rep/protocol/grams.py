@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from itertools import chain, repeat
-from operator import getitem
+from itertools import chain
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
 _LONGEST: Final = 8
 """Characters of a gram, at most: the more, the fewer strings have it."""
@@ -22,7 +21,6 @@ _COMPARED: Final = 8
 """Grams at the end of a string, of which the rarest is taken: ends differ the most."""
 _SLICES: Final = 256
 """Characters of a text whose grams are taken by slices made before."""
-_cut: Final[Callable[[str, slice], str]] = getitem
 
 
 class GramIndex:
@@ -43,16 +41,15 @@ class GramIndex:
         self._lengths = tuple(length for length in lengths if lengths[length] > _FEW)
         self._few = tuple(gram for gram in index if lengths[len(gram)] <= _FEW)
 
-    def find(self, text: str) -> list[int]:
-        """Return the numbers of strings that may be in a text, and of all that are, in order."""
+    def find(self, text: str) -> Sequence[int]:
+        """Return the numbers of strings that may be in a text, in order; all others are not."""
         index = self._index
-        found = {*filter(index.__contains__, self._grams(text))}
-        found.update([gram for gram in self._few if gram in text])
-        return sorted(chain(*map(index.__getitem__, found))) if found else []
-
-    def _grams(self, text: str) -> Iterator[str]:
-        slices = [_slices(length, len(text)) for length in self._lengths]
-        return map(_cut, repeat(text), chain(*slices))
+        found = [gram for gram in self._few if gram in text]
+        for length in self._lengths:
+            found += [text[at] for at in _slices(length, len(text)) if text[at] in index]
+        if len(found) == 1:
+            return index[found[0]]
+        return sorted({number for gram in found for number in index[gram]})
 
     @property
     def nbytes(self) -> int:

@@ -84,13 +84,16 @@ class Wildcards:
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
         """Return pattern and word of the rule that decides, be it the other."""
+        candidates: Sequence[int]
         if self._index:
             candidates = self._index.find(target)
         else:
             candidates = [number for number, part in enumerate(self._parts) if part in target]
         return self._first(candidates, target, other) if candidates else other
 
-    def _first(self, candidates: list[int], target: str, other: Deciding | None) -> Deciding | None:
+    def _first(
+        self, candidates: Sequence[int], target: str, other: Deciding | None
+    ) -> Deciding | None:
         few = len(candidates) <= _FEW_TO_TRY
         find = target.find if few else Places(target).find
         patterns: Packed | Sequence[str] = self._patterns
