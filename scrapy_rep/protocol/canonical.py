@@ -30,8 +30,8 @@ _FORM_OF_ESCAPE: Final = {
 # What already is in canonical form: unreserved and reserved characters (RFC 3986 §2.2).
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
 # And escapes of all other octets, with upper-case digits.
-_NEEDED: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
-_CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{_NEEDED}[{PLAIN}]*)*").fullmatch
+NEEDED_ESCAPE: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
+_CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
 _PLAIN_IN_PATTERNS: Final = bytes(
     octet for octet in range(256) if re.match(rf"[{PLAIN}*$\n]", chr(octet))
 )
@@ -42,7 +42,7 @@ _ESCAPE_TARGET: Final = re.compile(rb"[\x00-\x0a%s*$][\x00-\x0a%s*$]*" % (_UNSAF
 _ESCAPE_PATTERNS: Final = re.compile(rb"[\x00-\x09%s][\x00-\x09%s]*" % (_UNSAFE, _UNSAFE)).sub
 _DOLLAR: Final = ord("$")
 _ESCAPE_DOLLARS: Final = re.compile(rb"\$\$*(?![\n]|\Z)").sub
-_OTHER_ESCAPE: Final = rb"%%(?!%s)[0-9A-Fa-f]{2}" % _NEEDED[1:].encode()
+_OTHER_ESCAPE: Final = rb"%%(?!%s)[0-9A-Fa-f]{2}" % NEEDED_ESCAPE[1:].encode()
 _CHANGE_ESCAPES: Final = re.compile(rb"%s(?:%s)*" % (_OTHER_ESCAPE, _OTHER_ESCAPE)).sub
 
 

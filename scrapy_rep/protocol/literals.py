@@ -1,13 +1,13 @@
 """Patterns without ``*`` but at their end: which of many decides about a target, in O(log n).
 
-They are sorted, and each is linked to its longest proper prefix among them. Bisection finds the
-last that is not above the target; the links lead from it to the longest that the target begins
-with.
+They are sorted. Bisection finds the last that is not above the target; what the target begins with
+is that, or before it: of few it is looked for, of many each is linked to its longest proper prefix
+among them.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from itertools import compress, islice
 from operator import contains, itemgetter
 from sys import getsizeof, intern
@@ -31,6 +31,8 @@ HEAD: Final = slice(4)
 _head_of: Final = itemgetter(HEAD)
 _FEW: Final = 16
 """Literals up to which speed goes before memory."""
+_SCANNED: Final = 64
+"""Literals up to which those before the nearest are looked at in turn; links cost time to make."""
 _NOTHING: Final = Packed(())
 
 
@@ -56,7 +58,7 @@ class Literals:
         self._few = tuple(map(intern, texts)) if few else ()
         self._packed = _NOTHING if few else Packed(texts)
         self._words = packed_numbers(list(map(words.__getitem__, texts)))
-        self._links = None if few else _links(texts)
+        self._links = _links(texts) if len(texts) > _SCANNED else None
         self._tails: dict[int, str] | None = None
         if tails:
             self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
@@ -84,7 +86,8 @@ class Literals:
             texts = self._few or split(self._packed)
             index = bisect_right(texts, target) - 1
             text = texts[index] if index >= 0 else ""
-        best = None
+        links, best = self._links, None
+        lowest = target[HEAD] if self.heads else ""
         while index >= 0:
             if target.startswith(text):
                 if not self._tails:
@@ -92,10 +95,16 @@ class Literals:
                 rule = text + self._tails.get(index, ""), self._words[index]
                 if best is None or precedence(rule) > precedence(best):
                     best = rule
-            if self._few:
+                index = links[index] - 1 if links else index - 1
+            elif links:
+                index = links[index] - 1
+            elif text >= lowest:
                 index -= 1
-            else:
-                index = self._links[index] - 1 if self._links else -1
+            else:  # below are none but those that are shorter than a head
+                short = [
+                    begin for begin in self.begins if begin < text and target.startswith(begin)
+                ]
+                index = bisect_left(split(self._packed), max(short)) if short else -1
             if index >= 0:
                 text = texts[index]
         return best
@@ -108,16 +117,11 @@ class Literals:
         return packed + sum(map(getsizeof, (*held, self._few, *self._few)))
 
 
-def _links(texts: list[str]) -> array[int] | None:
-    """Return, for each sorted text, one more than the index of its longest proper prefix, or 0.
-
-    None where no text has any.
-    """
+def _links(texts: list[str]) -> array[int]:
+    """Return, for each sorted text, one more than the index of its longest proper prefix, or 0."""
     # Those that begin with a text stand right behind it. That the next contains it is told fastest.
     near = compress(range(len(texts)), map(contains, islice(texts, 1, None), texts))
     prefixes = [index for index in near if texts[index + 1].startswith(texts[index])]
-    if not prefixes:
-        return None
     links = [0] * len(texts)
     for index in prefixes:  # a longer one comes later, and has the last word
         stop = bisect_right(texts, texts[index] + _ABOVE, index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from sys import getsizeof, intern
+from sys import getsizeof
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
@@ -28,7 +28,7 @@ _FIRST: Final = ("/", "*")
 """What a pattern begins with that may match (SPEC M-1)."""
 _BEHIND_SLASH: Final = chr(ord("/") + 1)
 _NO_LITERALS: Final = Literals([], {}, {})
-_NO_WILDCARDS: Final = Wildcards({}, {})
+_NO_WILDCARDS: Final = Wildcards({})
 
 
 class Rule(NamedTuple):
@@ -65,7 +65,6 @@ class RuleSet:
         literals.pop("", None)
         tails: dict[str, str] = {}
         wildcards: dict[str, int] = {}
-        parts: dict[str, str] = {}
         for pattern in [pattern for pattern in patterns if "*" in pattern]:
             word = literals.pop(pattern)
             text = pattern.rstrip("*$")
@@ -73,8 +72,6 @@ class RuleSet:
                 continue
             if "*" in text:
                 wildcards[pattern] = word
-                # What a target must contain to be matched, as long as may be. Ends differ the most.
-                parts[pattern] = intern(max(reversed(text.split("*")), key=len))
                 continue
             other = text + tails.get(text, ""), literals.get(text, 0)
             if precedence((pattern, word)) > precedence(other):
@@ -84,7 +81,7 @@ class RuleSet:
         if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
             texts = [text for text in texts if not text or text.startswith("/")]
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
-        self._wildcards = Wildcards(wildcards, parts) if wildcards else _NO_WILDCARDS
+        self._wildcards = Wildcards(wildcards) if wildcards else _NO_WILDCARDS
         self._raws = raws or None
 
     @classmethod
@@ -134,7 +131,8 @@ class RuleSet:
         heads = literals.heads
         if (heads and target[HEAD] in heads) or target.startswith(literals.begins):
             deciding = literals.decide(target + END)
-        if target.startswith(wildcards.begins):
+        begins = wildcards.begins
+        if begins and target.startswith(begins):
             deciding = wildcards.decide(target, deciding)
         else:
             for part in wildcards.parts:

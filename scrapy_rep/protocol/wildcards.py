@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.precedence import Deciding
 
-_FEW: Final = 128
+_FEW: Final = 256
 """Patterns up to which each one's part is looked for; an index does better for more."""
-_HEAD: Final = slice(4)
-"""Where a pattern has no ``*``, if targets are to be compared with what is before its first."""
+_LONG: Final = 4
+"""Characters before its first ``*``, from which on a pattern is known by these."""
+_ANY: Final = ("",)
 _FEW_TO_TRY: Final = 128
 """Patterns up to which each is matched by str.find; Places do better for more."""
 
@@ -65,22 +66,28 @@ class Wildcards:
         "parts",
     )
 
-    def __init__(self, rules: dict[str, int], parts: dict[str, str]) -> None:
-        """Take patterns and their words, and of each a part that a target must contain."""
+    def __init__(self, rules: dict[str, int]) -> None:
+        """Take patterns and their words."""
         patterns = sorted(rules, key=len, reverse=True)
-        of_patterns = list(map(parts.__getitem__, patterns))
+        parts: list[str] = []
+        begins: dict[str, None] = {}
+        others: dict[str, None] = {}
+        for pattern in patterns:
+            pieces = pattern.rstrip("*$").split("*")
+            # What a target must contain to be matched, as long as may be. Ends differ the most.
+            part = intern(max(reversed(pieces), key=len))
+            parts.append(part)
+            if len(pieces[0]) >= _LONG:
+                begins[pieces[0]] = None
+            else:
+                others[part] = None
         few = len(patterns) <= _FEW
         self._patterns = Packed(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
-        self._index = None if few else GramIndex(of_patterns)
-        self._parts = tuple(of_patterns) if few else ()
-        self.begins: tuple[str, ...] = ()
-        self.parts: tuple[str, ...] = ("",)
-        if few:
-            begun = [pattern for pattern in patterns if "*" not in pattern[_HEAD]]
-            others = {parts[pattern]: 0 for pattern in patterns if "*" in pattern[_HEAD]}
-            self.begins = tuple({intern(pattern[: pattern.index("*")]): 0 for pattern in begun})
-            self.parts = self._parts if len(others) == len(patterns) else tuple(others)
+        self._index = None if few else GramIndex(parts)
+        self._parts = tuple(parts) if few else ()
+        self.begins = tuple(map(intern, begins)) if few else ()
+        self.parts = tuple(others) if few else _ANY
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
         """Return pattern and word of the rule that decides, be it the other."""
