@@ -87,7 +87,6 @@ class Literals:
             index = bisect_right(texts, target) - 1
             text = texts[index] if index >= 0 else ""
         links, best = self._links, None
-        lowest = target[HEAD] if self.heads else ""
         while index >= 0:
             if target.startswith(text):
                 if not self._tails:
@@ -98,7 +97,7 @@ class Literals:
                 index = links[index] - 1 if links else index - 1
             elif links:
                 index = links[index] - 1
-            elif text >= lowest:
+            elif self._few or text >= target[HEAD]:
                 index -= 1
             else:  # below are none but those that are shorter than a head
                 short = [
