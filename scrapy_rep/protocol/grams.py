@@ -31,11 +31,12 @@ class GramIndex:
     def __init__(self, strings: Sequence[str]) -> None:
         """Take strings that aren't empty; they are named by their numbers."""
         size = _gram_size(strings)
-        grams = {string: _last_grams(string, size) for string in strings}
+        grams = {string: _last_grams(string, size) for string in strings if len(string) > size}
         count = Counter(chain(*grams.values()))
         index: dict[str, list[int]] = {}
         for number, string in enumerate(strings):
-            index.setdefault(min(grams[string], key=count.__getitem__), []).append(number)
+            gram = min(grams[string], key=count.__getitem__) if string in grams else string
+            index.setdefault(gram, []).append(number)
         self._index = {gram: tuple(numbers) for gram, numbers in index.items()}
         lengths = Counter(map(len, index))
         self._lengths = tuple(length for length in lengths if lengths[length] > _FEW)
@@ -44,12 +45,10 @@ class GramIndex:
     def find(self, text: str) -> Sequence[int]:
         """Return the numbers of strings that may be in a text, in order; all others are not."""
         index = self._index
-        found = [gram for gram in self._few if gram in text]
+        found = {gram for gram in self._few if gram in text}
         for length in self._lengths:
-            found += [text[at] for at in _slices(length, len(text)) if text[at] in index]
-        if len(found) == 1:
-            return index[found[0]]
-        return sorted({number for gram in found for number in index[gram]})
+            found.update([text[at] for at in _slices(length, len(text)) if text[at] in index])
+        return sorted(chain(*map(index.__getitem__, found))) if found else ()
 
     @property
     def nbytes(self) -> int:
@@ -65,7 +64,7 @@ def _gram_size(strings: Sequence[str]) -> int:
 
 
 def _last_grams(string: str, size: int) -> list[str]:
-    last = max(len(string) - size, 0)
+    last = len(string) - size
     return [string[at : at + size] for at in range(max(last - _COMPARED, 0), last + 1)]
 
 

@@ -89,8 +89,9 @@ _USER_AGENT_LINE: Final = re.compile(
 # What its field ends with, in lower case: a search for characters that are so is the quickest.
 _USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
 _ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
-_IS_RULE: Final = re.compile(rb"(?:[Dd]isa|A|a)llow:").match
-_MAY_BE_RULE: Final = re.compile(rb"[ \t\v\f]*(?:[Aa][Ll][Ll]|[Dd][Ii])").match
+_RULE: Final = rb"%s(?:[Aa][Ll][Ll][Oo][Ww]|[Dd][Ii](?:[Ss][AaSs]|[Aa][Ss]))" % _BLANK
+_MAY_BE_RULE: Final = re.compile(_RULE).match
+_MAY_HAVE_RULE: Final = re.compile(b"\n" + _RULE).search
 _BLANKS: Final = re.compile(rb"[ \t]+")
 
 # Whether fields as they are nearly always written allow; None for those of no rules.
@@ -230,7 +231,9 @@ class Contents:
                 behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
             stop = behind.start if behind else len(self.text) + 1
             yield agents, Span(first.number, first.start, stop)
-            first = behind and self._user_agent(search, behind.number - 1, behind.start - 1)
+            first = behind
+            if behind and names and not behind.value.lower().startswith(names):
+                first = self._user_agent(search, behind.number, behind.stop - 1)
 
     def _user_agent(self, search: _Search, number: int, start: int) -> _UserAgent | None:
         """Return the next ``User-agent`` line that a search finds, behind a number of lines."""
@@ -255,10 +258,8 @@ class Contents:
 
     def _has_rule(self, start: int, stop: int) -> bool:
         """Say whether there is a rule in a part of the text."""
-        if start == stop:
+        if start == stop or not _MAY_HAVE_RULE(self.text, start - 1, stop):
             return False
-        if _IS_RULE(self.text, start, stop):
-            return True
         for content in self.text[start : stop - 1].split(b"\n"):
             field, colon, _ = content.partition(b":")
             allow = _COMMON.get(field, _TO_BE_READ)
@@ -281,13 +282,17 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
     words: list[int] = []
     number, start = part.number - 2, 0
     for last in [index for index, chunk in enumerate(chunks) if _LF in chunk]:
-        chunks[last], _, others = chunks[last].partition(b"\n")
+        others = chunks[last]
+        chunks[last], _, _ = others.partition(b"\n")
         stop = last + 1
         values += chunks[start:stop]
         words += range(2 * number + 2, 2 * (number + 1 + stop - start), 2)
         number += stop - start
         start = stop
-        for content in others.split(b"\n"):
+        if not _MAY_HAVE_RULE(others):
+            number += others.count(b"\n")
+            continue
+        for content in others.split(b"\n")[1:]:
             number += 1
             field, colon, value = content.partition(b":")
             allow = _COMMON.get(field, _TO_BE_READ)

@@ -59,7 +59,7 @@ class RuleSet:
 
     __slots__ = ("_literals", "_raws", "_wildcards")
 
-    def __init__(self, patterns: dict[str, int], raws: dict[str, str]) -> None:
+    def __init__(self, patterns: dict[str, int], raws: dict[str, bytes]) -> None:
         """Take patterns with their words, and the raw values that differ from their patterns."""
         literals = dict(patterns)
         literals.pop("", None)
@@ -128,8 +128,8 @@ class RuleSet:
         deciding = None
         literals, wildcards = self._literals, self._wildcards
         # Nearly always no rule matches, which is told at a glance.
-        heads = literals.heads
-        if (heads and target[HEAD] in heads) or target.startswith(literals.begins):
+        heads, begins = literals.heads, literals.begins
+        if (heads and target[HEAD] in heads) or (begins and target.startswith(begins)):
             deciding = literals.decide(target + END)
         begins = wildcards.begins
         if begins and target.startswith(begins):
@@ -146,8 +146,8 @@ class RuleSet:
 
 
 @lru_cache(_VERDICTS)
-def _verdict_of(pattern: str, word: int, raw: str | None) -> Verdict:
-    rule = Rule(bool(word & 1), pattern, pattern if raw is None else raw, word >> 1)
+def _verdict_of(pattern: str, word: int, raw: bytes | None) -> Verdict:
+    rule = Rule(bool(word & 1), pattern, pattern if raw is None else _text(raw), word >> 1)
     return Verdict(rule.allow, Reason.RULE, rule)
 
 
@@ -157,11 +157,11 @@ def _text(value: bytes) -> str:
 
 def _raws(
     patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
-) -> dict[str, str]:
+) -> dict[str, bytes]:
     """Return, by pattern, the raw values that differ."""
     value_of = dict(zip(words, values, strict=True))
     return {
-        pattern: _text(value_of[word])
+        pattern: value_of[word]
         for pattern, word in patterns.items()
         if value_of[word] != pattern.encode()
     }

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import Contents, Kind, read_rules
+from scrapy_rep.protocol.lexer import Contents, Kind, Span, read_rules
 from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from scrapy_rep.protocol.lexer import Line, Part, Span
+    from scrapy_rep.protocol.lexer import Line, Part
     from scrapy_rep.protocol.matcher import Rule
     from scrapy_rep.protocol.verdict import Verdict
 
@@ -163,7 +163,8 @@ class RobotsTxt:
             for name in {name for agent in agents for name in _named_by(agent.lower())}:
                 before = spans.setdefault(name, [])
                 if before and before[-1].stop == span.start:
-                    before[-1] = before[-1]._replace(stop=span.stop)
+                    number, start, _ = before[-1]
+                    before[-1] = Span(number, start, span.stop)
                 else:
                     before.append(span)
         for name in names:

@@ -110,13 +110,12 @@ class Wildcards:
             patterns = self._patterns.unpacked()
         best, least = other, precedence(other) if other else (0, 0)
         for index in candidates:
-            pattern = patterns[index]
-            if (len(pattern), 1) <= least:
+            pattern, word = patterns[index], self._words[index]
+            rank = precedence((pattern, word))
+            if rank > least and matches(pattern, target, find):
+                best, least = (pattern, word), rank
+            elif len(pattern) < least[0]:
                 break
-            if matches(pattern, target, find):
-                rule = pattern, self._words[index]
-                if precedence(rule) > least:
-                    best, least = rule, precedence(rule)
         return best
 
     @property
