@@ -1,7 +1,8 @@
 """Compare the engine with the slow reference on made-up files, as many as there is time for.
 
-    python -m tests.benchmarks.fuzz [EXAMPLES] [--seed N]
+    python -m tests.benchmarks.fuzz [EXAMPLES | --minutes N] [--seed N]
 
+Minutes are of the processor.
 Stops at the first file and URL on which they disagree, or on which the engine raises.
 """
 
@@ -60,12 +61,19 @@ def body(rng):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("examples", type=int, nargs="?", default=100_000)
+    parser.add_argument("--minutes", type=float)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rng = random.Random(options.seed)
     compared = decided = files = 0
     start = time.process_time()
-    while compared < options.examples:
+
+    def is_over():
+        if options.minutes is not None:
+            return time.process_time() - start >= 60 * options.minutes
+        return compared >= options.examples
+
+    while not is_over():
         robots_txt = body(rng)
         files += 1
         robots = RobotsTxt.parse(robots_txt)

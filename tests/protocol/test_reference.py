@@ -126,3 +126,33 @@ def test_ours_matching_by_str_by_places_and_by_the_reference_is_one(middle, rest
     expected = reference.matches(reference.canonical(pattern, pattern=True), target)
     assert matches(pattern, target, target.find) == expected
     assert matches(pattern, target, Places(target).find) == expected
+
+
+def literal_of(rng):
+    path = "/" + "".join(rng.choices("ab/", k=rng.randrange(1, 8)))
+    return path[: rng.randrange(1, 9)] + rng.choice(["", "", "", "$", "*", "**"])
+
+
+@settings(max_examples=2_000 if LONG else 40, deadline=None)
+@given(st.integers(0, 2**32))
+@example(1)
+def test_ours_engine_and_reference_agree_on_literals_of_every_number(seed):
+    rng = random.Random(seed)
+    count = rng.choice([10, 16, 17, 40, 64, 65, 200, 600])
+    prefix = rng.choice(["", "", "/long"])
+    filler = [f"/x{number}" for number in range(count)]
+    patterns = [prefix + literal_of(rng) for _ in range(count)]
+    patterns += rng.sample(filler, rng.randrange(count))
+    lines = {pattern: rng.choice(["Allow", "Disallow", "disallow"]) for pattern in patterns}
+    body = "User-agent: *\n" + "".join(f"{lines[p]}: {p}\n" for p in lines)
+    rules = RobotsTxt.parse(body.encode()).rules_for("a")
+    forms = [(reference.canonical(p, pattern=True), lines[p] == "Allow") for p in lines]
+    for _ in range(12):
+        target = prefix + "/" + "".join(rng.choices("ab/x1", k=rng.randrange(0, 9)))
+        found = [
+            (reference.octets(form), allow)
+            for form, allow in forms
+            if reference.matches(form, target)
+        ]
+        rule = rules.verdict_for(target).rule
+        assert (rule and (len(rule.pattern), rule.allow)) == max(found, default=None)
