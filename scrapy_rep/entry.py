@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.protocol.delay import Delay, delay_in
+from scrapy_rep.protocol.delay import FIELDS, Delay, delay_in
 from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -61,7 +61,7 @@ class Entry:
             self._rules.clear()
             self._delays = None
         self._rules[tokens] = robots.rules_for(*tokens)
-        delay = delay_in(robots.records_for(*tokens))
+        delay = delay_in(robots.records_for(*tokens, fields=FIELDS))
         if delay is not None:
             self._delays = {**(self._delays or {}), tokens: delay}
 

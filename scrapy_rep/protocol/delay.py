@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.parser import Record
 
+FIELDS: Final = ("crawl-delay", "request-rate")
+"""The fields of the lines that ask for a delay, in lower case."""
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 """Seconds of the units of Request-rate."""
 _DIGITS: Final = rf"[0-9]{{1,{MAX_DELAY_DIGITS}}}"

@@ -210,6 +210,10 @@ class Contents:
         contents = self.text[span.start : span.stop - 1].split(b"\n")
         return map(read_line, range(span.number, span.number + len(contents)), contents)
 
+    def mentions(self, text: bytes) -> bool:
+        """Say whether a text, given in lower case, is found in any line, in any case."""
+        return text in self._lower
+
     def part(self, span: Span) -> Part:
         """Return the lines of a span, from a ``User-agent`` line on, for their rules to be read."""
         return Part(span.number, self.text[span.start - 1 : span.stop - 1])

@@ -12,7 +12,7 @@ from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from scrapy_rep.protocol.lexer import Line, Part
     from scrapy_rep.protocol.matcher import Rule
@@ -98,9 +98,9 @@ class RobotsTxt:
     def records(self) -> tuple[Record, ...]:
         """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
         span = self._contents.span
-        for _, first in self._contents.groups():
-            span = span._replace(stop=first.start)
-            break
+        first = next(self._contents.groups(), None)
+        if first:
+            span = span._replace(stop=first[1].start)
         lines = self._contents.lines(span)
         return tuple(_record(line) for line in lines if line.kind in _RECORDS)
 
@@ -118,13 +118,17 @@ class RobotsTxt:
         ]
         return self._group(spans) if spans else None
 
-    def records_for(self, *tokens: str) -> tuple[Record, ...]:
+    def records_for(self, *tokens: str, fields: Collection[str] = ()) -> tuple[Record, ...]:
         """Return the lines of other fields that are meant for a crawler; see group_for.
+
+        With *fields*, in lower case, only lines of these, which takes no time where there is none.
 
         They are part of no standard, and do not end a run of ``User-agent`` lines as far as rules
         go (SPEC G-7). Those who write them mean the ``User-agent`` lines right above: the
         ``Crawl-delay`` of one crawler is not to become everyone's because no rule follows it.
         """
+        if fields and not any(self._contents.mentions(field.encode()) for field in fields):
+            return ()
         name, spans = self._named(tokens)
         records = []
         for span in spans:
@@ -138,7 +142,7 @@ class RobotsTxt:
                     is_run = False
                     if line.kind is Kind.OTHER and name in names:
                         records.append(_record(line))
-        return tuple(records)
+        return tuple(record for record in records if not fields or record.field in fields)
 
     def rules_for(self, *tokens: str) -> RuleSet:
         """Return the rules that hold for a crawler, compiled; see group_for."""

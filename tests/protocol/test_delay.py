@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.delay import delay_in
+from scrapy_rep.protocol.delay import FIELDS, delay_in
 from scrapy_rep.protocol.parser import RobotsTxt
 
 
 def asked(*lines, tokens=("testbot",)):
     body = "\n".join(("User-agent: testbot", *lines)).encode()
-    return delay_in(RobotsTxt.parse(body).records_for(*tokens))
+    robots = RobotsTxt.parse(body)
+    delay = delay_in(robots.records_for(*tokens, fields=FIELDS))
+    assert delay == delay_in(robots.records_for(*tokens))
+    return delay
 
 
 @pytest.mark.parametrize(
@@ -138,3 +141,5 @@ def test_ours_records_of_merged_groups_come_together():
         ("crawl-delay", "1", 2),
         ("visit-time", "1", 6),
     ]
+    assert [r.line for r in RobotsTxt.parse(body).records_for("a", fields=["visit-time"])] == [6]
+    assert RobotsTxt.parse(body).records_for("a", fields=["request-rate"]) == ()

@@ -228,3 +228,9 @@ def test_google_a_field_alone_without_colon_is_no_rule(field):
     robots = f"user-agent: a\n{field}\nuser-agent: b\ndisallow: /"
     assert not allowed(robots, "/x", "a")
     assert RobotsTxt.parse(f"user-agent: a\n{field}".encode()).groups[0].rules == ()
+
+
+def test_spec_G8_without_any_group_all_lines_belong_to_nobody():
+    robots = RobotsTxt.parse(b"Allow: /a\nSitemap: s\nHost: h\n")
+    assert [record.field for record in robots.records] == ["allow", "host"]
+    assert robots.groups == ()
