@@ -78,6 +78,7 @@ class RuleSet:
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
         texts = sorted(literals)
+        # What begins with anything else matches nothing (SPEC M-1), and stands at the ends.
         if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
             texts = [text for text in texts if not text or text.startswith("/")]
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS

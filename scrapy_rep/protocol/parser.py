@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import Contents, Kind, Span, read_rules
+from scrapy_rep.protocol.contents import Contents, Span, read_rules
+from scrapy_rep.protocol.lexer import Kind
 from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from scrapy_rep.protocol.lexer import Line, Part
+    from scrapy_rep.protocol.contents import Part
+    from scrapy_rep.protocol.lexer import Line
     from scrapy_rep.protocol.matcher import Rule
     from scrapy_rep.protocol.verdict import Verdict
 

@@ -62,6 +62,9 @@ FILES = {
     "user-agent lines with notes between": lambda size: fill(
         size, itertools.repeat("user-agent: scrapy\nx:y\nz"), ""
     ),
+    "user-agents within lines": lambda size: fill(
+        size, itertools.repeat("x " + "user-agent: scrapy " * 800), ""
+    ),
     "star rules, equal": lambda size: fill(size, itertools.repeat("disallow: /*a*b*c*d$")),
     "star rules, distinct": lambda size: fill(
         size, (f"disallow: /*{word}*x$" for word in words(4))

@@ -1,0 +1,232 @@
+"""The lines of a body, of which only those are read that are asked for.
+
+Most lines of most files are rules for others, or rules as they are nearly always written: the
+groups of a crawler are found by a search, and runs of their lines are read at once. Whatever is
+written otherwise is left to the lexer.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scrapy_rep.protocol.lexer import NAMES, Kind, field_and_value, kind_of, read_line, text_of
+from scrapy_rep.protocol.limits import MAX_LINE_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy_rep.protocol.lexer import Line
+
+    _Search = Callable[[bytes, int], re.Match[bytes] | None]
+
+_TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
+_BLANK: Final = rb"[ \t\v\f]*"
+# The value stands in the group where the line is as it should be.
+_USER_AGENT_LINE: Final = re.compile(
+    rb"\n%s[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:%s:([^\n#]*))?[^\n]*" % (_BLANK, _BLANK)
+).match
+# What its field ends with, in lower case: a search for characters that are so is the quickest.
+_USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
+_ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
+_RULE: Final = rb"%s(?:[Aa][Ll][Ll][Oo][Ww]|[Dd][Ii](?:[Ss][AaSs]|[Aa][Ss]))" % _BLANK
+_MAY_BE_RULE: Final = re.compile(_RULE).match
+_MAY_HAVE_RULE: Final = re.compile(b"\n" + _RULE).search
+
+# Whether fields as they are nearly always written allow; None for those of no rules.
+_COMMON: Final[dict[bytes, int | None]] = {
+    **dict.fromkeys((b"Disallow", b"disallow", b"DISALLOW"), 0),
+    **dict.fromkeys((b"Allow", b"allow", b"ALLOW"), 1),
+    **dict.fromkeys((b"User-agent", b"User-Agent", b"user-agent", b"Crawl-delay", b"Sitemap")),
+    **dict.fromkeys((b"", b"\r", b"#")),
+}
+_ALLOWS: Final = {Kind.ALLOW: 1, Kind.DISALLOW: 0}
+_TO_BE_READ: Final = -1
+
+# A look for an octet of bytes is quick where it is a number.
+_LF: Final = ord("\n")
+_HASH: Final = ord("#")
+
+
+class Span(NamedTuple):
+    """Successive lines of a text: the number of the first, and where they begin and end."""
+
+    number: int
+    start: int
+    stop: int
+
+
+class _UserAgent(NamedTuple):
+    """A ``User-agent`` line: its value, its number, where it begins and where the next does."""
+
+    value: bytes
+    number: int
+    start: int
+    stop: int
+
+
+class Part(NamedTuple):
+    """Successive lines: the number of the first, and their text, with LF before each."""
+
+    number: int
+    text: bytes
+
+
+class Contents:
+    """The lines of a body as far as they count: no ends, none too long."""
+
+    __slots__ = ("_lower", "text")
+
+    def __init__(self, body: bytes) -> None:
+        """Take any bytes."""
+        text = text_of(body)
+        if 0 in text:
+            text = text.replace(b"\0", b"#")  # both end the content of a line
+        if _may_have_long_line(text):
+            text = _TOO_LONG.sub(rb"\1", text)
+        self.text = text
+        self._lower = text.lower()
+
+    @property
+    def span(self) -> Span:
+        """All lines."""
+        return Span(1, 1, len(self.text) + 1)
+
+    def lines(self, span: Span) -> Iterator[Line]:
+        """Yield the lines of a span, read."""
+        contents = self.text[span.start : span.stop - 1].split(b"\n")
+        return map(read_line, range(span.number, span.number + len(contents)), contents)
+
+    def mentions(self, text: bytes) -> bool:
+        """Say whether a text, given in lower case, is found in any line, in any case."""
+        return text in self._lower
+
+    def part(self, span: Span) -> Part:
+        """Return the lines of a span, from a ``User-agent`` line on, for their rules to be read."""
+        return Part(span.number, self.text[span.start - 1 : span.stop - 1])
+
+    def groups(self, *names: bytes) -> Iterator[tuple[list[bytes], Span]]:
+        """Yield values of the ``User-agent`` lines, and all lines, of each group.
+
+        With *names*, in lower case, only of groups that may be meant for one of these, and from the
+        first ``User-agent`` line on that may begin with one.
+        """
+        search = _may_be_named(names) if names else _ANY_USER_AGENT
+        first = self._user_agent(search, 0, 0)
+        while first:
+            agents, last = [first.value], first
+            behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
+            while behind and not self._has_rule(last.stop, behind.start):
+                agents.append(behind.value)
+                last = behind
+                behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
+            stop = behind.start if behind else len(self.text) + 1
+            yield agents, Span(first.number, first.start, stop)
+            first = behind
+            if behind and names and not behind.value.lower().startswith(names):
+                first = self._user_agent(search, behind.number, behind.stop - 1)
+
+    def _user_agent(self, search: _Search, number: int, start: int) -> _UserAgent | None:
+        """Return the next ``User-agent`` line that a search finds, behind a number of lines."""
+        text, lower = self.text, self._lower
+        begin = end = start
+        while found := search(lower, end):
+            begin = text.rfind(b"\n", begin, found.start())
+            line = _USER_AGENT_LINE(text, begin)
+            if not line:
+                end = text.find(b"\n", found.end())
+                if end < 0:
+                    break
+                continue
+            end = line.end()
+            value = line[1]
+            if value is None:
+                read = read_line(0, line[0])
+                if read.kind is not Kind.USER_AGENT:
+                    continue
+                value = read.value
+            number += text.count(b"\n", start, begin + 1)
+            return _UserAgent(value.strip(), number, begin + 1, end + 1)
+        return None
+
+    def _has_rule(self, start: int, stop: int) -> bool:
+        """Say whether there is a rule in a part of the text."""
+        if start == stop or not _MAY_HAVE_RULE(self.text, start - 1, stop):
+            return False
+        for content in self.text[start : stop - 1].split(b"\n"):
+            field, colon, _ = content.partition(b":")
+            allow = _COMMON.get(field, _TO_BE_READ)
+            if not colon or allow == _TO_BE_READ:
+                allow, _ = _read_rule(content)
+            if allow is not None:
+                return True
+        return False
+
+
+def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
+    """Return values and words of the rules behind the first line, which is none.
+
+    A word is twice the line's number, plus one for ``Allow``.
+    """
+    # Most lines are Disallow, with nothing between many of them: such a run is read at once. Behind
+    # its last value stand other lines, as they do where the text begins.
+    chunks = part.text.split(b"\nDisallow: ")
+    values: list[bytes] = []
+    words: list[int] = []
+    number, start = part.number - 2, 0
+    for last in [index for index, chunk in enumerate(chunks) if _LF in chunk]:
+        others = chunks[last]
+        chunks[last], _, _ = others.partition(b"\n")
+        stop = last + 1
+        values += chunks[start:stop]
+        words += range(2 * number + 2, 2 * (number + 1 + stop - start), 2)
+        number += stop - start
+        start = stop
+        if not _MAY_HAVE_RULE(others):
+            number += others.count(b"\n")
+            continue
+        for content in others.split(b"\n")[1:]:
+            number += 1
+            field, colon, value = content.partition(b":")
+            allow = _COMMON.get(field, _TO_BE_READ)
+            if allow is None:
+                continue
+            if allow == _TO_BE_READ or not colon:
+                allow, value = _read_rule(content)
+                if allow is None:
+                    continue
+            values.append(value)
+            words.append(2 * number + allow)
+    values += chunks[start:]
+    words += range(2 * number + 2, 2 * (number + 1 + len(chunks) - start), 2)
+    if _HASH in part.text:
+        values = [value[: value.index(b"#")] if _HASH in value else value for value in values]
+    return list(map(bytes.strip, values[1:])), words[1:]
+
+
+@lru_cache
+def _may_be_named(names: tuple[bytes, ...]) -> _Search:
+    """Return a search for the ``User-agent`` lines that may begin with one of the names."""
+    begins = b"|".join(map(re.escape, names))
+    forms = rb"(?:%s:%s(?:%s)|(?!%s:))" % (_BLANK, _BLANK, begins, _BLANK)
+    return re.compile(_USER_AGENT + forms).search
+
+
+def _may_have_long_line(text: bytes) -> bool:
+    """Say, without a look at every byte, whether a line may be too long."""
+    start = 0
+    while len(text) - start > MAX_LINE_BYTES:
+        start = text.rfind(b"\n", start + 1, start + MAX_LINE_BYTES + 2)
+        if start < 0:
+            return True
+    return False
+
+
+def _read_rule(content: bytes) -> tuple[int | None, bytes]:
+    """Return whether a rule allows, None if it is none, and its value."""
+    if not _MAY_BE_RULE(content):
+        return None, b""
+    field, _, value = field_and_value(content.partition(b"#")[0].strip())
+    name = field.lower()
+    return _ALLOWS.get(NAMES.get(name) or kind_of(name)), value
