@@ -223,6 +223,7 @@ def peek(queue: ScrapyPriorityQueue) -> Request:
     """Return what the next pop would; the own peek of ``queue`` has start requests first."""
     queue._update_curprio()  # noqa: SLF001 - pop() leaves it behind; peek() fails then
     downstream = None if queue.curprio is None else queue.queues.get(queue.curprio)
+    # queuelib gives its queues no types.
     request: Request | None = downstream.peek() if downstream else queue.peek()  # type: ignore[attr-defined]
     if request is None:
         raise LookupError(f"an empty queue: {queue.key}")

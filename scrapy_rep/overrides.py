@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.agents import tokens_of_setting
 from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import DEFAULT_PORTS, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
@@ -129,7 +129,7 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
 
 def _entry(entry: Any) -> Override:
     if not isinstance(entry, dict):
-        raise ValueError("it takes a dict")  # noqa: TRY004
+        raise ValueError("it takes a dict")  # noqa: TRY004 - as all that is wrong here
     policy = entry.get("policy")
     if policy not in POLICIES:
         raise ValueError(f"'policy' is to be one of {', '.join(POLICIES)}")
@@ -161,7 +161,7 @@ def _host(value: Any) -> str:
         except ValueError:
             pass
         else:
-            if name and "/" not in name and "@" not in name and origin.port == 80:  # noqa: PLR2004
+            if name and not set(name) & set("/@") and origin.port == DEFAULT_PORTS["http"]:
                 return f"{dot}{origin.host}"
     raise ValueError("'host' is to be a host name, or '.' and a domain, without scheme and port")
 
@@ -186,7 +186,8 @@ def _until(value: Any) -> float | None:
         return None
     try:
         if isinstance(value, str):
-            value = date.fromisoformat(value) if len(value) == 10 else _moment(value)  # noqa: PLR2004
+            is_date = len(value) == len("2026-12-31")
+            value = date.fromisoformat(value) if is_date else _moment(value)
         if isinstance(value, date) and not isinstance(value, datetime):
             # That day is still in it, everywhere by UTC.
             value = datetime.combine(value, time(), timezone.utc) + timedelta(days=1)

@@ -22,7 +22,7 @@ class RobotParser(BaseRobotParser):
         self.robots = robots
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:  # noqa: ARG003
+    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:  # noqa: ARG003 - of Scrapy
         """Return a parser of ``robotstxt_body``; any bytes will do."""
         return cls(RobotsTxt.parse(robotstxt_body))
 

@@ -43,7 +43,7 @@ def durable(queue_class: type[Any]) -> type[Any]:
     if not issubclass(queue_class, LifoDiskQueue):
         return queue_class
 
-    class Durable(queue_class):  # type: ignore[misc]
+    class Durable(queue_class):  # type: ignore[misc] # a base known at run time only
         def push(self, request: Request) -> None:
             self.f.seek(0, os.SEEK_END)
             super().push(request)

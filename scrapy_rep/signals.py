@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from pydispatch import dispatcher  # type: ignore[import-untyped]
+from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

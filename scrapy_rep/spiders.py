@@ -28,6 +28,8 @@ class RobotsSitemapMixin:
     from the crawl's own cache: robots.txt is fetched no more than once, and as it is for pages.
     """
 
+    # What is ignored below is of the SitemapSpider, which mypy can't see from here.
+
     sitemap_urls: Sequence[str]
     """Sitemaps, and robots.txt files that name some."""
 

@@ -146,7 +146,8 @@ class _Cache:
         before = (await self._store.get(str(origin))).record
         page = Request(f"{origin}/")
         outcome = await Fetcher(self._crawler, self._options).fetch(origin, page, lambda _: False)
-        record = self._options.policy.record_after(before, str(origin), outcome, jitter=random())  # noqa: S311
+        jitter = random()  # noqa: S311 - no secret
+        record = self._options.policy.record_after(before, str(origin), outcome, jitter=jitter)
         await self._store.put(record)
         old, new = (b"" if r is None or r.copy is None else r.copy.body for r in (before, record))
         lines = [str(origin)]

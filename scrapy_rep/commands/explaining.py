@@ -13,6 +13,7 @@ from scrapy_rep.commands.text import coloured, section, shown
 from scrapy_rep.exceptions import explain as in_words
 from scrapy_rep.protocol.explanation import Explanation, explain
 from scrapy_rep.protocol.origin import target_of
+from scrapy_rep.protocol.parser import ANYONE
 from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import shown_store
@@ -117,7 +118,8 @@ def _group(explanation: Explanation) -> list[str]:
     if explanation.group is None:
         return ["none: no group is for it, and none for '*'"]
     numbers = ", ".join(str(agent.line) for agent in explanation.group.agents)
-    names = "that of '*'" if explanation.token == "*" else f"that of {explanation.token}"  # noqa: S105
+    is_anyone = explanation.token == ANYONE
+    names = "that of '*'" if is_anyone else f"that of {explanation.token}"
     lines = [f"{names}, User-agent lines: {numbers}, rules: {len(explanation.group.rules)}"]
     others = explanation.tokens
     if explanation.token in others:

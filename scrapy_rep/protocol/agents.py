@@ -21,7 +21,7 @@ BROWSERS: Final = frozenset(
     applewebkit chrome chromium compatible crios edg edga edge edgios epiphany firefox fxios gecko
     headlesschrome iceweasel khtml konqueror like mobile mozilla msie netscape opera opr presto
     safari samsungbrowser seamonkey trident ubuntu version vivaldi
-    """.split()  # noqa: SIM905
+    """.split()  # noqa: SIM905 - a list of names, to be read as one
 )
 """Product names of browsers, lower case: crawlers carry them for show, no site means them by it."""
 

@@ -119,7 +119,7 @@ def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
     if not colon:
         # Google: a missing colon is forgiven where the line is exactly two words.
         words = _BLANKS.split(content)
-        if len(words) != 2:  # noqa: PLR2004
+        if len(words) != 2:  # noqa: PLR2004 - field and value
             return b"", b"", b""
         field, value = words
     return field.strip(), colon, value.strip()

@@ -114,6 +114,6 @@ def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
         return Unavailable(evidence)
     # Google: "if we are able to determine that a site is incorrectly configured to return 5xx
     # instead of a 404"; a 429 is no such thing.
-    if soft_404 and evidence.status >= 500 and says_not_found(body):  # noqa: PLR2004
+    if soft_404 and evidence.status >= 500 and says_not_found(body):  # noqa: PLR2004 - 5xx
         return Unavailable(evidence)
     return Unreachable(evidence)

@@ -34,7 +34,11 @@ class LinesWriter:
         """Write a line."""
         self._file.write(json.dumps(line) + "\n")
 
-    def finish(self, crawl: dict[str, Any], collected: Collected) -> None:  # noqa: ARG002
+    def finish(
+        self,
+        crawl: dict[str, Any],
+        collected: Collected,  # noqa: ARG002 - the other writers need it
+    ) -> None:
         """Write the last line."""
         self.line({"kind": "end", **crawl})
         self._file.close()
@@ -45,6 +49,7 @@ class JsonWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        # Closed by finish().
         self._evidence = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
 
     def line(self, line: dict[str, Any]) -> None:

@@ -102,7 +102,7 @@ def bare_from_uri(options: Options, *, set_aside: bool = True) -> Store:
     if options.store == "memory://":
         return _memory(options)
     if options.store.startswith("sqlite:"):
-        from scrapy_rep.stores.sqlite import SQLiteStore, path_of  # noqa: PLC0415
+        from scrapy_rep.stores.sqlite import SQLiteStore, path_of  # noqa: PLC0415 - imports this
 
         return SQLiteStore(
             path_of(options.store),
@@ -114,7 +114,7 @@ def bare_from_uri(options: Options, *, set_aside: bool = True) -> Store:
             set_aside=set_aside,
         )
     try:
-        from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415
+        from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415 - needs redis-py
     except ImportError:
         raise SettingsError(
             f"REP_STORE is {shown_store(options.store)!r}: it takes redis-py, which isn't "
@@ -130,7 +130,7 @@ def bare_from_uri(options: Options, *, set_aside: bool = True) -> Store:
 
 
 def _memory(options: Options) -> MemoryStore:
-    from scrapy_rep.stores.memory import MemoryStore  # noqa: PLC0415
+    from scrapy_rep.stores.memory import MemoryStore  # noqa: PLC0415 - imports this
 
     return MemoryStore(
         max_origins=options.memory_max_origins,

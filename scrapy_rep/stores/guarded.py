@@ -223,7 +223,7 @@ class GuardedStore:
             breaker.gave_up()
             raise
         # Also an error that is none of a store's: one fetch too many does no harm, no answer does.
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001 - told by _warn
             breaker.failed()
             self._warn(error)
             return None

@@ -44,6 +44,7 @@ class RedisStore:
         self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
     ) -> None:
         try:
+            # redis-py gives it no types.
             options: dict[str, Any] = parse_url(uri)  # type: ignore[no-untyped-call]
             self._secrets = [str(options[k]) for k in ("password", "username") if options.get(k)]
             options.update(
