@@ -58,7 +58,7 @@ class Span(NamedTuple):
 
 
 class _UserAgent(NamedTuple):
-    """A ``User-agent`` line: its value, its number, where it begins and where the next does."""
+    """A ``User-agent`` line: lower-case value, number, where it and where the next line begin."""
 
     value: bytes
     number: int
@@ -74,7 +74,7 @@ class Part(NamedTuple):
 
 
 class Contents:
-    """The lines of a body as far as they count: no ends, none too long."""
+    """The lines of a body as far as they count, none too long; CR before LF is white space."""
 
     __slots__ = ("_lower", "text")
 
@@ -107,10 +107,10 @@ class Contents:
         return Part(span.number, self.text[span.start - 1 : span.stop - 1])
 
     def groups(self, *names: bytes) -> Iterator[tuple[list[bytes], Span]]:
-        """Yield values of the ``User-agent`` lines, and all lines, of each group.
+        """Yield values of the ``User-agent`` lines, in lower case, and all lines, of each group.
 
-        With *names*, in lower case, only of groups that may be meant for one of these, and from the
-        first ``User-agent`` line on that may begin with one.
+        With *names*, in lower case, only of groups that may be meant for one of these: values that
+        begin with one, and the lines from the first of them on.
         """
         search = _may_be_named(names) if names else _ANY_USER_AGENT
         first = self._user_agent(search, 0, 0)
@@ -118,13 +118,14 @@ class Contents:
             agents, last = [first.value], first
             behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
             while behind and not self._has_rule(last.stop, behind.start):
-                agents.append(behind.value)
+                if not names or behind.value.startswith(names):
+                    agents.append(behind.value)
                 last = behind
                 behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
             stop = behind.start if behind else len(self.text) + 1
             yield agents, Span(first.number, first.start, stop)
             first = behind
-            if behind and names and not behind.value.lower().startswith(names):
+            if behind and names and not behind.value.startswith(names):
                 first = self._user_agent(search, behind.number, behind.stop - 1)
 
     def _user_agent(self, search: _Search, number: int, start: int) -> _UserAgent | None:
@@ -142,12 +143,11 @@ class Contents:
             end = line.end()
             value = line[1]
             if value is None:
-                read = read_line(0, line[0])
-                if read.kind is not Kind.USER_AGENT:
+                field, _, value = field_and_value(line[0].partition(b"#")[0].strip())
+                if kind_of(field.lower()) is not Kind.USER_AGENT:
                     continue
-                value = read.value
             number += text.count(b"\n", start, begin + 1)
-            return _UserAgent(value.strip(), number, begin + 1, end + 1)
+            return _UserAgent(value.strip().lower(), number, begin + 1, end + 1)
         return None
 
     def _has_rule(self, start: int, stop: int) -> bool:

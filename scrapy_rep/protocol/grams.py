@@ -17,7 +17,7 @@ _SHORTEST: Final = 4
 """Characters of a gram, at least, but of strings that are shorter."""
 _FEW: Final = 16
 """Grams of one length up to which each is looked for; of more, all that a text has are."""
-_COMPARED: Final = 8
+_COMPARED: Final = 3
 """Grams at the end of a string, of which the rarest is taken: ends differ the most."""
 _SLICES: Final = 256
 """Characters of a text whose grams are taken by slices made before."""
@@ -65,7 +65,7 @@ def _gram_size(strings: Sequence[str]) -> int:
 
 def _last_grams(string: str, size: int) -> list[str]:
     last = len(string) - size
-    return [string[at : at + size] for at in range(max(last - _COMPARED, 0), last + 1)]
+    return [string[at : at + size] for at in range(max(last - _COMPARED + 1, 0), last + 1)]
 
 
 def _slices(length: int, size: int) -> Sequence[slice]:

@@ -1,8 +1,8 @@
-"""Patterns without ``*`` but at their end: which of many decides about a target, in O(log n).
+"""Patterns without ``*`` but at their end: which of many decides about a target.
 
 They are sorted. Bisection finds the last that is not above the target; what the target begins with
 is that, or before it: of few it is looked for, of many each is linked to its longest proper prefix
-among them.
+among them, and there are no more of these than the target has characters.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Literals:
         self._few = tuple(map(intern, texts)) if few else ()
         self._packed = _NOTHING if few else Packed(texts)
         self._words = packed_numbers(list(map(words.__getitem__, texts)))
-        self._links = _links(texts) if len(texts) > _SCANNED else None
+        is_scanned = len(texts) <= _SCANNED and not self._packed.is_long
+        self._links = None if is_scanned else _links(texts)
         self._tails: dict[int, str] | None = None
         if tails:
             self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}

@@ -169,10 +169,12 @@ def _raws(
 
 
 def _first_of_equals(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
-    """Return, for each pattern, its first Allow, or else its first Disallow."""
-    rules = zip(reversed(patterns), reversed(words), strict=True)
-    first = dict(zip(reversed(patterns), reversed(words), strict=True))
-    return first | {pattern: word for pattern, word in rules if word & 1}
+    """Return, in the file's order, each pattern's first Allow, or else its first Disallow."""
+    first = dict.fromkeys(patterns, 0)
+    rules = list(zip(reversed(patterns), reversed(words), strict=True))
+    first.update(rules)
+    first.update((pattern, word) for pattern, word in rules if word & 1)
+    return first
 
 
 def _add_directories(rules: dict[str, int]) -> bool:

@@ -65,16 +65,17 @@ class Group:
 class RobotsTxt:
     """A robots.txt file, parsed.
 
-    Parsing finds the ``User-agent`` lines, and so the groups; what stands in a group is read when
-    it is asked for, since most groups are for others.
+    Parsing reads nothing yet: groups are looked for, and their lines read, when they are asked for,
+    since most groups are for others.
     """
 
-    __slots__ = ("_contents", "_index_files", "_last")
+    __slots__ = ("_contents", "_index_files", "_last", "_last_named")
 
     def __init__(self, contents: Contents, *, index_files: bool) -> None:
         self._contents = contents
         self._index_files = index_files
         self._last: tuple[tuple[str, ...], RuleSet] | None = None
+        self._last_named: tuple[tuple[str, ...], bytes, list[Span]] | None = None
 
     @classmethod
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
@@ -116,14 +117,15 @@ class RobotsTxt:
         spans = [
             span
             for agents, span in self._contents.groups()
-            if any(name in _named_by(agent.lower()) for agent in agents)
+            if any(name in _named_by(agent) for agent in agents)
         ]
         return self._group(spans) if spans else None
 
     def records_for(self, *tokens: str, fields: Collection[str] = ()) -> tuple[Record, ...]:
         """Return the lines of other fields that are meant for a crawler; see group_for.
 
-        With *fields*, in lower case, only lines of these, which takes no time where there is none.
+        With *fields*, in lower case, only lines of these. That takes little time where the file has
+        none of these words.
 
         They are part of no standard, and do not end a run of ``User-agent`` lines as far as rules
         go (SPEC G-7). Those who write them mean the ``User-agent`` lines right above: the
@@ -134,15 +136,14 @@ class RobotsTxt:
         name, spans = self._named(tokens)
         records = []
         for span in spans:
-            names: list[bytes] = []
-            is_run = False
+            is_run = is_ours = False
             for line in self._contents.lines(span):
                 if line.kind is Kind.USER_AGENT:
-                    names = [*(names if is_run else ()), *_named_by(line.value.lower())]
+                    is_ours = (is_run and is_ours) or name in _named_by(line.value.lower())
                     is_run = True
                 elif line.kind in _RECORDS:
                     is_run = False
-                    if line.kind is Kind.OTHER and name in names:
+                    if line.kind is Kind.OTHER and is_ours:
                         records.append(_record(line))
         return tuple(record for record in records if not fields or record.field in fields)
 
@@ -163,20 +164,21 @@ class RobotsTxt:
 
     def _named(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
         """Return the first of a crawler's names that has groups, and the lines meant for it."""
+        if self._last_named and self._last_named[0] == tokens:
+            return self._last_named[1:]
         names = _names_of(tokens)
         spans: dict[bytes, list[Span]] = {}
         for agents, span in self._contents.groups(*names):
-            for name in {name for agent in agents for name in _named_by(agent.lower())}:
+            for name in {name for agent in agents for name in _named_by(agent)}:
                 before = spans.setdefault(name, [])
                 if before and before[-1].stop == span.start:
                     number, start, _ = before[-1]
                     before[-1] = Span(number, start, span.stop)
                 else:
                     before.append(span)
-        for name in names:
-            if name in spans:
-                return name, spans[name]
-        return names[-1], []
+        name = next((name for name in names if name in spans), names[-1])
+        self._last_named = tokens, name, spans.get(name, [])
+        return self._last_named[1:]
 
     def _group(self, spans: list[Span]) -> Group:
         lines = [line for span in spans for line in self._contents.lines(span)]

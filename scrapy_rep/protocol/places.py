@@ -6,7 +6,10 @@ from bisect import bisect_left, bisect_right
 from typing import Final
 
 _LONGEST: Final = 256
-"""Characters of a part up to which it is looked up; str.find is linear above."""
+"""Characters of a part up to which it is looked up, in a long target; str.find is linear above."""
+_LONG: Final = 2_500
+"""Characters from which on a target is long. In a shorter one str.find takes as long as the product
+of target and part: there, every part is looked up."""
 _ABOVE_ALL: Final = "\x7f"
 
 
@@ -18,11 +21,12 @@ class Places:
     costs O(log n) comparisons, once.
     """
 
-    __slots__ = ("_beginnings", "_order", "_places", "_target")
+    __slots__ = ("_beginnings", "_longest", "_order", "_places", "_target")
 
     def __init__(self, target: str) -> None:
         """Take a target of printable ASCII."""
-        beginnings = [target[start : start + _LONGEST] for start in range(len(target))]
+        self._longest = longest = _LONGEST if len(target) >= _LONG else len(target)
+        beginnings = [target[start : start + longest] for start in range(len(target))]
         self._order = sorted(range(len(target)), key=beginnings.__getitem__)
         self._beginnings = [beginnings[start] for start in self._order]
         self._places: dict[str, list[int]] = {}
@@ -30,7 +34,7 @@ class Places:
 
     def find(self, part: str, position: int) -> int:
         """Return what ``target.find(part, position)`` does."""
-        if not part or len(part) > _LONGEST:
+        if not part or len(part) > self._longest:
             return self._target.find(part, position)
         places = self._places.get(part)
         if places is None:

@@ -25,8 +25,13 @@ _FEW: Final = 256
 _LONG: Final = 4
 """Characters before its first ``*``, from which on a pattern is known by these."""
 _ANY: Final = ("",)
-_FEW_TO_TRY: Final = 128
-"""Patterns up to which each is matched by str.find; Places do better for more."""
+_LOOKED_FOR: Final = 24
+"""Characters of a part, at most."""
+_FEW_TO_TRY: Final = 16
+_SHORT: Final = 512
+_FEW_TO_TRY_IF_SHORT: Final = 128
+"""Patterns up to which each is matched by str.find, also for targets up to so many characters;
+Places do better for more."""
 
 
 def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
@@ -50,6 +55,15 @@ def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
     return find(last, position) >= 0
 
 
+def _part_of(pattern: str) -> str:
+    """Return what a target must contain to be matched, as long as may be.
+
+    Ends differ the most. No more of it is taken than can be looked for in little time: in a target
+    of that kind ``in`` takes as long as the product of both.
+    """
+    return max(reversed(pattern.rstrip("*$").split("*")), key=len)[-_LOOKED_FOR:]
+
+
 class Wildcards:
     """The patterns of a group that have a ``*`` inside, the longest first.
 
@@ -57,37 +71,31 @@ class Wildcards:
     ``begins`` or contains one of ``parts``.
     """
 
-    __slots__ = (
-        "_index",
-        "_parts",
-        "_patterns",
-        "_words",
-        "begins",
-        "parts",
-    )
+    __slots__ = ("_index", "_parts", "_patterns", "_words", "begins", "parts")
 
     def __init__(self, rules: dict[str, int]) -> None:
         """Take patterns and their words."""
         patterns = sorted(rules, key=len, reverse=True)
-        parts: list[str] = []
-        begins: dict[str, None] = {}
-        others: dict[str, None] = {}
-        for pattern in patterns:
-            pieces = pattern.rstrip("*$").split("*")
-            # What a target must contain to be matched, as long as may be. Ends differ the most.
-            part = intern(max(reversed(pieces), key=len))
-            parts.append(part)
-            if len(pieces[0]) >= _LONG:
-                begins[pieces[0]] = None
-            else:
-                others[part] = None
-        few = len(patterns) <= _FEW
         self._patterns = Packed(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
-        self._index = None if few else GramIndex(parts)
-        self._parts = tuple(parts) if few else ()
-        self.begins = tuple(map(intern, begins)) if few else ()
-        self.parts = tuple(others) if few else _ANY
+        self._index: GramIndex | None = None
+        self._parts: tuple[str, ...] = ()
+        self.begins: tuple[str, ...] = ()
+        self.parts: tuple[str, ...] = _ANY
+        if len(patterns) > _FEW:
+            self._index = GramIndex(list(map(_part_of, patterns)))
+            return
+        begins: dict[str, None] = {}
+        others: dict[str, None] = {}
+        self._parts = tuple(map(intern, map(_part_of, patterns)))
+        for pattern, part in zip(patterns, self._parts, strict=True):
+            begin = pattern[: pattern.index("*")]
+            if len(begin) >= _LONG:
+                begins[begin] = None
+            else:
+                others[part] = None
+        self.begins = tuple(map(intern, begins))
+        self.parts = tuple(others)
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
         """Return pattern and word of the rule that decides, be it the other."""
@@ -101,7 +109,8 @@ class Wildcards:
     def _first(
         self, candidates: Sequence[int], target: str, other: Deciding | None
     ) -> Deciding | None:
-        few = len(candidates) <= _FEW_TO_TRY
+        limit = _FEW_TO_TRY_IF_SHORT if len(target) <= _SHORT else _FEW_TO_TRY
+        few = len(candidates) <= limit
         find = target.find if few else Places(target).find
         patterns: Packed | Sequence[str] = self._patterns
         if not self._patterns.is_long:

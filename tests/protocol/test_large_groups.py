@@ -93,3 +93,24 @@ def test_ours_packed_numbers_are_as_small_as_may_be():
 def test_ours_places_look_a_part_up_once():
     places = Places("/abcab")
     assert [places.find("ab", position) for position in (0, 2, 5)] == [1, 4, -1]
+
+
+@pytest.mark.parametrize("count", [17, 64, 65])
+def test_ours_a_few_literals_that_are_very_long(count):
+    rules = rules_of(
+        ["allow: /", "disallow: /b", "disallow: /b!x"]
+        + [f"disallow: /a{number:02}{'x' * 1_999}" for number in range(count)]
+    )
+    assert rules.verdict_for("/bzzz").line == 3
+    assert rules.verdict_for("/zzz").line == 2
+    assert rules.verdict_for("/a16" + "x" * 1_999).line == 21
+    rules = rules_of([f"disallow: /a{number:02}{'x' * 1_999}" for number in range(count)])
+    assert rules.verdict_for("/z").rule is None
+
+
+@pytest.mark.parametrize("again", [[], ["disallow: /q", "disallow: /q"]])
+@pytest.mark.parametrize(
+    "lines", [["disallow: /xa**", "disallow: /xa*$"], ["disallow: /*xa", "disallow: /*a$"]]
+)
+def test_ours_of_equally_long_patterns_the_first_line_is_named(lines, again):
+    assert rules_of(lines + again).verdict_for("/xa").line == 2
