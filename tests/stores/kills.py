@@ -69,7 +69,7 @@ def main():
         batches = kill_one(path, round_, 0.0013 * round_)
         with closing(sqlite3.connect(path)) as connection:
             checks.update(*connection.execute("PRAGMA quick_check").fetchall())
-            held = {origin for (origin,) in connection.execute("SELECT origin FROM records")}
+            held = {name for (name,) in connection.execute("SELECT origin FROM records")}
             connection.execute("DELETE FROM records")
             connection.commit()
         told = {origin(round_, i, n) for i in range(batches) for n in range(AT_ONCE)}
