@@ -54,6 +54,11 @@ def nested_shuffled(size):
     return fill(size, rules)
 
 
+def random_stars(size):
+    rng = random.Random(1)
+    return fill(size, ("allow:*" + "".join(rng.choices(LETTERS, k=16)) for _ in range(size)))
+
+
 FILES = {
     "agents by the thousand, rules too": agents_and_rules,
     "our agent by the thousand": repeated_agent,
@@ -90,6 +95,13 @@ FILES = {
     "star rules of parts of every length": lambda size: fill(
         size, (f"allow:*{'a' * i}*{'a' * i}b" for i in range(1, 1000))
     ),
+    "star rules of parts that take long to find": lambda size: fill(
+        size, (f"allow:*{'a' * (230 + i // 20)}b{'a' * (18 + i % 20)}" for i in range(size))
+    ),
+    "star rules of such parts, few": lambda size: fill(
+        size, (f"allow:*{'a' * (1_220 + i // 16)}b{'a' * (i % 16)}" for i in range(255))
+    ),
+    "star rules of random parts": random_stars,
     "stars alone": lambda size: fill(size, (f"disallow: /{'*' * 600}{i}" for i in range(size))),
     "stars between letters": lambda size: fill(
         size, (f"allow:/{'a*' * 300}{i}" for i in range(size))
@@ -100,6 +112,9 @@ FILES = {
         size, (f"disallow: /{'a' * i}{'*' * (i % 3)}" for i in range(size))
     ),
     "anchored": lambda size: fill(size, (f"allow:/{i:x}$" for i in range(size))),
+    "long literals": lambda size: fill(
+        size, (f"disallow: /a{i:03}{'x' * 1_999}" for i in range(size))
+    ),
     "one endless line": lambda size: b"user-agent: *\ndisallow: /" + b"a" * (size - 25),
     "one endless comment": lambda size: b"#" * size,
     "short comments": lambda size: fill(size, itertools.repeat("#")),
@@ -153,7 +168,7 @@ def de_bruijn(alphabet, length):
 
 
 def URLS(body):
-    """Return URLs of 8 KiB by their kind; some are made of the file's own patterns."""
+    """Return URLs, nearly all of 8 KiB, by kind; some are made of the file's own patterns."""
     patterns = [
         line.partition(b":")[2].strip(b" *$/").replace(b"*", b"")
         for line in body[-200_000:].split(b"\n")
@@ -175,7 +190,9 @@ def URLS(body):
         "slashes": "/",
         "own patterns": own or "x",
     }
-    return {
+    urls = {
         kind: "https://example.com/" + (part * URL_LENGTH)[: URL_LENGTH - 20]
         for kind, part in parts.items()
     }
+    # In a shorter text than 2,500 characters str.find takes another way.
+    return {**urls, "a, shorter": urls["a"][:2_490]}
