@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.lexer import NAMES, Kind, field_and_value, kind_of, read_line, text_of
@@ -95,8 +96,11 @@ class Contents:
 
     def lines(self, span: Span) -> Iterator[Line]:
         """Yield the lines of a span, read."""
-        contents = self.text[span.start : span.stop - 1].split(b"\n")
-        return map(read_line, range(span.number, span.number + len(contents)), contents)
+        return starmap(read_line, self.numbered(span))
+
+    def numbered(self, span: Span) -> Iterator[tuple[int, bytes]]:
+        """Yield number and content of each line of a span."""
+        return enumerate(self.text[span.start : span.stop - 1].split(b"\n"), span.number)
 
     def mentions(self, text: bytes) -> bool:
         """Say whether a text, given in lower case, is found in any line, in any case."""

@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.contents import Contents, Span, read_rules
-from scrapy_rep.protocol.lexer import Kind
+from scrapy_rep.protocol.lexer import Kind, read_line
 from scrapy_rep.protocol.matcher import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from scrapy_rep.protocol.contents import Part
     from scrapy_rep.protocol.lexer import Line
@@ -134,10 +134,14 @@ class RobotsTxt:
         if fields and not any(self._contents.mentions(field.encode()) for field in fields):
             return ()
         name, spans = self._named(tokens)
+        may_matter = _may_be_of(tuple(fields))
         records = []
         for span in spans:
             is_run = is_ours = False
-            for line in self._contents.lines(span):
+            for number, content in self._contents.numbered(span):
+                if not is_run and not may_matter(content):
+                    continue
+                line = read_line(number, content)
                 if line.kind is Kind.USER_AGENT:
                     is_ours = (is_run and is_ours) or name in _named_by(line.value.lower())
                     is_run = True
@@ -202,6 +206,13 @@ def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:
         values += more_values
         words += more_words
     return values, words
+
+
+@lru_cache
+def _may_be_of(fields: tuple[str, ...]) -> Callable[[bytes], object]:
+    """Return a search for lines of some fields, or of any, and for ``User-agent`` lines."""
+    words = [b"gent", *(re.escape(field.encode()) for field in fields)] if fields else [b""]
+    return re.compile(b"|".join(words), re.IGNORECASE).search
 
 
 @lru_cache

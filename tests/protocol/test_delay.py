@@ -121,13 +121,14 @@ User-agent: c
 Crawl-delay: 3
 User-agent: *
 Disallow: /private
+Disallow: /more
 Crawl-delay: 1
 """
     robots = RobotsTxt.parse(body)
     delays = {
         token: delay.seconds
         for token in ("slow", "a", "b", "c", "other")
-        if (delay := delay_in(robots.records_for(token)))
+        if (delay := delay_in(robots.records_for(token, fields=FIELDS)))
     }
     assert delays == {"slow": 20, "a": 3, "b": 3, "c": 3, "other": 1}
     # Of rules it is one group, as G-7 has it.
