@@ -33,7 +33,7 @@ _USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
 _ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
 _RULE: Final = rb"%s(?:[Aa][Ll][Ll][Oo][Ww]|[Dd][Ii](?:[Ss][AaSs]|[Aa][Ss]))" % _BLANK
 _MAY_BE_RULE: Final = re.compile(_RULE).match
-_MAY_HAVE_RULE: Final = re.compile(b"\n" + _RULE).search
+_MAY_BE_RULE_LINE: Final = re.compile(b"\n" + _RULE)
 
 # Whether fields as they are nearly always written allow; None for those of no rules.
 _COMMON: Final[dict[bytes, int | None]] = {
@@ -155,15 +155,10 @@ class Contents:
         return None
 
     def _has_rule(self, start: int, stop: int) -> bool:
-        """Say whether there is a rule in a part of the text."""
-        if start == stop or not _MAY_HAVE_RULE(self.text, start - 1, stop):
-            return False
-        for content in self.text[start : stop - 1].split(b"\n"):
-            field, colon, _ = content.partition(b":")
-            allow = _COMMON.get(field, _TO_BE_READ)
-            if not colon or allow == _TO_BE_READ:
-                allow, _ = _read_rule(content)
-            if allow is not None:
+        """Say whether there is a rule between two lines."""
+        for found in _MAY_BE_RULE_LINE.finditer(self.text, start - 1, stop):
+            end = self.text.index(b"\n", found.end())
+            if _read_rule(self.text[found.start() + 1 : end])[0] is not None:
                 return True
         return False
 
@@ -187,7 +182,7 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
         words += range(2 * number + 2, 2 * (number + 1 + stop - start), 2)
         number += stop - start
         start = stop
-        if not _MAY_HAVE_RULE(others):
+        if not _MAY_BE_RULE_LINE.search(others):
             number += others.count(b"\n")
             continue
         for content in others.split(b"\n")[1:]:
