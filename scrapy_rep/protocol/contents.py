@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import NAMES, Kind, field_and_value, kind_of, read_line, text_of
+from scrapy_rep.protocol.lexer import Kind, field_and_value, kind_of, read_line, text_of
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
@@ -147,8 +147,8 @@ class Contents:
             end = line.end()
             value = line[1]
             if value is None:
-                field, _, value = field_and_value(line[0].partition(b"#")[0].strip())
-                if kind_of(field.lower()) is not Kind.USER_AGENT:
+                kind, value = _kind_and_value(line[0])
+                if kind is not Kind.USER_AGENT:
                     continue
             number += text.count(b"\n", start, begin + 1)
             return _UserAgent(value.strip().lower(), number, begin + 1, end + 1)
@@ -226,6 +226,11 @@ def _read_rule(content: bytes) -> tuple[int | None, bytes]:
     """Return whether a rule allows, None if it is none, and its value."""
     if not _MAY_BE_RULE(content):
         return None, b""
+    kind, value = _kind_and_value(content)
+    return _ALLOWS.get(kind), value
+
+
+def _kind_and_value(content: bytes) -> tuple[Kind, bytes]:
+    """Return what read_line does of a line, as far as a group needs it."""
     field, _, value = field_and_value(content.partition(b"#")[0].strip())
-    name = field.lower()
-    return _ALLOWS.get(NAMES.get(name) or kind_of(name)), value
+    return kind_of(field.lower()), value

@@ -57,7 +57,7 @@ class Line(NamedTuple):
 
 # A field is known by its beginning, without case, as in Google's parser: its names, then the
 # typing errors that are accepted (SPEC L-5).
-NAMES: Final = {
+_NAMES: Final = {
     b"user-agent": Kind.USER_AGENT,
     b"allow": Kind.ALLOW,
     b"disallow": Kind.DISALLOW,
@@ -73,7 +73,7 @@ _MISSPELT: Final = {
     b"disallaw": Kind.DISALLOW,
     b"site-map": Kind.SITEMAP,
 }
-_BEGINNINGS: Final = (*NAMES.items(), *_MISSPELT.items())
+_BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _LONE_CR: Final = re.compile(rb"\r(?!\n)").search
@@ -105,11 +105,9 @@ def read_line(number: int, content: bytes) -> Line:
         return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
     oddity = Oddity.NONE if colon else Oddity.NO_COLON
     name = field.lower()
-    kind = NAMES.get(name)
-    if kind is None:
-        kind = kind_of(name)
-        if kind is not Kind.OTHER:
-            oddity |= Oddity.MISSPELT
+    kind = kind_of(name)
+    if name not in _NAMES and kind is not Kind.OTHER:
+        oddity |= Oddity.MISSPELT
     return Line(number, kind, field, value, oddity)
 
 
@@ -127,6 +125,8 @@ def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
 
 def kind_of(name: bytes) -> Kind:
     """Return the kind of a line by its field, in lower case."""
+    if name in _NAMES:
+        return _NAMES[name]
     for beginning, kind in _BEGINNINGS:
         if name.startswith(beginning):
             return kind

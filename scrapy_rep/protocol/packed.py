@@ -47,7 +47,7 @@ class Packed:
         return self._leaves[index >> _SHIFT].split(_SEPARATOR)[index & (_LEAF - 1)]
 
     def unpacked(self) -> list[str]:
-        """Return all strings; don't change the list."""
+        """Return all strings."""
         return _SEPARATOR.join(self._leaves).split(_SEPARATOR) if self._leaves else []
 
     def last_below(self, string: str) -> tuple[int, str]:
