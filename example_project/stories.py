@@ -198,6 +198,6 @@ STORIES = (
         ),
         doors=tuple(f"/page/{number}" for number in range(1, 51)),
         allowed=("/page/7",),
-        forbidden=tuple(f"/page/{number}" for number in range(1, 51) if number != 7),  # noqa: PLR2004
+        forbidden=tuple(f"/page/{number}" for number in range(1, 51) if number != 7),  # noqa: PLR2004 - the seventh
     ),
 )

@@ -155,7 +155,7 @@ def test_ours_demo_leaves_no_process_behind(tmp_path, interrupt):
         text=True,
         start_new_session=True,
         # A process that was started in the background may have been told to ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no other threads here
     ) as demo:
         lines = iter(demo.stdout.readline, "")
         command = next(line for line in lines if "start=" in line)

@@ -174,7 +174,7 @@ def url_rows(engines, rounds):
     verdict_row("verdict per real URL", engines, sites, rounds=rounds, goal=4)
 
 
-WORDS = "shop cart user admin search tag page news item view list sort filter print img api".split()  # noqa: SIM905
+WORDS = "shop cart user admin search tag page news item view list sort filter print img api".split()  # noqa: SIM905 - words
 
 
 def made_up(count, seed=1):

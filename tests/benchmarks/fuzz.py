@@ -16,9 +16,9 @@ from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.lexer import lex
 from tests.protocol import reference
 
-PIECES = "a b ab / * $ % %2A %24 %2f %61 é ? ~ ! { x.y index.html /index.htm # \xff".split(" ")  # noqa: SIM905
+PIECES = "a b ab / * $ % %2A %24 %2f %61 é ? ~ ! { x.y index.html /index.htm # \xff".split(" ")  # noqa: SIM905 - pieces to read as one
 FIELDS = (
-    "allow disallow Disallow Allow ALLOW disalow allows sitemap Crawl-delay x # Disallow#".split()  # noqa: SIM905
+    "allow disallow Disallow Allow ALLOW disalow allows sitemap Crawl-delay x # Disallow#".split()  # noqa: SIM905 - pieces to read as one
 )
 AGENT_FIELDS = ["user-agent", "User-agent", "useragent", "user agent", "USER-AGENTS", " User-Agent"]
 AGENTS = ["a", "b", "a-b", "A/1.0", "a1", "a.b", "*", "* x", "**", "", "*a", "a b", "*\t"]

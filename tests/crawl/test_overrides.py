@@ -136,7 +136,7 @@ def test_ours_the_most_specific_host_decides(host, decides):
 @pytest.mark.parametrize(
     "until",
     ["2026-12-31", "2027-01-01T00:00", "2027-01-01 00:00:00Z", "2027-01-01T01:00+01:00",
-     date(2026, 12, 31), datetime(2027, 1, 1), datetime(2027, 1, 1, tzinfo=timezone.utc),  # noqa: DTZ001
+     date(2026, 12, 31), datetime(2027, 1, 1), datetime(2027, 1, 1, tzinfo=timezone.utc),  # noqa: DTZ001 - a moment without a zone
      datetime(2027, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))],
 )  # fmt: skip
 def test_ours_until_takes_dates_with_their_day_and_moments(until):

@@ -195,7 +195,7 @@ async def test_ours_a_slow_site_holds_up_no_other(web):
     ],
 )
 @pytest.mark.parametrize("old", [False, True])
-def test_ours_no_delay_is_lowered_and_no_chance_undercuts(  # noqa: PLR0917
+def test_ours_no_delay_is_lowered_and_no_chance_undercuts(  # noqa: PLR0917 - of the table
     old, delay, jitter, seconds, delay_then, jitter_then
 ):
     if old:  # as in Scrapy before 2.19

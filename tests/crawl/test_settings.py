@@ -239,4 +239,4 @@ def test_ours_the_package_tells_what_it_has():
     )
     assert scrapy_rep.Addon is Addon
     with pytest.raises(AttributeError, match="nothing"):
-        scrapy_rep.nothing  # noqa: B018
+        scrapy_rep.nothing  # noqa: B018 - looked up only

@@ -195,7 +195,7 @@ CASES = [
     ids=[f"{kind.__name__}: {fault}" for fault, kind, *_ in CASES],
 )
 @pytest_twisted.ensureDeferred
-async def test_a_store_that_breaks(  # noqa: PLR0917
+async def test_a_store_that_breaks(  # noqa: PLR0917 - of the table
     web, store_fault_table, tmp_path, fault, kind, breaks, mends, lost
 ):
     store = kind(tmp_path)
@@ -207,7 +207,7 @@ async def test_a_store_that_breaks(  # noqa: PLR0917
         store.close()
 
 
-async def a_store_that_breaks(  # noqa: C901, PLR0917
+async def a_store_that_breaks(  # noqa: C901, PLR0917 - of the table
     web, table, store, fault, breaks, mends, lost
 ):
     slow = {"/wait": [[["wait", 3.2 if mends else 0.0], *answer(200, PAGE)]]}
