@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .PHONY: help demo demo-builtin fleet simulate redis-server browser test lint unit test-protocol \
-	test-crawl test-others faults bench docs clean
+	test-all faults bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -63,25 +63,21 @@ lint: $(INSTALLED)
 	@echo "== import contracts"
 	@$(BIN)/lint-imports
 
-# Two at once: the crawls wait for servers most of the time.
+# Side by side: the crawls wait for servers most of the time, and leave the processors to the others.
 unit: $(INSTALLED) redis-server
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-crawl test-protocol test-others
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-all test-protocol
 
 test-protocol:
 	@echo "== tests of the protocol, which are to reach every branch of it"
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/protocol \
 		--cov=scrapy_rep/protocol --cov-fail-under=100
 
-test-crawl:
-	@echo "== tests that crawl"
-	@$(BIN)/python -m pytest -q tests/crawl
-
-test-others:
+test-all:
 	@echo "== all other tests"
-	@$(BIN)/python -m pytest -q -p no:cacheprovider --ignore=tests/protocol --ignore=tests/crawl
+	@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=6 --ignore=tests/protocol
 
 faults: $(INSTALLED)
-	@$(BIN)/python -m pytest tests/crawl/test_faults.py tests/crawl/test_store_faults.py \
+	@$(BIN)/python -m pytest tests/fetch/test_faults.py tests/stores/test_store_faults.py \
 		--fault-table -q
 
 # Four processes, two hundred origins, one robots.txt request each; then with workers that die.

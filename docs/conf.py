@@ -16,7 +16,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import scrapy_rep
 from scrapy_rep import stats
-from scrapy_rep.protocol.findings import CODES
+from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
 from scrapy_rep.settings import Options
 

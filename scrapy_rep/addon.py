@@ -8,11 +8,11 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.fetcher import RobotsTxtFetchMiddleware
-from scrapy_rep.live import LiveView
-from scrapy_rep.middleware import RobotsTxtMiddleware
-from scrapy_rep.report import Report
-from scrapy_rep.tags import RobotsTagsMiddleware
+from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
+from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy_rep.extensions.logstats import RobotsLogStats
+from scrapy_rep.extensions.report import RobotsReport
+from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -47,13 +47,13 @@ class Addon:
             # At this priority it gives way to whatever the user has set.
             settings.set(
                 "SCHEDULER_PRIORITY_QUEUE",
-                "scrapy_rep.queue.RobotsAwarePriorityQueue",
+                "scrapy_rep.RobotsAwarePriorityQueue",
                 priority="addon",
             )
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RobotsTagsMiddleware, _TAGS_PLACE
         )
-        for extension in (Report, LiveView):
+        for extension in (RobotsReport, RobotsLogStats):
             settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")

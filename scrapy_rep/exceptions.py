@@ -1,4 +1,4 @@
-"""What a spider's errback can get of us."""
+"""What we raise at users: for errbacks, for who asks Robots, and for wrong settings."""
 
 from __future__ import annotations
 
@@ -24,6 +24,14 @@ class RobotsTxtDisallowed(IgnoreRequest):
     def reason(self) -> Reason:
         """Why: see :class:`~scrapy_rep.protocol.verdict.Reason`."""
         return self.verdict.reason
+
+
+class CrawlClosingError(Exception):
+    """The crawl closed before it was known what robots.txt says."""
+
+
+class SettingsError(ValueError):
+    """A setting with a value that it doesn't take; stops the crawl at its start."""
 
 
 def explain(verdict: Verdict) -> str:

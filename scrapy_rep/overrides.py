@@ -8,11 +8,10 @@ from datetime import date, datetime, time, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy_rep.protocol.agents import tokens_of_setting
-from scrapy_rep.protocol.matcher import ALLOWED_ROBOTSTXT, ROBOTSTXT
-from scrapy_rep.protocol.origin import DEFAULT_PORTS, origin_of
+from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

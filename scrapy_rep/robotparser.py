@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from scrapy.robotstxt import RobotParser as BaseRobotParser
 
-from scrapy_rep.protocol.agents import tokens_of_setting
+from scrapy_rep.protocol.crawl_delay import delay_in
 from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.product_tokens import tokens_of_setting
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -32,16 +32,9 @@ class RobotParser(BaseRobotParser):
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the seconds that Crawl-delay asks of ``user_agent``, or None."""
-        group = self.robots.group_for(*_tokens(user_agent))
-        for record in () if group is None else group.records:
-            if record.field.lower() == "crawl-delay":
-                try:
-                    delay = float(record.value)
-                except ValueError:
-                    continue
-                if math.isfinite(delay) and delay >= 0:
-                    return delay
-        return None
+        fields = self.robots.fields_for(*_tokens(user_agent), names=("crawl-delay",))
+        delay = delay_in(fields)
+        return None if delay is None else delay.seconds
 
 
 def _tokens(user_agent: str | bytes) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.agents import tokens_of_setting
 from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.product_tokens import tokens_of_setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,10 +23,6 @@ _TRUE: Final = {"1", "true"}
 _FALSE: Final = {"0", "false"}
 _MAX_PREFIX: Final = 200
 """Characters of REP_STORE_PREFIX."""
-
-
-class SettingsError(ValueError):
-    """A setting with a value that it doesn't take; stops the crawl at its start."""
 
 
 def _number(*, low: float, above: bool = False) -> Callable[[Any], float]:

@@ -5,12 +5,21 @@ Handlers are plain functions: none of these is waited for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types
 
+from scrapy_rep.protocol.outcome import Unavailable
+from scrapy_rep.protocol.parser import RobotsTxt
+
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
+
+    from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
 
 robotstxt_verdict: Final = object()
 """``(request, verdict)``: it was decided whether a request may be sent; for each request."""
@@ -27,6 +36,9 @@ robotstxt_overridden: Final = object()
 robotstxt_differs: Final = object()
 """``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide otherwise."""
 
+META_KEY: Final = "robotstxt"
+"""Key of ``Request.meta`` that holds the verdict."""
+
 
 def has_receivers(crawler: Crawler, signal: object) -> bool:
     """Return whether anybody listens to ``signal`` of ``crawler``.
@@ -35,3 +47,76 @@ def has_receivers(crawler: Crawler, signal: object) -> bool:
     sender at all are not looked for.
     """
     return signal in dispatcher.connections.get(id(crawler), ())
+
+
+def as_meta(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain values, which go through JSON and a JOBDIR as they are."""
+    values = verdict.as_dict()
+    del values["robotstxt_url"]
+    return {**values, "rule": verdict.rule and verdict.rule.raw}
+
+
+class Announcer:
+    """Sends the signals of :mod:`scrapy_rep.signals` for one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._last: Verdict | None = None
+        self._last_meta: dict[str, Any] = {}
+
+    def verdict(self, request: Request, verdict: Verdict, origin: Origin | None) -> None:
+        """Tell what was decided of ``request``."""
+        # Nearly always the same as before: that no rule matches.
+        if verdict is not self._last:
+            self._last, self._last_meta = verdict, as_meta(verdict)
+        request.meta[META_KEY] = self._last_meta.copy()
+        if has_receivers(self._crawler, robotstxt_verdict):
+            self._send(robotstxt_verdict, request=request, verdict=verdict.of(origin))
+
+    def forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
+        """Tell that ``request`` is dropped, or would be but for a dry run."""
+        self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
+
+    def learned(
+        self, origin: Origin, record: Record, previous: Record | None, request: Request
+    ) -> None:
+        """Tell what the look-up of an origin came to; ``previous`` is what was stored of it."""
+        if record is previous:
+            self._send(robotstxt_loaded, origin=origin, request=request, record=record)
+            return
+        self._send(
+            robotstxt_fetched,
+            origin=origin,
+            outcome=record.last,
+            request=request,
+            record=record,
+        )
+        if previous is None or not has_receivers(self._crawler, robotstxt_changed):
+            return
+        # Where nobody knew the rules before, or nobody does now, there is nothing to compare.
+        known = [r.copy is not None or isinstance(r.last, Unavailable) for r in (previous, record)]
+        old, new = (None if r.copy is None else r.copy.body for r in (previous, record))
+        if all(known) and old != new:
+            self._send(
+                robotstxt_changed,
+                origin=origin,
+                old=None if old is None else RobotsTxt.parse(old),
+                new=None if new is None else RobotsTxt.parse(new),
+                request=request,
+            )
+
+    def overridden(self, request: Request, override: Override) -> None:
+        """Tell that ``override`` decides about ``request``."""
+        self._send(robotstxt_overridden, request=request, override=override)
+
+    def differs(self, request: Request, verdict: Verdict, *, builtin_allows: bool) -> None:
+        """Tell that Scrapy's built-in would have decided otherwise."""
+        self._send(
+            robotstxt_differs,
+            request=request,
+            verdict=verdict,
+            builtin_allows=builtin_allows,
+        )
+
+    def _send(self, signal: object, **what: Any) -> None:
+        self._crawler.signals.send_catch_log(signal=signal, **what)

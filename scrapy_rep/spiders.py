@@ -9,9 +9,9 @@ from urllib.parse import urljoin
 from scrapy import Request
 from scrapy.spiders import SitemapSpider
 
-from scrapy_rep.api import Robots
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.robots import Robots
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

@@ -1,8 +1,11 @@
-"""Names of the stats that are kept of robots.txt."""
+"""The stats that are kept of robots.txt: their names, and how they are counted."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
 
 # As Scrapy's built-in middleware keeps them.
 FORBIDDEN: Final = "robotstxt/forbidden"
@@ -32,3 +35,9 @@ DRY_RUN_REASON_COUNT: Final = "robotstxt/dry_run/forbidden_reason_count/{reason}
 DRY_RUN_DIFFERS: Final = "robotstxt/dry_run/differs_from_builtin"
 TAGS_NOFOLLOW: Final = "robotstxt/tags/nofollow"
 TAGS_NOINDEX: Final = "robotstxt/tags/noindex"
+
+
+def count(crawler: Crawler, name: str, by: int = 1) -> None:
+    """Add to a stat of a crawl."""
+    if crawler.stats is not None:
+        crawler.stats.inc_value(name, by)

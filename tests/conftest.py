@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
+
+_FAULTS = []
+_STORE_FAULTS = []
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +23,74 @@ def pytest_addoption(parser):
     parser.addoption(
         "--fault-table", action="store_true", help="print what each robots.txt fault came to"
     )
+
+
+@pytest.fixture(scope="session")
+def web():
+    web = Web()
+    yield web
+    web.close()
+
+
+@pytest.fixture(scope="session")
+def fault_table():
+    return _FAULTS
+
+
+@pytest.fixture(scope="session")
+def store_fault_table():
+    return _STORE_FAULTS
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if not config.getoption("--fault-table"):
+        return
+    if _STORE_FAULTS:
+        terminalreporter.section("store faults")
+        terminalreporter.write_line(
+            f"{'store':7} {'fault in mid-crawl':32} {'longest wait':>12} {'robots.txt':>10}"
+            f" {'disallowed':>10} {'warnings':>8}  records lost of: before, broken, after"
+        )
+    for store, fault, took, asked, forbidden, warnings, gone in _STORE_FAULTS:
+        told = "(no store to look at)" if gone is None else ", ".join(gone) or "none"
+        terminalreporter.write_line(
+            f"{store:7} {fault:32} {took:10.2f} s {asked:10} {forbidden:10} {warnings:8}  {told}"
+        )
+    if not _FAULTS:
+        return
+    terminalreporter.section("robots.txt faults")
+    asked = {"rules": "its rules", "all": "no restrictions", "none": "nothing"}
+    terminalreporter.write_line(
+        f"{'fault':48} {'to robots.txt':>13}  {'pages on the wire':19} asked"
+    )
+    for fault, robots_requests, pages in _FAULTS:
+        terminalreporter.write_line(
+            f"{fault.name:48} {robots_requests:13}  {' '.join(pages) or '-':19}"
+            f" {asked[fault.asks]} ({fault.source})"
+        )
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """A file with a key and a certificate for loopback, signed by itself."""
+    from datetime import datetime, timedelta, timezone
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(timezone.utc)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now).not_valid_after(now + timedelta(days=1))
+    path = tmp_path_factory.mktemp("tls") / "loopback.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    )
+    return path.as_posix()

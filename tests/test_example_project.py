@@ -107,13 +107,13 @@ def demo(tmp_path_factory):
     return demo
 
 
-def test_ours_demo_has_every_story(demo):
+def test_demo_has_every_story(demo):
     assert list(demo.crawled) == list(STORIES)
     assert len(demo.wire) == len(STORIES) + 1
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_ours_demo_tells(demo, story):
+def test_demo_tells(demo, story):
     fetched, dropped, outcomes, reasons = STORIES[story]
     row = demo.crawled[story]
     assert (row.fetched, row.dropped) == (fetched, dropped)
@@ -127,7 +127,7 @@ def test_ours_demo_tells(demo, story):
     assert sorted(row.why) == [f"dropped {reason}" for reason in reasons]
 
 
-def test_ours_demo_lets_no_disallowed_page_out(demo):
+def test_demo_lets_no_disallowed_page_out(demo):
     """By the count of the web itself, which has no part in the crawl."""
     for story, (robots, pages, disallowed) in demo.wire.items():
         assert disallowed == 0, story
@@ -136,7 +136,7 @@ def test_ours_demo_lets_no_disallowed_page_out(demo):
             assert robots == len(demo.crawled[story].came_to), story
 
 
-def test_ours_demo_fails_where_a_disallowed_page_gets_out(tmp_path):
+def test_demo_fails_where_a_disallowed_page_gets_out(tmp_path):
     demo, errors = run(tmp_path, "-s", "ADDONS={}", "-s", "ROBOTSTXT_OBEY=False")
     assert demo.status == 1
     assert demo.wire["plain rules"] == (0, 5, 2)
@@ -145,7 +145,7 @@ def test_ours_demo_fails_where_a_disallowed_page_gets_out(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C is another thing there")
 @pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
-def test_ours_demo_leaves_no_process_behind(tmp_path, interrupt):
+def test_demo_leaves_no_process_behind(tmp_path, interrupt):
     with subprocess.Popen(
         [sys.executable, str(DEMO)],
         cwd=tmp_path,

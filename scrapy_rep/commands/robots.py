@@ -15,22 +15,24 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.addon import Addon
-from scrapy_rep.api import Robots
-from scrapy_rep.commands import linting, records
-from scrapy_rep.commands.asking import AskingSpider, ask, verdicts
-from scrapy_rep.commands.caching import cache
-from scrapy_rep.commands.checking import line, status_of, verdict_of
-from scrapy_rep.commands.explaining import Got, as_json, as_text
-from scrapy_rep.commands.text import FINE, FOUND, UNKNOWN, with_scheme
+from scrapy_rep.commands import lint as lint_text
+from scrapy_rep.commands import record_text
+from scrapy_rep.commands.cache import cache
+from scrapy_rep.commands.check import line, status_of, verdict_of
+from scrapy_rep.commands.crawl import AskingSpider, ask, verdicts
+from scrapy_rep.commands.explain import Got, as_json, as_text
+from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, with_scheme
+from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Overrides
-from scrapy_rep.protocol.agents import tokens_of_setting
-from scrapy_rep.protocol.findings import lint
+from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.settings import Options, SettingsError
+from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.robots import Robots
+from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import bare_from_uri
-from scrapy_rep.useragent import ProductTokens
 
 if TYPE_CHECKING:
     import argparse
@@ -200,7 +202,7 @@ class Command(ScrapyCommand):
             if isinstance(record, ValueError):
                 raise UsageError(f"{source}: {record}", print_help=False)
             if record is None or isinstance(record.last, Unreachable):
-                why = "" if record is None else f": {records.what(record.last.evidence)}"
+                why = "" if record is None else f": {record_text.what(record.last.evidence)}"
                 print(f"{source}: nobody knows what its robots.txt says{why}", file=sys.stderr)
                 return UNKNOWN
             if not isinstance(record.last, Available):
@@ -210,7 +212,7 @@ class Command(ScrapyCommand):
         else:
             body, source = _read(source), _name(source)
         result = lint(body)
-        print(linting.as_json(source, result) if opts.json else linting.as_text(source, result))
+        print(lint_text.as_json(source, result) if opts.json else lint_text.as_text(source, result))
         return FOUND if result.findings else FINE
 
     def _cache(self, args: list[str], opts: argparse.Namespace) -> int:

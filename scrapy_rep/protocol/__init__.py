@@ -3,16 +3,16 @@
 No Scrapy, no clock, no I/O: this package serves anyone.
 """
 
-from scrapy_rep.protocol.matcher import Rule, RuleSet
+from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import Origin, origin_of, target_of
-from scrapy_rep.protocol.parser import Group, Record, RobotsTxt
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.parser import Field, Group, RobotsTxt
+from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 
 __all__ = [
+    "Field",
     "Group",
     "Origin",
     "Reason",
-    "Record",
     "RobotsTxt",
     "Rule",
     "RuleSet",

@@ -140,3 +140,8 @@ def text_of(body: bytes) -> bytes:
     if _CR in text and _LONE_CR(text):
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return text[:-1] if text[-1:] == b"\n" else text
+
+
+def as_text(value: bytes) -> str:
+    """Return bytes of a file as a person reads them; those that are no UTF-8 as escapes."""
+    return value.decode("utf-8", "backslashreplace")

@@ -18,6 +18,8 @@ from scrapy_rep.protocol.limits import (
     ORIGIN_CACHE_SIZE,
 )
 
+ROBOTSTXT: Final = "/robots.txt"
+"""The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
 DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21}
 """Schemes that can have a robots.txt, and their default ports (SPEC S-1, S-5)."""
 
@@ -58,7 +60,7 @@ class Origin(NamedTuple):
     @property
     def robotstxt_url(self) -> str:
         """URL of the robots.txt that holds for this origin (SPEC S-4, S-8)."""
-        return f"{self}/robots.txt"
+        return f"{self}{ROBOTSTXT}"
 
 
 def split_url(url: str) -> tuple[Origin, str]:

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.contents import Contents, Span, read_rules
-from scrapy_rep.protocol.lexer import Kind, read_line
-from scrapy_rep.protocol.matcher import RuleSet, rules_of
+from scrapy_rep.protocol.group_search import Contents, Span, read_rules
+from scrapy_rep.protocol.lexer import Kind, as_text, read_line
+from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from scrapy_rep.protocol.contents import Part
+    from scrapy_rep.protocol.group_search import Part
     from scrapy_rep.protocol.lexer import Line
-    from scrapy_rep.protocol.matcher import Rule
-    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.protocol.verdict import Rule, Verdict
 
 ANYONE: Final = "*"
 """The token of the group for those whom no other group names."""
@@ -27,16 +26,16 @@ _SHORT: Final = 8_192
 """Bytes up to which the lines of a group are compiled once for all origins that have them."""
 _SHARED: Final = 64
 """Such groups, the last ones used: many sites have the file that came with their software."""
-_RECORDS: Final = frozenset({Kind.ALLOW, Kind.DISALLOW, Kind.OTHER})
+_FIELDS: Final = frozenset({Kind.ALLOW, Kind.DISALLOW, Kind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(rb"[a-z_-]+").match
 _WIDE_TOKEN: Final = re.compile(rb"[a-z0-9._-]+").match
 
 
-class Record(NamedTuple):
+class Field(NamedTuple):
     """A line that is no rule, as far as the standard goes: ``Crawl-delay: 10``."""
 
-    field: str
+    name: str
     """Lower case."""
     value: str
     line: int
@@ -47,11 +46,11 @@ class Record(NamedTuple):
 class Group:
     """One or more ``User-agent`` lines and what follows them (RFC 9309 §2.2)."""
 
-    agents: tuple[Record, ...]
+    agents: tuple[Field, ...]
     """The ``User-agent`` lines, values as written."""
     rules: tuple[Rule, ...]
     """The rules in the file's order, those that can never match among them."""
-    records: tuple[Record, ...]
+    fields: tuple[Field, ...]
     """Lines of other fields: Crawl-delay, Request-rate, Host, unknown ones."""
 
     @property
@@ -95,17 +94,17 @@ class RobotsTxt:
     def sitemaps(self) -> list[str]:
         """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
         lines = self._contents.lines(self._contents.span)
-        return [_text(line.value) for line in lines if line.kind is Kind.SITEMAP]
+        return [as_text(line.value) for line in lines if line.kind is Kind.SITEMAP]
 
     @property
-    def records(self) -> tuple[Record, ...]:
+    def ungrouped(self) -> tuple[Field, ...]:
         """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
         span = self._contents.span
         first = next(self._contents.groups(), None)
         if first:
             span = span._replace(stop=first[1].start)
         lines = self._contents.lines(span)
-        return tuple(_record(line) for line in lines if line.kind in _RECORDS)
+        return tuple(_field(line) for line in lines if line.kind in _FIELDS)
 
     def group_for(self, *tokens: str) -> Group | None:
         """Return the one group that holds for a crawler, or None (RFC 9309 §2.2.1).
@@ -121,21 +120,21 @@ class RobotsTxt:
         ]
         return self._group(spans) if spans else None
 
-    def records_for(self, *tokens: str, fields: Collection[str] = ()) -> tuple[Record, ...]:
+    def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
         """Return the lines of other fields that are meant for a crawler; see group_for.
 
-        With *fields*, in lower case, only lines of these. That takes little time where the file has
-        none of these words.
+        With *names*, in lower case, only lines of these fields. That takes little time where the
+        file has none of these words.
 
         They are part of no standard, and do not end a run of ``User-agent`` lines as far as rules
         go (SPEC G-7). Those who write them mean the ``User-agent`` lines right above: the
         ``Crawl-delay`` of one crawler is not to become everyone's because no rule follows it.
         """
-        if fields and not any(self._contents.mentions(field.encode()) for field in fields):
+        if names and not any(self._contents.mentions(name.encode()) for name in names):
             return ()
-        name, spans = self._named(tokens)
-        may_matter = _may_be_of(tuple(fields))
-        records = []
+        token, spans = self._named(tokens)
+        may_matter = _may_be_of(tuple(names))
+        fields = []
         for span in spans:
             is_run = is_ours = False
             for number, content in self._contents.numbered(span):
@@ -143,13 +142,13 @@ class RobotsTxt:
                     continue
                 line = read_line(number, content)
                 if line.kind is Kind.USER_AGENT:
-                    is_ours = (is_run and is_ours) or name in _named_by(line.value.lower())
+                    is_ours = (is_run and is_ours) or token in _named_by(line.value.lower())
                     is_run = True
-                elif line.kind in _RECORDS:
+                elif line.kind in _FIELDS:
                     is_run = False
                     if line.kind is Kind.OTHER and is_ours:
-                        records.append(_record(line))
-        return tuple(record for record in records if not fields or record.field in fields)
+                        fields.append(_field(line))
+        return tuple(field for field in fields if not names or field.name in names)
 
     def rules_for(self, *tokens: str) -> RuleSet:
         """Return the rules that hold for a crawler, compiled; see group_for."""
@@ -187,9 +186,9 @@ class RobotsTxt:
     def _group(self, spans: list[Span]) -> Group:
         lines = [line for span in spans for line in self._contents.lines(span)]
         return Group(
-            tuple(_record(line) for line in lines if line.kind is Kind.USER_AGENT),
+            tuple(_field(line) for line in lines if line.kind is Kind.USER_AGENT),
             tuple(rules_of(*_rules_in(map(self._contents.part, spans)))),
-            tuple(_record(line) for line in lines if line.kind is Kind.OTHER),
+            tuple(_field(line) for line in lines if line.kind is Kind.OTHER),
         )
 
 
@@ -209,9 +208,9 @@ def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:
 
 
 @lru_cache
-def _may_be_of(fields: tuple[str, ...]) -> Callable[[bytes], object]:
+def _may_be_of(names: tuple[str, ...]) -> Callable[[bytes], object]:
     """Return a search for lines of some fields, or of any, and for ``User-agent`` lines."""
-    words = [b"gent", *(re.escape(field.encode()) for field in fields)] if fields else [b""]
+    words = [b"gent", *(re.escape(name.encode()) for name in names)] if names else [b""]
     return re.compile(b"|".join(words), re.IGNORECASE).search
 
 
@@ -234,9 +233,5 @@ def _named_by(agent: bytes) -> tuple[bytes, ...]:
     return tuple(dict.fromkeys(form[0] for form in forms if form))
 
 
-def _record(line: Line) -> Record:
-    return Record(_text(line.field.lower()), _text(line.value), line.number)
-
-
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "backslashreplace")
+def _field(line: Line) -> Field:
+    return Field(as_text(line.field.lower()), as_text(line.value), line.number)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from scrapy_rep.protocol.matcher import Rule
+    from scrapy_rep.protocol.origin import Origin
 
 
 class Reason(str, Enum):
@@ -34,6 +34,22 @@ class Reason(str, Enum):
     """The crawl closed before robots.txt was known: not sent."""
 
 
+class Rule(NamedTuple):
+    """One ``Allow`` or ``Disallow`` line."""
+
+    allow: bool
+    pattern: str
+    """Canonical: printable ASCII, where ``*`` and a ``$`` at the end are operators."""
+    raw: str
+    """The value as written; bytes that are no UTF-8 are shown as escapes."""
+    line: int
+    """1-based."""
+
+    def __str__(self) -> str:
+        value = self.raw if self.raw.isprintable() else self.pattern
+        return f"{'Allow' if self.allow else 'Disallow'}: {value}"
+
+
 class Verdict(NamedTuple):
     """Whether a URL may be fetched, and the rule or the state that decided.
 
@@ -49,3 +65,23 @@ class Verdict(NamedTuple):
     def line(self) -> int | None:
         """Line number of the deciding rule in its file, 1-based, or None."""
         return self.rule.line if self.rule else None
+
+    def of(self, origin: Origin | None) -> Verdict:
+        """Return this verdict with the URL of the origin's robots.txt, if that decided."""
+        if origin is None or self.robotstxt_url is not None or self.reason is Reason.OVERRIDE:
+            return self
+        return self._replace(robotstxt_url=origin.robotstxt_url)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, which go through JSON and a JOBDIR as they are."""
+        return {
+            "allowed": self.allowed,
+            "reason": self.reason.value,
+            "rule": None if self.rule is None else str(self.rule),
+            "line": self.line,
+            "robotstxt_url": self.robotstxt_url,
+        }
+
+
+ALLOWED_ROBOTSTXT: Final = Verdict(allowed=True, reason=Reason.ROBOTSTXT)
+"""The verdict on robots.txt itself (RFC 9309 §2.2.2, SPEC S-9)."""

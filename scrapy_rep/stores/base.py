@@ -5,7 +5,8 @@ from __future__ import annotations
 from time import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from scrapy_rep.settings import SettingsError, shown_store
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.settings import shown_store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,7 +13,7 @@ from uuid import uuid4
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.stores.base import Held, StoreError
-from scrapy_rep.threads import within
+from scrapy_rep.utils.concurrency import within
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine

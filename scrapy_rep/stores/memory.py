@@ -5,9 +5,9 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.lru import BoundedCache
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import Held
+from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

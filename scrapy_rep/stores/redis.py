@@ -13,10 +13,11 @@ from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
+from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
-from scrapy_rep.settings import SettingsError, shown_store
+from scrapy_rep.settings import shown_store
 from scrapy_rep.stores.base import Held, StoreError
-from scrapy_rep.threads import Workers
+from scrapy_rep.utils.concurrency import Workers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

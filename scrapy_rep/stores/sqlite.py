@@ -17,7 +17,7 @@ from scrapy.utils.project import data_path
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
 from scrapy_rep.stores.base import Held, StoreError
-from scrapy_rep.threads import Workers, deliver
+from scrapy_rep.utils.concurrency import Workers, deliver
 
 try:
     import fcntl
@@ -27,7 +27,7 @@ except ImportError:  # Windows, where an open file can't be renamed anyway
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from scrapy_rep.threads import Job
+    from scrapy_rep.utils.concurrency import Job
 
 T = TypeVar("T")
 _Identity = tuple[int, int] | None

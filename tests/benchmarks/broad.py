@@ -32,7 +32,7 @@ from scrapy import Request
 
 from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS
 from tests.benchmarks.broad_web import host
-from tests.crawl.queues import Doors, FakeCrawler, ours, scrapys
+from tests.scheduler.queues import Doors, FakeCrawler, ours, scrapys
 
 HERE = Path(__file__).parent
 CRAWLS = {"off": OFF, "built-in": BUILTIN, "ours": OURS}

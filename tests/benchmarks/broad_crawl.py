@@ -22,7 +22,7 @@ from scrapy.utils.asyncio import call_later, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
 from tests.benchmarks.broad_web import host
-from tests.crawl.mode_crawl import MODES
+from tests.crawling.mode_crawl import MODES
 
 SETTINGS = {
     "LOG_LEVEL": "ERROR",

@@ -21,8 +21,8 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.exceptions import IgnoreRequest
 from scrapy.robotstxt import ProtegoRobotParser
 
-from scrapy_rep.entry import Entry
-from scrapy_rep.middleware import RobotsTxtMiddleware
+from scrapy_rep import RobotsTxtMiddleware
+from scrapy_rep.cache.entry import Entry
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt

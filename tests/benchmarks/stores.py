@@ -19,15 +19,15 @@ from time import perf_counter, time
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.keeper import Entry
-from scrapy_rep.lru import BoundedCache
-from scrapy_rep.middleware import RobotsTxtMiddleware
+from scrapy_rep import RobotsTxtMiddleware
+from scrapy_rep.cache.cache import Entry
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.utils.lru import BoundedCache
 
 BODY = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(20))
 AT_ONCE = 1_000

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.crawl.web import Web
+from tests.crawling.web import Web
 
 
 @dataclass

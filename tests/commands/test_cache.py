@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.crawl.web import answer, robots
+from tests.crawling.web import answer, robots
 
 RULES = "User-agent: *\nDisallow: /private\n"
 EVIL = b"User-agent: *\r\nDisallow: /\x1b[31m\x07\xff\n# \xe2\x80\xae\x0bx"
@@ -33,7 +33,7 @@ def bodies(run):
     return [json.loads(line) for line in run.out.splitlines()]
 
 
-def test_ours_cache_list_tells_what_crawls_left(web, store, robots_command):
+def test_cache_list_tells_what_crawls_left(web, store, robots_command):
     sites = [web.site(robots(RULES)), web.site(answer(404)), web.site(answer(503))]
     robots_command("check", *store, *(site.url("/") for site in sites))
     run = robots_command("cache", "list", *store)
@@ -58,7 +58,7 @@ def test_ours_cache_list_tells_what_crawls_left(web, store, robots_command):
     assert all(len(site.robots_requests) == 1 for site in sites)
 
 
-def test_ours_cache_show_tells_all_of_an_origin(web, store, robots_command):
+def test_cache_show_tells_all_of_an_origin(web, store, robots_command):
     site = web.site(robots(EVIL))
     robots_command("check", *store, site.url("/"))
     run = robots_command("cache", "show", *store, site.url("/some/page"))
@@ -76,7 +76,7 @@ def test_ours_cache_show_tells_all_of_an_origin(web, store, robots_command):
     assert shown["outcome"] == "available"
 
 
-def test_ours_cache_drop_lets_the_next_crawl_fetch(web, store, robots_command):
+def test_cache_drop_lets_the_next_crawl_fetch(web, store, robots_command):
     site = web.site(robots(RULES), robots("User-agent: *\nDisallow: /\n"))
     robots_command("check", *store, site.url("/"))
     assert robots_command("check", *store, site.url("/")).status == 0
@@ -90,9 +90,7 @@ def test_ours_cache_drop_lets_the_next_crawl_fetch(web, store, robots_command):
     assert len(site.robots_requests) == 2
 
 
-def test_ours_cache_refresh_fetches_what_still_holds_and_tells_the_change(
-    web, store, robots_command
-):
+def test_cache_refresh_fetches_what_still_holds_and_tells_the_change(web, store, robots_command):
     site = web.site(
         robots(RULES), robots(RULES), robots("User-agent: *\nDisallow: /\x1b\n"), answer(503)
     )
@@ -119,7 +117,7 @@ def test_ours_cache_refresh_fetches_what_still_holds_and_tells_the_change(
     assert shown["body"] == "User-agent: *\nDisallow: /\x1b\n"
 
 
-def test_ours_cache_prune_drops_what_is_too_old(web, robots_command, tmp_path):
+def test_cache_prune_drops_what_is_too_old(web, robots_command, tmp_path):
     site = web.site(robots(RULES))
     store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
     robots_command("check", *store, site.url("/"))
@@ -131,7 +129,7 @@ def test_ours_cache_prune_drops_what_is_too_old(web, robots_command, tmp_path):
     assert "holds 0 origins" in robots_command("cache", "list", *store).out
 
 
-def test_ours_cache_shows_no_raw_text_of_a_store(web, robots_command, tmp_path):
+def test_cache_shows_no_raw_text_of_a_store(web, robots_command, tmp_path):
     site = web.site(robots(RULES))
     store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
     robots_command("check", *store, site.url("/"))
@@ -148,7 +146,7 @@ def test_ours_cache_shows_no_raw_text_of_a_store(web, robots_command, tmp_path):
 
 
 @pytest.mark.parametrize("action", ["list", "prune", "show", "drop"])
-def test_ours_cache_of_a_store_that_is_not_there(action, robots_command, tmp_path):
+def test_cache_of_a_store_that_is_not_there(action, robots_command, tmp_path):
     arguments = [action] + ["https://a.example"] * (action in {"show", "drop"})
     path = tmp_path / "robots.sqlite"
     run = robots_command("cache", *arguments, "-s", f"REP_STORE=sqlite:///{path}")
@@ -161,7 +159,7 @@ def test_ours_cache_of_a_store_that_is_not_there(action, robots_command, tmp_pat
     assert "secret" not in run.err
 
 
-def test_ours_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
+def test_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
     path = tmp_path / "theirs"
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE customers (name)")
@@ -174,7 +172,7 @@ def test_ours_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
     assert path.read_bytes() == before
 
 
-def test_ours_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
+def test_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
     site = web.site(robots(RULES))
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
     (tmp_path / "settings.py").write_text("ADDONS = {'scrapy_rep.Addon': 500}\n")
@@ -194,7 +192,7 @@ def test_ours_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
         ["TWISTED_REACTOR_ENABLED=False"],
     ],
 )
-def test_ours_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
+def test_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
     site = web.site(robots(RULES))
     settings = [f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite", *mode]
     store = [word for setting in settings for word in ("-s", setting)]
@@ -218,7 +216,7 @@ def test_ours_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
         (["list", "-s", "REP_STORE=redis://a?db=x"], "redis-py can't read that URL"),
     ],
 )
-def test_ours_wrong_usage_of_cache_is_status_2(robots_command, arguments, says):
+def test_wrong_usage_of_cache_is_status_2(robots_command, arguments, says):
     run = robots_command("cache", *arguments)
     assert run.status == 2
     assert says in run.err

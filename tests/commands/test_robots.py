@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.crawl.web import answer, redirect, robots
+from tests.crawling.web import answer, redirect, robots
 
 RULES = (
     "User-agent: *\nDisallow: /private\nAllow: /private/open\n\nUser-agent: mybot\nDisallow: /\n"
@@ -19,7 +19,7 @@ def site(web):
     return web.site(robots(RULES))
 
 
-def test_ours_check_says_what_a_crawl_does(site, robots_command):
+def test_check_says_what_a_crawl_does(site, robots_command):
     run = robots_command("check", site.url("/private"), site.url("/"), site.url("/private/open"))
     where = site.url("/robots.txt")
     assert run.out.splitlines() == [
@@ -31,7 +31,7 @@ def test_ours_check_says_what_a_crawl_does(site, robots_command):
     assert site.targets == []
 
 
-def test_ours_check_asks_by_another_name(site, robots_command):
+def test_check_asks_by_another_name(site, robots_command):
     run = robots_command("check", "--agent", "mybot/1.0", "--json", site.url("/"))
     assert run.status == 1
     assert json.loads(run.out) == {
@@ -44,7 +44,7 @@ def test_ours_check_asks_by_another_name(site, robots_command):
     }
 
 
-def test_ours_check_tells_allowed_from_unknown(web, robots_command):
+def test_check_tells_allowed_from_unknown(web, robots_command):
     missing, failing = web.site(answer(404)), web.site(answer(503))
     assert robots_command("check", missing.url("/")).status == 0
     run = robots_command("check", missing.url("/"), failing.url("/"), "mailto:a@b")
@@ -56,7 +56,7 @@ def test_ours_check_tells_allowed_from_unknown(web, robots_command):
     ]
 
 
-def test_ours_check_takes_rules_and_urls_from_files(robots_command, tmp_path):
+def test_check_takes_rules_and_urls_from_files(robots_command, tmp_path):
     (tmp_path / "robots.txt").write_text(RULES)
     urls = "http://a.example/private\n\nhttp://b.example/x\n"
     (tmp_path / "urls").write_text(urls)
@@ -70,7 +70,7 @@ def test_ours_check_takes_rules_and_urls_from_files(robots_command, tmp_path):
     assert robots_command("check", "--file", "robots.txt", "ftp:").status == 2
 
 
-def test_ours_check_takes_a_list_as_editors_and_other_programs_write_it(robots_command, tmp_path):
+def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_command, tmp_path):
     (tmp_path / "robots.txt").write_text(RULES)
     lines = b"\xef\xbb\xbfhttp://a.example/private\r\n\r\n  \t\nhttp://b.example/\xff\x0c\xe2\x80\xa8x\n"
     (tmp_path / "urls").write_bytes(lines + b"c.example\nhttp://\x1b[31m\n" + b"x" * 512_000)
@@ -89,7 +89,7 @@ def test_ours_check_takes_a_list_as_editors_and_other_programs_write_it(robots_c
 
 
 @pytest.mark.parametrize("body", [b"", b"x" * 512_000, bytes(range(256)) * 100, b"\0" * 5_000])
-def test_ours_lint_takes_any_bytes(robots_command, tmp_path, body):
+def test_lint_takes_any_bytes(robots_command, tmp_path, body):
     (tmp_path / "file").write_bytes(body)
     run = robots_command("lint", "file")
     assert run.status == (1 if body else 0)
@@ -97,7 +97,7 @@ def test_ours_lint_takes_any_bytes(robots_command, tmp_path, body):
     assert json.loads(robots_command("lint", "--json", "file").out)["source"] == "file"
 
 
-def test_ours_explain_tells_group_rules_and_fetch(web, robots_command):
+def test_explain_tells_group_rules_and_fetch(web, robots_command):
     site = web.site(redirect("/r"), paths={"/r": [robots(RULES)]})
     run = robots_command("explain", "--agent", "otherbot", site.url("/private/open"))
     assert run.status == 0
@@ -113,7 +113,7 @@ def test_ours_explain_tells_group_rules_and_fetch(web, robots_command):
     ]
 
 
-def test_ours_explain_tells_until_when_nobody_knows(web, robots_command):
+def test_explain_tells_until_when_nobody_knows(web, robots_command):
     site = web.site(answer(503))
     run = robots_command("explain", site.url("/"))
     assert run.status == 2
@@ -126,7 +126,7 @@ def test_ours_explain_tells_until_when_nobody_knows(web, robots_command):
     assert robotstxt["next_try"] > robotstxt["unreachable_since"] == robotstxt["at"]
 
 
-def test_ours_explain_for_programs(site, robots_command):
+def test_explain_for_programs(site, robots_command):
     run = robots_command("explain", "--json", "--agent", "mybot", site.url("/a"))
     explained = json.loads(run.out)
     assert run.status == 1
@@ -135,7 +135,7 @@ def test_ours_explain_for_programs(site, robots_command):
     assert explained["robotstxt"]["from_store"] is False
 
 
-def test_ours_explain_names_an_override(site, robots_command, tmp_path):
+def test_explain_names_an_override(site, robots_command, tmp_path):
     (tmp_path / "rules").write_text("User-agent: *\nDisallow: /a\n")
     entry = {"host": site.host, "policy": "file", "path": "rules", "reason": "ticket 5"}
     setting = f"REP_OVERRIDES={json.dumps([entry])}"
@@ -150,7 +150,7 @@ def test_ours_explain_names_an_override(site, robots_command, tmp_path):
     assert (run.status, "Rules of it" in run.out) == (0, False)
 
 
-def test_ours_an_override_is_no_robotstxt(site, robots_command):
+def test_an_override_is_no_robotstxt(site, robots_command):
     entry = {"host": site.host, "policy": "disallow", "reason": "ticket 5"}
     setting = f"REP_OVERRIDES={json.dumps([entry])}"
     asked = len(site.robots_requests)
@@ -165,7 +165,8 @@ def test_ours_an_override_is_no_robotstxt(site, robots_command):
     assert "No such file or directory: 'none'" in run.err
 
 
-def test_spec_T2_lint_tells_what_every_line_was_taken_for(robots_command, tmp_path):
+@pytest.mark.spec("T-2")
+def test_lint_tells_what_every_line_was_taken_for(robots_command, tmp_path):
     (tmp_path / "robots.txt").write_text(FILE, encoding="utf-8")
     run = robots_command("lint", "robots.txt")
     assert run.status == 1
@@ -190,7 +191,8 @@ def test_spec_T2_lint_tells_what_every_line_was_taken_for(robots_command, tmp_pa
     ]
 
 
-def test_spec_T2_lint_takes_a_url(web, site, robots_command):
+@pytest.mark.spec("T-2")
+def test_lint_takes_a_url(web, site, robots_command):
     assert robots_command("lint", site.url("/page")).status == 0
     assert robots_command("lint", web.site(answer(404)).url("/")).status == 0
     run = robots_command("lint", web.site(answer(503)).url("/"))
@@ -198,7 +200,7 @@ def test_spec_T2_lint_takes_a_url(web, site, robots_command):
     assert run.err.endswith("nobody knows what its robots.txt says: HTTP status 503\n")
 
 
-def test_ours_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
+def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
     evil = "User-agent: *\nDisallow: /\x1b[31m\x07\u202e\nDisallow: /\n\x1b]0;x\x07\n"
     site = web.site(robots(evil.encode()))
     for arguments in (["check"], ["explain"], ["lint"]):
@@ -226,13 +228,13 @@ def test_ours_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
         (["check", "-s", "REP_TIMEOUT=soon", "http://a.example/"], "REP_TIMEOUT is 'soon'"),
     ],
 )
-def test_ours_wrong_usage_is_status_2(robots_command, arguments, says):
+def test_wrong_usage_is_status_2(robots_command, arguments, says):
     run = robots_command(*arguments)
     assert run.status == 2
     assert says in run.err
 
 
-def test_ours_in_a_project_its_settings_count(site, robots_command, tmp_path):
+def test_in_a_project_its_settings_count(site, robots_command, tmp_path):
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
     (tmp_path / "settings.py").write_text(
         "ROBOTSTXT_OBEY = False\nUSER_AGENT = 'mybot/1.0'\nLOG_LEVEL = 'DEBUG'\n"
@@ -246,12 +248,12 @@ def test_ours_in_a_project_its_settings_count(site, robots_command, tmp_path):
     assert "ago (from sqlite:///robots.sqlite)" in again.out
 
 
-def test_ours_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path):
+def test_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path):
     assert robots_command("check", site.url("/private")).status == 1
     assert list(tmp_path.iterdir()) == []
 
 
-def test_ours_check_sees_other_spellings_as_a_crawl_does(site, robots_command, tmp_path):
+def test_check_sees_other_spellings_as_a_crawl_does(site, robots_command, tmp_path):
     urls = [site.url("/a/../private"), site.url("/a/%2e%2e/private")]
     assert robots_command("check", *urls).out.count("disallowed") == 2
     (tmp_path / "robots.txt").write_text(RULES)

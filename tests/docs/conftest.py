@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawl.web import Web
+from tests.crawling.web import Web
 
 
 @pytest.fixture(scope="session")

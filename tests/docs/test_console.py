@@ -12,9 +12,9 @@ from importlib.metadata import metadata
 import pytest
 import pytest_twisted
 
-from scrapy_rep.commands.text import moment
-from tests.crawl.crawling import crawl
-from tests.crawl.web import answer, robots
+from scrapy_rep.commands.terminal import moment
+from tests.crawling.crawl import crawl
+from tests.crawling.web import answer, robots
 from tests.docs.blocks import ROOT, SHELL, blocks, of_kind
 
 PROJECT = {
@@ -36,7 +36,7 @@ def timeless(text):
     return text.splitlines()
 
 
-def test_ours_every_literal_block_is_checked_by_a_test():
+def test_every_literal_block_is_checked_by_a_test():
     assert {block.kind for block in blocks()} == {"python", "console", "shell", "log", "none"}
     assert [block.page for block in blocks() if block.kind == "none"] == [
         "docs/reference/commands.rst"  # the synopsis
@@ -44,7 +44,7 @@ def test_ours_every_literal_block_is_checked_by_a_test():
 
 
 @pytest.mark.parametrize("block", of_kind("console"), ids=lambda block: block.page)
-def test_ours_commands_of_the_docs_say_what_the_docs_say(block, web, tmp_path):
+def test_commands_of_the_docs_say_what_the_docs_say(block, web, tmp_path):
     for name, text in PROJECT.items():
         (tmp_path / name).write_text(text)
     steps = [step.split("\n", 1) for step in re.split(r"(?m)^\$ ", block.text)[1:]]
@@ -71,7 +71,7 @@ def test_ours_commands_of_the_docs_say_what_the_docs_say(block, web, tmp_path):
 
 
 @pytest.mark.parametrize("block", of_kind("shell"), ids=lambda block: block.page)
-def test_ours_commands_for_the_shell_are_there(block):
+def test_commands_for_the_shell_are_there(block):
     targets = re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text())
     extras = metadata("scrapy-rep").get_all("Provides-Extra")
     for line in block.text.splitlines():
@@ -86,7 +86,7 @@ def test_ours_commands_for_the_shell_are_there(block):
             assert (ROOT / words[1]).is_dir()
 
 
-def test_ours_extras_that_the_docs_name_are_there():
+def test_extras_that_the_docs_name_are_there():
     extras = metadata("scrapy-rep").get_all("Provides-Extra")
     for page in {block.page for block in blocks()} | {"docs/reference/stores.rst"}:
         for named in re.findall(r"scrapy-rep\[(\w+)\]", (ROOT / page).read_text()):
@@ -100,7 +100,7 @@ def masked(text):
 
 
 @pytest_twisted.ensureDeferred
-async def test_ours_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
+async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     slow = [["wait", 0.5], *answer(200, "slow")]
     delayed = web.site(robots(f"{RULES}Crawl-delay: 10\n"))
@@ -128,6 +128,6 @@ async def test_ours_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch)
             assert masked(line) in logged
 
 
-def test_ours_times_of_commands_are_known_here():
+def test_times_of_commands_are_known_here():
     # Else what is left out of the comparison could be anything.
     assert timeless(moment(0.0)) == ["(a moment)"]

@@ -16,8 +16,8 @@ import scrapy
 from scrapy.settings import Settings, default_settings
 
 from scrapy_rep.settings import Options, unknown_settings
-from tests.crawl.crawling import crawl
-from tests.crawl.web import answer, robots
+from tests.crawling.crawl import crawl
+from tests.crawling.web import answer, robots
 from tests.docs.blocks import of_kind
 
 NAME = "an_example_of_the_docs"
@@ -54,7 +54,7 @@ def site_of(web):
 
 @pytest.mark.parametrize("block", of_kind("python"), ids=lambda block: block.page)
 @pytest_twisted.ensureDeferred
-async def test_ours_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys):
+async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     site = site_of(web)
     told, compared = set(), set()

@@ -10,19 +10,19 @@ from pathlib import Path
 import scrapy_rep
 
 
-def test_ours_the_package_is_typed():
+def test_the_package_is_typed():
     assert Path(scrapy_rep.__file__).with_name("py.typed").exists()
 
 
-def test_ours_the_version_is_that_of_the_distribution():
+def test_the_version_is_that_of_the_distribution():
     assert scrapy_rep.__version__ == version("scrapy-rep")
 
 
-def test_ours_the_distribution_says_that_it_is_for_scrapy():
+def test_the_distribution_says_that_it_is_for_scrapy():
     assert "Framework :: Scrapy" in metadata("scrapy-rep").get_all("Classifier")
 
 
-def test_ours_importing_the_package_loads_no_scrapy_and_no_reactor():
+def test_importing_the_package_loads_no_scrapy_and_no_reactor():
     check = (
         "import scrapy_rep, scrapy_rep.protocol, sys;"
         "assert not {'scrapy', 'twisted', 'logging', 'asyncio'} & sys.modules.keys()"
@@ -30,9 +30,9 @@ def test_ours_importing_the_package_loads_no_scrapy_and_no_reactor():
     subprocess.run([sys.executable, "-c", check], check=True, timeout=60)
 
 
-def test_ours_importing_the_middleware_installs_no_reactor():
+def test_importing_the_middleware_installs_no_reactor():
     check = (
-        "import scrapy_rep.addon, scrapy_rep.middleware, sys;"
+        "import scrapy_rep.addon, scrapy_rep.downloadermiddlewares.robotstxt, sys;"
         "assert 'twisted.internet.reactor' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", check], check=True, timeout=60)

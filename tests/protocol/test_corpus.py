@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("name", ["files", "sites"])
-def test_ours_all_of_the_corpus_parses(name):
+def test_all_of_the_corpus_parses(name):
     count = 0
     for _, body, urls in corpus.read(name):
         robots = RobotsTxt.parse(body)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol import Record, RobotsTxt
+from scrapy_rep.protocol import Field, RobotsTxt
 
 URL = "https://example.com"
 
@@ -11,12 +11,14 @@ def allowed(robots, path, *tokens):
     return RobotsTxt.parse(robots.encode()).verdict(URL + path, *tokens).allowed
 
 
-def test_spec_G1_a_user_agent_line_after_a_rule_starts_another_group():
+@pytest.mark.spec("G-1")
+def test_a_user_agent_line_after_a_rule_starts_another_group():
     robots = RobotsTxt.parse(b"user-agent: a\nuser-agent: b\ndisallow: /c\nuser-agent: d\n")
     assert [group.tokens for group in robots.groups] == [("a", "b"), ("d",)]
 
 
-def test_spec_G2_four_groups():
+@pytest.mark.spec("G-2")
+def test_four_groups():
     robots = RobotsTxt.parse(
         b"user-agent: a\ndisallow: /c\n\nuser-agent: b\ndisallow: /d\n\n"
         b"user-agent: e\nuser-agent: f\ndisallow: /g\n\nuser-agent: h\n"
@@ -31,17 +33,19 @@ def test_spec_G2_four_groups():
     assert not robots.rules_for("h")
 
 
+@pytest.mark.spec("G-3")
 @pytest.mark.parametrize(
     "value",
     ["googlebot", "Googlebot", "GOOGLEBOT", "googlebot/1.2", "googlebot*", "googlebot (x)"],
 )
 @pytest.mark.parametrize("token", ["googlebot", "GoogleBot"])
-def test_spec_G3_what_does_not_belong_to_a_token_is_ignored(value, token):
+def test_what_does_not_belong_to_a_token_is_ignored(value, token):
     assert not allowed(f"user-agent: {value}\ndisallow: /", "/x", token)
 
 
+@pytest.mark.spec("G-3")
 @pytest.mark.parametrize("value", ["googlebo", "googlebots", "a googlebot", "*googlebot", "google"])
-def test_spec_G3_tokens_are_equal_or_not(value):
+def test_tokens_are_equal_or_not(value):
     assert allowed(f"user-agent: {value}\ndisallow: /", "/x", "googlebot")
 
 
@@ -60,15 +64,16 @@ def test_spec_G3_tokens_are_equal_or_not(value):
         ("360Spider", "spider", False),
     ],
 )
-def test_ours_digits_and_dots_where_the_token_has_them(value, token, ours):
+def test_digits_and_dots_where_the_token_has_them(value, token, ours):
     assert allowed(f"user-agent: {value}\ndisallow: /", "/x", token) is not ours
 
 
 GROUPS_OF_G4 = ["user-agent: a\ndisallow: /a", "user-agent: *\ndisallow: /x"]
 
 
+@pytest.mark.spec("G-4")
 @pytest.mark.parametrize("groups", [GROUPS_OF_G4, GROUPS_OF_G4[::-1]])
-def test_spec_G4_one_group_holds(groups):
+def test_one_group_holds(groups):
     robots = "\n".join(groups)
     assert not allowed(robots, "/a", "a")
     assert allowed(robots, "/x", "a")
@@ -78,12 +83,14 @@ def test_spec_G4_one_group_holds(groups):
     assert allowed(GROUPS_OF_G4[0], "/a", "b")
 
 
-def test_spec_G4_an_empty_specific_group_shadows_anyone():
+@pytest.mark.spec("G-4")
+def test_an_empty_specific_group_shadows_anyone():
     assert allowed("user-agent: *\ndisallow: /\nuser-agent: a", "/x", "a")
     assert allowed("user-agent: a\ndisallow:\nuser-agent: *\ndisallow: /", "/x", "a")
 
 
-def test_spec_G5_groups_of_one_token_are_merged():
+@pytest.mark.spec("G-5")
+def test_groups_of_one_token_are_merged():
     robots = (
         "user-agent: googlebot-news\ndisallow: /fish\n"
         "user-agent: *\ndisallow: /carrots\n"
@@ -96,12 +103,14 @@ def test_spec_G5_groups_of_one_token_are_merged():
     assert not allowed(robots, "/carrots", "b")
 
 
-def test_spec_G5_a_group_that_names_a_crawler_twice_counts_once():
+@pytest.mark.spec("G-5")
+def test_a_group_that_names_a_crawler_twice_counts_once():
     robots = RobotsTxt.parse(b"user-agent: a\nuser-agent: A/2\nuser-agent: *\ndisallow: /x")
     assert len(robots.group_for("a").rules) == 1
 
 
-def test_spec_G5_a_group_for_a_and_anyone():
+@pytest.mark.spec("G-5")
+def test_a_group_for_a_and_anyone():
     robots = (
         "user-agent: a\nuser-agent: *\ndisallow: /both\nuser-agent: *\ndisallow: /anyone\n"
         "user-agent: a\ndisallow: /only"
@@ -118,6 +127,7 @@ def test_spec_G5_a_group_for_a_and_anyone():
     ]
 
 
+@pytest.mark.spec("G-6")
 @pytest.mark.parametrize(
     ("tokens", "path"),
     [
@@ -131,7 +141,7 @@ def test_spec_G5_a_group_for_a_and_anyone():
         (("", "googlebot"), "/3"),
     ],
 )
-def test_spec_G6_the_most_specific_token(tokens, path):
+def test_the_most_specific_token(tokens, path):
     robots = (
         "user-agent: googlebot-news\ndisallow: /1\nuser-agent: *\ndisallow: /2\n"
         "user-agent: googlebot\ndisallow: /3"
@@ -139,30 +149,33 @@ def test_spec_G6_the_most_specific_token(tokens, path):
     assert [p for p in ("/1", "/2", "/3") if not allowed(robots, p, *tokens)] == [path]
 
 
+@pytest.mark.spec("G-7")
 @pytest.mark.parametrize(
     "between",
     ["sitemap: https://example.com/s.xml", "crawl-delay: 5", "x: y", "nonsense", "# x", ""],
 )
-def test_spec_G7_other_lines_do_not_end_a_run_of_user_agent_lines(between):
+def test_other_lines_do_not_end_a_run_of_user_agent_lines(between):
     robots = f"user-agent: a\n{between}\nuser-agent: b\ndisallow: /"
     assert not allowed(robots, "/x", "a")
     assert not allowed(robots, "/x", "b")
 
 
 @pytest.mark.parametrize("rule", ["disallow:", "allow:", "disallow: nonsense"])
-def test_ours_a_rule_without_a_path_ends_a_run_of_user_agent_lines(rule):
+def test_a_rule_without_a_path_ends_a_run_of_user_agent_lines(rule):
     robots = f"user-agent: a\n{rule}\nuser-agent: b\ndisallow: /"
     assert allowed(robots, "/x", "a")
     assert not allowed(robots, "/x", "b")
 
 
-def test_spec_G8_rules_before_any_user_agent_line_belong_to_nobody():
+@pytest.mark.spec("G-8")
+def test_rules_before_any_user_agent_line_belong_to_nobody():
     robots = RobotsTxt.parse(b"disallow: /a\nuser-agent: *\ndisallow: /b")
     assert robots.verdict(f"{URL}/a", "x").allowed
     assert not robots.verdict(f"{URL}/b", "x").allowed
-    assert robots.records == (Record("disallow", "/a", 1),)
+    assert robots.ungrouped == (Field("disallow", "/a", 1),)
 
 
+@pytest.mark.google
 @pytest.mark.parametrize(
     ("value", "anyone"),
     [
@@ -174,11 +187,11 @@ def test_spec_G8_rules_before_any_user_agent_line_belong_to_nobody():
         ("**", False),
     ],
 )
-def test_google_star_followed_by_white_space_is_anyone(value, anyone):
+def test_star_followed_by_white_space_is_anyone(value, anyone):
     assert allowed(f"user-agent: {value}\ndisallow: /", "/x", "foo") is not anyone
 
 
-def test_ours_an_empty_user_agent_names_nobody_and_ends_a_group():
+def test_an_empty_user_agent_names_nobody_and_ends_a_group():
     robots = "user-agent: a\ndisallow: /a\nuser-agent:\ndisallow: /b\nuser-agent: *\ndisallow: /c"
     assert allowed(robots, "/b", "a")
     assert allowed(robots, "/b", "")
@@ -186,30 +199,31 @@ def test_ours_an_empty_user_agent_names_nobody_and_ends_a_group():
     assert RobotsTxt.parse(robots.encode()).groups[1].tokens == ()
 
 
-def test_spec_L6_sitemaps_are_bound_to_no_group_and_keep_their_case():
+@pytest.mark.spec("L-6")
+def test_sitemaps_are_bound_to_no_group_and_keep_their_case():
     robots = RobotsTxt.parse(
         "sitemap: https://example.com/A.xml\nuser-agent: a\nSitemap: http://other.example/ä b\n"
         "disallow: /\nsite-map: x".encode()
     )
     assert robots.sitemaps == ["https://example.com/A.xml", "http://other.example/ä b", "x"]
-    assert robots.group_for("a").records == ()
+    assert robots.group_for("a").fields == ()
 
 
-def test_ours_records_are_kept_with_their_group_and_line():
+def test_records_are_kept_with_their_group_and_line():
     robots = RobotsTxt.parse(
         b"host: example.com\nuser-agent: a\nCrawl-Delay: 10\ndisallow: /x\n\nRequest-rate: 1/5\n"
         b"user-agent: *\nuser-agent: a\nfoo: \xff\ncrawl-delay 3\n"
     )
-    assert robots.records == (Record("host", "example.com", 1),)
-    assert robots.groups[0].records == (
-        Record("crawl-delay", "10", 3),
-        Record("request-rate", "1/5", 6),
+    assert robots.ungrouped == (Field("host", "example.com", 1),)
+    assert robots.groups[0].fields == (
+        Field("crawl-delay", "10", 3),
+        Field("request-rate", "1/5", 6),
     )
     merged = robots.group_for("a")
-    assert merged.records == (
-        *robots.groups[0].records,
-        Record("foo", "\\xff", 9),
-        Record("crawl-delay", "3", 10),
+    assert merged.fields == (
+        *robots.groups[0].fields,
+        Field("foo", "\\xff", 9),
+        Field("crawl-delay", "3", 10),
     )
     assert merged.tokens == ("a", "*")
     assert [agent.line for agent in merged.agents] == [2, 7, 8]
@@ -217,20 +231,22 @@ def test_ours_records_are_kept_with_their_group_and_line():
     assert RobotsTxt.parse(b"").group_for("b") is None
 
 
-def test_ours_rules_for_the_same_tokens_are_the_same():
+def test_rules_for_the_same_tokens_are_the_same():
     robots = RobotsTxt.parse(b"user-agent: a\ndisallow: /")
     assert robots.rules_for("a") is robots.rules_for("a")
     assert robots.rules_for("a") is not robots.rules_for("b")
 
 
+@pytest.mark.google
 @pytest.mark.parametrize("field", ["Disallow", "allow", "disallow", "DISALLOW", "Disallow # x"])
-def test_google_a_field_alone_without_colon_is_no_rule(field):
+def test_a_field_alone_without_colon_is_no_rule(field):
     robots = f"user-agent: a\n{field}\nuser-agent: b\ndisallow: /"
     assert not allowed(robots, "/x", "a")
     assert RobotsTxt.parse(f"user-agent: a\n{field}".encode()).groups[0].rules == ()
 
 
-def test_spec_G8_without_any_group_all_lines_belong_to_nobody():
+@pytest.mark.spec("G-8")
+def test_without_any_group_all_lines_belong_to_nobody():
     robots = RobotsTxt.parse(b"Allow: /a\nSitemap: s\nHost: h\n")
-    assert [record.field for record in robots.records] == ["allow", "host"]
+    assert [field.name for field in robots.ungrouped] == ["allow", "host"]
     assert robots.groups == ()

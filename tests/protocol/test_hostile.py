@@ -33,14 +33,14 @@ def parse(body):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_ours_twice_the_file_costs_at_most_twice(name):
+def test_twice_the_file_costs_at_most_twice(name):
     once, twice = (calls(parse, FILES[name](size)) for size in (SIZE, 2 * SIZE))
     assert twice <= 2.2 * once + 4_000  # an index begins at a number of rules
     assert once < 3 * SIZE
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_ours_a_verdict_costs_at_most_a_few_calls_a_rule(name):
+def test_a_verdict_costs_at_most_a_few_calls_a_rule(name):
     body = FILES[name](SIZE)
     rules = parse(body)
     parts = body.count(b"*") + body.count(b"\n")
@@ -49,7 +49,7 @@ def test_ours_a_verdict_costs_at_most_a_few_calls_a_rule(name):
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_ours_memory_is_that_of_32_mib_for_500_kib(name):
+def test_memory_is_that_of_32_mib_for_500_kib(name):
     body = FILES[name](MAX_BODY_BYTES // 8)
     tracemalloc.start()
     try:
@@ -61,6 +61,6 @@ def test_ours_memory_is_that_of_32_mib_for_500_kib(name):
     assert rules.nbytes < 16 * 2**20 // 8
 
 
-def test_ours_a_target_costs_at_most_a_few_calls_a_character():
+def test_a_target_costs_at_most_a_few_calls_a_character():
     for url in URLS(b"").values():
         assert calls(target_of, url) < 3 * URL_LENGTH

@@ -12,7 +12,7 @@ print([name for name in ("scrapy", "twisted", "sqlite3", "redis", "asyncio", "so
 """
 
 
-def test_ours_the_protocol_loads_no_scrapy():
+def test_the_protocol_loads_no_scrapy():
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", PROBE], capture_output=True, text=True, cwd=root, check=True

@@ -9,6 +9,7 @@ def read(body):
     return [(line.number, line.kind.value, line.value) for line in lex(body)]
 
 
+@pytest.mark.spec("L-1")
 @pytest.mark.parametrize(
     "body",
     [
@@ -19,10 +20,11 @@ def read(body):
         b"allow: /a\nallow: /b\rallow: /c",
     ],
 )
-def test_spec_L1_line_ends(body):
+def test_line_ends(body):
     assert read(body) == [(1, "allow", b"/a"), (2, "allow", b"/b"), (3, "allow", b"/c")]
 
 
+@pytest.mark.google
 @pytest.mark.parametrize(
     ("body", "lines"),
     [
@@ -36,20 +38,22 @@ def test_spec_L1_line_ends(body):
         (b"\n\n\nx", 4),
     ],
 )
-def test_google_number_of_lines(body, lines):
+def test_number_of_lines(body, lines):
     assert [line.number for line in lex(body)] == list(range(1, lines + 1))
 
 
 @pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x1d", "\x85", "\u2028", "\u2029"])
-def test_ours_nothing_else_ends_a_line(separator):
+def test_nothing_else_ends_a_line(separator):
     assert len(read(f"allow: /a{separator}disallow: /b".encode())) == 1
 
 
+@pytest.mark.google
 @pytest.mark.parametrize("mark", [b"\xef\xbb\xbf", b"\xef\xbb", b"\xef"])
-def test_google_byte_order_mark_whole_or_in_part(mark):
+def test_byte_order_mark_whole_or_in_part(mark):
     assert read(mark + b"user-agent: a") == [(1, "user-agent", b"a")]
 
 
+@pytest.mark.google
 @pytest.mark.parametrize(
     "body",
     [
@@ -60,17 +64,19 @@ def test_google_byte_order_mark_whole_or_in_part(mark):
         b" \xef\xbb\xbfuser-agent: a",
     ],
 )
-def test_google_no_byte_order_mark(body):
+def test_no_byte_order_mark(body):
     assert next(iter(lex(body))).kind is Kind.OTHER
 
 
-def test_google_byte_order_mark_at_the_start_of_the_file_only():
+@pytest.mark.google
+def test_byte_order_mark_at_the_start_of_the_file_only():
     assert [line.kind for line in lex(b"allow: /\n\xef\xbb\xbfallow: /")] == [
         Kind.ALLOW,
         Kind.OTHER,
     ]
 
 
+@pytest.mark.spec("L-2")
 @pytest.mark.parametrize(
     ("line", "kind", "value"),
     [
@@ -89,18 +95,20 @@ def test_google_byte_order_mark_at_the_start_of_the_file_only():
         (b"Disallow: /a b", "disallow", b"/a b"),
     ],
 )
-def test_spec_L2_field_value_comment(line, kind, value):
+def test_field_value_comment(line, kind, value):
     assert read(line + b"\n") == [(1, kind, value)]
 
 
+@pytest.mark.spec("L-3")
 @pytest.mark.parametrize(
     "line",
     [b"nonsense", b": /x", b"  : /x", b"three little words", b"<html>", b"<p>hello big world</p>"],
 )
-def test_spec_L3_invalid_lines_are_skipped(line):
+def test_invalid_lines_are_skipped(line):
     assert next(iter(lex(line))).kind is Kind.INVALID
 
 
+@pytest.mark.spec("L-4")
 @pytest.mark.parametrize(
     ("field", "kind"),
     [
@@ -125,10 +133,11 @@ def test_spec_L3_invalid_lines_are_skipped(line):
         (b"\xff\xfe", "other"),
     ],
 )
-def test_spec_L4_fields(field, kind):
+def test_fields(field, kind):
     assert read(field + b": x") == [(1, kind, b"x")]
 
 
+@pytest.mark.spec("L-5")
 @pytest.mark.parametrize(
     ("field", "kind"),
     [
@@ -148,12 +157,13 @@ def test_spec_L4_fields(field, kind):
         (b"User Agent String", "user-agent"),
     ],
 )
-def test_spec_L5_typing_errors(field, kind):
+def test_typing_errors(field, kind):
     (line,) = lex(field + b": x")
     assert line.kind.value == kind
     assert line.oddity is Oddity.MISSPELT
 
 
+@pytest.mark.google
 @pytest.mark.parametrize(
     ("line", "kind", "value"),
     [
@@ -167,12 +177,12 @@ def test_spec_L5_typing_errors(field, kind):
         (b"disallow\x0b/x", "invalid", b"disallow\x0b/x"),
     ],
 )
-def test_google_missing_colon(line, kind, value):
+def test_missing_colon(line, kind, value):
     assert read(line + b"\n") == [(1, kind, value)]
     assert bool(next(iter(lex(line))).oddity & Oddity.NO_COLON) is (kind != "invalid")
 
 
-def test_ours_nul_ends_the_content():
+def test_nul_ends_the_content():
     lines = list(lex(b"disallow: /x\0y\nallow: /z\0\n\0allow: /"))
     assert [(line.kind, line.value) for line in lines] == [
         (Kind.DISALLOW, b"/x"),
@@ -182,8 +192,9 @@ def test_ours_nul_ends_the_content():
     assert all(line.oddity is Oddity.NUL for line in lines)
 
 
+@pytest.mark.google
 @pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
-def test_google_a_line_is_cut_at_16664_bytes_and_ends_at_its_own_end(end):
+def test_a_line_is_cut_at_16664_bytes_and_ends_at_its_own_end(end):
     path = b"/" + b"x" * 20_000
     lines = list(lex(b"disallow: " + path + end + b"allow: /y"))
     assert lines[0].value == path[: 16_664 - len("disallow: ")]
@@ -191,7 +202,8 @@ def test_google_a_line_is_cut_at_16664_bytes_and_ends_at_its_own_end(end):
     assert (lines[1].number, lines[1].value) == (2, b"/y")
 
 
-def test_google_a_line_of_16664_bytes_is_whole():
+@pytest.mark.google
+def test_a_line_of_16664_bytes_is_whole():
     line = b"disallow: /" + b"x" * (16_664 - 11)
     (read_line,) = lex(line)
     assert read_line.oddity is Oddity.NONE

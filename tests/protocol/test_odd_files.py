@@ -91,21 +91,25 @@ def is_allowed(body, path):
     return RobotsTxt.parse(body).verdict(f"https://example.com{path}", "a").allowed
 
 
+@pytest.mark.google
 @pytest.mark.parametrize(("value", "path", "matches"), QUERIES)
-def test_google_queries_and_params(value, path, matches):
+def test_queries_and_params(value, path, matches):
     assert is_allowed(f"user-agent: *\ndisallow: {value}".encode(), path) is not matches
 
 
+@pytest.mark.rfc9309("2.2")
 @pytest.mark.parametrize(("value", "path", "matches"), COLONS)
-def test_rfc9309_colons_in_values(value, path, matches):
+def test_colons_in_values(value, path, matches):
     assert is_allowed(f"user-agent: *\ndisallow: {value}".encode(), path) is not matches
 
 
+@pytest.mark.rfc3986("2")
 @pytest.mark.parametrize(("value", "path", "matches"), CONTROLS)
-def test_rfc3986_octets_that_no_uri_has(value, path, matches):
+def test_octets_that_no_uri_has(value, path, matches):
     assert is_allowed(b"user-agent: *\ndisallow: " + value, path) is not matches
 
 
+@pytest.mark.rfc9309("2.3.1.1")
 @pytest.mark.parametrize(("body", "path", "allowed"), HTML)
-def test_rfc9309_what_is_no_robots_txt_is_read_as_far_as_it_is_one(body, path, allowed):
+def test_what_is_no_robots_txt_is_read_as_far_as_it_is_one(body, path, allowed):
     assert is_allowed(body, path) is allowed

@@ -43,22 +43,26 @@ def _table(rows):
     return [pytest.param(*row, id=name) for name, *row in rows]
 
 
+@pytest.mark.spec("S-1", "S-2", "S-3", "S-4", "S-5", "S-6", "S-7")
 @pytest.mark.parametrize(("robots", "url"), _table(SAME_ORIGIN))
-def test_spec_S1_to_S7_holds_for(robots, url):
+def test_holds_for(robots, url):
     assert origin_of(robots) == origin_of(url)
 
 
+@pytest.mark.spec("S-1", "S-2", "S-3", "S-4", "S-5", "S-6", "S-7")
 @pytest.mark.parametrize(("robots", "url"), _table(OTHER_ORIGIN))
-def test_spec_S1_to_S7_does_not_hold_for(robots, url):
+def test_does_not_hold_for(robots, url):
     assert origin_of(robots) != origin_of(url)
 
 
-def test_spec_S4_only_the_root_is_looked_at():
+@pytest.mark.spec("S-4")
+def test_only_the_root_is_looked_at():
     url = "https://example.com/folder/robots.txt"
     assert origin_of(url).robotstxt_url == "https://example.com/robots.txt"
     assert not RobotsTxt.parse(b"user-agent: *\ndisallow: /").verdict(url, "a").allowed
 
 
+@pytest.mark.spec("S-8")
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -69,11 +73,11 @@ def test_spec_S4_only_the_root_is_looked_at():
         ("https://www.exämple.com/x", "https://www.xn--exmple-cua.com/robots.txt"),
     ],
 )
-def test_spec_S8_robotstxt_url(url, expected):
+def test_robotstxt_url(url, expected):
     assert origin_of(url).robotstxt_url == expected
 
 
-def test_ours_origin_is_a_named_tuple_with_a_string_form():
+def test_origin_is_a_named_tuple_with_a_string_form():
     assert origin_of("http://u:p@Example.com:8080/a") == Origin("http", "example.com", 8080)
     assert str(Origin("http", "example.com", 8080)) == "http://example.com:8080"
     assert str(Origin("http", "example.com", 80)) == "http://example.com"
@@ -98,7 +102,7 @@ def test_ours_origin_is_a_named_tuple_with_a_string_form():
         (f"http://{'u' * 400}@host/", "host"),
     ],
 )
-def test_ours_host_of_odd_urls(url, host):
+def test_host_of_odd_urls(url, host):
     assert origin_of(url).host == host
 
 
@@ -149,18 +153,19 @@ def test_ours_host_of_odd_urls(url, host):
         f"http://{'ä' * 100}/",
     ],
 )
-def test_ours_no_origin_is_a_value_error(url):
+def test_no_origin_is_a_value_error(url):
     with pytest.raises(ValueError, match=r"."):
         origin_of(url)
 
 
-def test_ours_no_message_shows_credentials():
+def test_no_message_shows_credentials():
     for url in ("http://user:secret@host:port/", "http://user:secret@[x/", "x://u:secret@h/"):
         with pytest.raises(ValueError, match=r".") as caught:
             origin_of(url)
         assert "secret" not in str(caught.value)
 
 
+@pytest.mark.spec("M-2")
 @pytest.mark.parametrize(
     ("url", "target"),
     [
@@ -192,10 +197,11 @@ def test_ours_no_message_shows_credentials():
         ("::", "/::"),
     ],
 )
-def test_spec_M2_target_of(url, target):
+def test_target_of(url, target):
     assert target_of(url) == target
 
 
+@pytest.mark.spec("S-9")
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -208,7 +214,7 @@ def test_spec_M2_target_of(url, target):
         ("http://h/a/robots.txt", Reason.RULE),
     ],
 )
-def test_spec_S9_robotstxt_itself_is_always_allowed(url, reason):
+def test_robotstxt_itself_is_always_allowed(url, reason):
     robots = RobotsTxt.parse(b"user-agent: *\ndisallow: /\ndisallow: /robots.txt")
     verdict = robots.verdict(url, "a")
     assert verdict.reason is reason

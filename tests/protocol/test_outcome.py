@@ -25,42 +25,48 @@ def ended(status, body=b"", *, soft_404=True):
     return outcome_of(Evidence(0.0, URL, status), body, soft_404=soft_404)
 
 
+@pytest.mark.spec("F-1")
 @pytest.mark.parametrize("status", [200, 201, 203, 204, 206, 226, 299])
-def test_spec_F1_2xx_is_processed(status):
+def test_2xx_is_processed(status):
     assert ended(status, b"x") == Available(b"x", Evidence(0.0, URL, status))
 
 
+@pytest.mark.spec("F-2")
 @pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 305, 307, 308, 399])
-def test_spec_F2_what_is_left_of_3xx_is_a_404(status):
+def test_what_is_left_of_3xx_is_a_404(status):
     assert isinstance(ended(status), Unavailable)
 
 
+@pytest.mark.spec("F-5")
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 410, 418, 428, 430, 451, 499])
-def test_spec_F5_4xx_is_unavailable(status):
+def test_4xx_is_unavailable(status):
     assert isinstance(ended(status), Unavailable)
 
 
+@pytest.mark.spec("F-6")
 @pytest.mark.parametrize("status", [429, 500, 501, 502, 503, 504, 520, 530, 599])
-def test_spec_F6_5xx_and_429_are_unreachable(status):
+def test_5xx_and_429_are_unreachable(status):
     assert isinstance(ended(status), Unreachable)
 
 
+@pytest.mark.spec("F-10")
 @pytest.mark.parametrize("status", [-1, 0, 99, 100, 103, 199, 600, 999])
-def test_spec_F10_a_status_that_http_does_not_have_is_unreachable(status):
+def test_a_status_that_http_does_not_have_is_unreachable(status):
     assert isinstance(ended(status), Unreachable)
 
 
-def test_spec_F10_no_answer_is_unreachable():
+@pytest.mark.spec("F-10")
+def test_no_answer_is_unreachable():
     assert isinstance(ended(None), Unreachable)
 
 
-def test_ours_the_table_covers_every_status_once():
+def test_the_table_covers_every_status_once():
     covered = [s for row in STATUS_CLASSES for s in range(row.first, row.last + 1)]
     assert covered == list(range(200, 600))
 
 
 @given(st.integers())
-def test_ours_every_status_has_a_kind(status):
+def test_every_status_has_a_kind(status):
     assert isinstance(kind_of(status), Kind)
 
 
@@ -88,8 +94,9 @@ OTHER_PAGES = [
 ]
 
 
+@pytest.mark.spec("F-9")
 @pytest.mark.parametrize("page", NOT_FOUND_PAGES)
-def test_spec_F9_a_5xx_whose_page_says_not_found_is_a_404(page):
+def test_a_5xx_whose_page_says_not_found_is_a_404(page):
     assert says_not_found(page)
     assert isinstance(ended(500, page), Unavailable)
     assert isinstance(ended(503, page), Unavailable)
@@ -97,12 +104,13 @@ def test_spec_F9_a_5xx_whose_page_says_not_found_is_a_404(page):
     assert isinstance(ended(429, page), Unreachable)
 
 
+@pytest.mark.spec("F-9")
 @pytest.mark.parametrize("page", OTHER_PAGES)
-def test_spec_F9_other_error_pages_are_no_404(page):
+def test_other_error_pages_are_no_404(page):
     assert not says_not_found(page)
     assert isinstance(ended(500, page), Unreachable)
 
 
 @given(st.binary(max_size=2000))
-def test_ours_any_page_can_be_looked_at(page):
+def test_any_page_can_be_looked_at(page):
     assert says_not_found(page) in {True, False}

@@ -51,26 +51,30 @@ class Months:
         return grants
 
 
-def test_spec_F5_unavailable_means_no_restrictions():
+@pytest.mark.spec("F-5")
+def test_unavailable_means_no_restrictions():
     months = Months()
     assert months.go(START, START + DAY, HOUR, unavailable) == [Grant.ALL]
     assert months.policy.access(months.record, START).reason is Reason.UNAVAILABLE
 
 
-def test_spec_F6_unreachable_means_nothing_for_now():
+@pytest.mark.spec("F-6")
+def test_unreachable_means_nothing_for_now():
     months = Months()
     assert months.go(START, START + DAY, MINUTE, unreachable) == [Grant.NONE]
     assert months.policy.access(months.record, START).reason is Reason.UNREACHABLE
 
 
-def test_spec_F8_without_a_copy_all_is_allowed_after_30_days():
+@pytest.mark.spec("F-8")
+def test_without_a_copy_all_is_allowed_after_30_days():
     months = Months()
     assert months.go(START, START + 29.9 * DAY, HOUR, unreachable) == [Grant.NONE]
     assert months.go(START + 30 * DAY, START + 90 * DAY, HOUR, unreachable) == [Grant.ALL]
     assert months.policy.access(months.record, START + 60 * DAY).reason is Reason.UNREACHABLE_LONG
 
 
-def test_spec_F8_the_last_good_copy_is_used_after_30_days():
+@pytest.mark.spec("F-8")
+def test_the_last_good_copy_is_used_after_30_days():
     months = Months()
     months.go(START, START + HOUR, HOUR, available)
     down = START + 2 * DAY
@@ -80,7 +84,8 @@ def test_spec_F8_the_last_good_copy_is_used_after_30_days():
     assert access.copy == available(START)
 
 
-def test_spec_F8_the_30_days_begin_anew_with_every_answer():
+@pytest.mark.spec("F-8")
+def test_the_30_days_begin_anew_with_every_answer():
     months = Months()
     months.go(START, START + 29 * DAY, HOUR, unreachable)
     months.go(START + 29 * DAY, START + 29 * DAY + 2 * HOUR, HOUR, unavailable)
@@ -88,7 +93,8 @@ def test_spec_F8_the_30_days_begin_anew_with_every_answer():
     assert months.go(down, down + 29 * DAY, HOUR, unreachable) == [Grant.NONE]
 
 
-def test_spec_F8_a_404_leaves_no_copy_to_fall_back_on():
+@pytest.mark.spec("F-8")
+def test_a_404_leaves_no_copy_to_fall_back_on():
     months = Months()
     months.go(START, START + HOUR, HOUR, available)
     months.go(START + 2 * DAY, START + 2 * DAY + HOUR, HOUR, unavailable)
@@ -96,18 +102,21 @@ def test_spec_F8_a_404_leaves_no_copy_to_fall_back_on():
     assert months.record.copy is None
 
 
-def test_rfc9309_2_4_with_stale_after_0_the_copy_is_used_at_once():
+@pytest.mark.rfc9309("2.4")
+def test_with_stale_after_0_the_copy_is_used_at_once():
     months = Months(Policy(stale_after=0.0))
     months.go(START, START + HOUR, HOUR, available)
     assert months.go(START + 2 * DAY, START + 3 * DAY, HOUR, unreachable) == [Grant.RULES]
 
 
-def test_rfc9309_2_4_without_a_copy_stale_after_0_changes_nothing():
+@pytest.mark.rfc9309("2.4")
+def test_without_a_copy_stale_after_0_changes_nothing():
     months = Months(Policy(stale_after=0.0))
     assert months.go(START, START + DAY, HOUR, unreachable) == [Grant.NONE]
 
 
-def test_spec_F8_the_turn_comes_between_two_tries():
+@pytest.mark.spec("F-8")
+def test_the_turn_comes_between_two_tries():
     policy = Policy(allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)
     record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
     before = policy.access(record, START + 999)
@@ -117,11 +126,12 @@ def test_spec_F8_the_turn_comes_between_two_tries():
     assert not policy.is_due(record, START + 1_000)
 
 
+@pytest.mark.spec("F-11")
 @pytest.mark.parametrize(
     ("cache_control", "fetches"),
     [(None, 31), ("max-age=43200", 62), ("max-age=2592000", 31), ("max-age=0", 31 * 24)],
 )
-def test_spec_F11_a_month_of_refreshes(cache_control, fetches):
+def test_a_month_of_refreshes(cache_control, fetches):
     months = Months()
     months.go(
         START,
@@ -132,7 +142,8 @@ def test_spec_F11_a_month_of_refreshes(cache_control, fetches):
     assert len(months.fetches) == fetches
 
 
-def test_spec_F11_an_expired_copy_is_due():
+@pytest.mark.spec("F-11")
+def test_an_expired_copy_is_due():
     policy = Policy()
     record = policy.record_after(None, ORIGIN, available(START), jitter=0.0)
     assert not policy.is_due(record, START)
@@ -141,7 +152,8 @@ def test_spec_F11_an_expired_copy_is_due():
     assert policy.is_due(None, START)
 
 
-def test_spec_F11_a_404_expires_like_any_answer():
+@pytest.mark.spec("F-11")
+def test_a_404_expires_like_any_answer():
     policy = Policy()
     record = policy.record_after(
         None, ORIGIN, unavailable(START, cache_control="max-age=3600"), jitter=0.0
@@ -163,30 +175,33 @@ def retries(policy, statuses, *, jitter=0.0, **headers):
     return delays
 
 
-def test_spec_F7_retries_double_up_to_the_longest():
+@pytest.mark.spec("F-7")
+def test_retries_double_up_to_the_longest():
     assert retries(Policy(), [500] * 11) == [
         10, 20, 40, 80, 160, 320, 640, 1280, 2560, 3600, 3600,
     ]  # fmt: skip
 
 
-def test_spec_F7_a_503_is_asked_again_more_often():
+@pytest.mark.spec("F-7")
+def test_a_503_is_asked_again_more_often():
     assert retries(Policy(), [503] * 4) == [5, 10, 20, 40]
 
 
-def test_ours_jitter_only_adds():
+def test_jitter_only_adds():
     assert retries(Policy(), [500] * 3, jitter=1.0) == [12.5, 25, 50]
     assert retries(Policy(), [500] * 12, jitter=1.0)[-1] == 3600
 
 
+@pytest.mark.spec("F-7")
 @pytest.mark.parametrize(
     ("value", "delay"),
     [("120", 120), ("0", 10), ("3", 10), ("86400", 3600), ("soon", 10)],
 )
-def test_spec_F7_retry_after_within_the_bounds(value, delay):
+def test_retry_after_within_the_bounds(value, delay):
     assert retries(Policy(), [429], retry_after=value) == [delay]
 
 
-def test_ours_after_an_answer_the_retries_begin_anew():
+def test_after_an_answer_the_retries_begin_anew():
     policy = Policy()
     record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
     record = policy.record_after(record, ORIGIN, unreachable(START + 10), jitter=0.0)
@@ -195,7 +210,7 @@ def test_ours_after_an_answer_the_retries_begin_anew():
     assert (record.tries, record.unreachable_since, record.next_try) == (0, None, None)
 
 
-def test_ours_tries_without_end_do_not_overflow():
+def test_tries_without_end_do_not_overflow():
     policy = Policy()
     record = None
     for _ in range(2_000):
@@ -203,7 +218,7 @@ def test_ours_tries_without_end_do_not_overflow():
     assert record.next_try == START + 3600
 
 
-def test_ours_a_clock_set_back_makes_an_answer_void_and_no_wait_longer():
+def test_a_clock_set_back_makes_an_answer_void_and_no_wait_longer():
     policy = Policy()
     record = policy.record_after(None, ORIGIN, available(START), jitter=0.0)
     assert policy.is_due(record, START - 1)
@@ -212,7 +227,7 @@ def test_ours_a_clock_set_back_makes_an_answer_void_and_no_wait_longer():
     assert record.unreachable_since == START - 90 * DAY
 
 
-def test_ours_a_next_try_from_elsewhere_is_bounded():
+def test_a_next_try_from_elsewhere_is_bounded():
     policy = Policy()
     record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
     other = Policy(retry_delay_max=5.0, retry_delay=5.0)
@@ -232,7 +247,7 @@ outcomes = st.one_of(
 
 
 @given(st.lists(outcomes, min_size=1), st.floats(0, 1), st.floats(0, 200 * DAY))
-def test_ours_every_outcome_on_every_record(history, jitter, later):
+def test_every_outcome_on_every_record(history, jitter, later):
     policy = Policy()
     record = None
     for outcome in history:

@@ -1,5 +1,6 @@
 """What holds of every file and every URL."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,7 +42,7 @@ def body_of(parts):
 
 
 @given(files, st.one_of(st.text(), paths.map("http://h{}".format)), st.lists(st.text(max_size=3)))
-def test_ours_any_bytes_parse_and_a_verdict_never_raises(body, url, tokens):
+def test_any_bytes_parse_and_a_verdict_never_raises(body, url, tokens):
     robots = RobotsTxt.parse(body)
     assert isinstance(robots.verdict(url, *tokens), Verdict)
     group = robots.group_for(*tokens)
@@ -51,7 +52,7 @@ def test_ours_any_bytes_parse_and_a_verdict_never_raises(body, url, tokens):
 
 
 @given(st.binary().filter(lambda body: not body.startswith(b"\xef")))  # no byte order mark
-def test_ours_line_numbers_are_those_of_an_editor(body):
+def test_line_numbers_are_those_of_an_editor(body):
     text = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     assert [line.number for line in lex(body)] == list(
         range(1, len(text.split(b"\n")) + (text[-1:] not in b"\n"))
@@ -59,7 +60,7 @@ def test_ours_line_numbers_are_those_of_an_editor(body):
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="%")))
-def test_ours_canonical_form_agrees_with_itself(text):
+def test_canonical_form_agrees_with_itself(text):
     form = canonical_target(text)
     assert canonical_target(form) == form
     assert form.isascii()
@@ -67,12 +68,13 @@ def test_ours_canonical_form_agrees_with_itself(text):
 
 
 @given(st.text(alphabet="/abé~-.%41cA9f"))
-def test_ours_canonical_form_of_patterns_and_targets_is_one(text):
+def test_canonical_form_of_patterns_and_targets_is_one(text):
     assert canonical_patterns(text.encode()) == canonical_target(text)
 
 
+@pytest.mark.spec("M-2")
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="%*$")))
-def test_spec_M2_utf8_raw_or_escaped_is_one(text):
+def test_utf8_raw_or_escaped_is_one(text):
     escaped = "".join(f"%{octet:02x}" for octet in text.encode())
     raw = canonical_target(text)
     reserved = set("!#&'()+,/:;=?@[]")
@@ -80,8 +82,9 @@ def test_spec_M2_utf8_raw_or_escaped_is_one(text):
         assert canonical_target(escaped) == raw
 
 
+@pytest.mark.spec("G-4")
 @given(groups, paths, st.sampled_from(TOKENS), st.randoms())
-def test_spec_G4_order_of_groups_does_not_matter(parts, path, token, random):
+def test_order_of_groups_does_not_matter(parts, path, token, random):
     shuffled = parts[:]
     random.shuffle(shuffled)
     one = RobotsTxt.parse(body_of(parts)).verdict(f"http://h{path}", token)
@@ -90,14 +93,14 @@ def test_spec_G4_order_of_groups_does_not_matter(parts, path, token, random):
 
 
 @given(groups, paths, st.sampled_from(TOKENS))
-def test_ours_an_unrelated_group_changes_nothing(parts, path, token):
+def test_an_unrelated_group_changes_nothing(parts, path, token):
     more = [*parts, ("unrelated", [("disallow", "/"), ("allow", path)])]
     one = RobotsTxt.parse(body_of(parts)).verdict(f"http://h{path}", token)
     assert one == RobotsTxt.parse(body_of(more)).verdict(f"http://h{path}", token)
 
 
 @given(st.text(max_size=60))
-def test_ours_origin_or_value_error(text):
+def test_origin_or_value_error(text):
     for url in (text, f"http://{text}", f"https://{text}/x"):
         assert target_of(url).startswith("/")
         try:
@@ -123,7 +126,7 @@ def origin_or_none(url):
         st.integers(1_000, 3_000).map(lambda length: f"https://{'a' * length}/b"),
     )
 )
-def test_ours_a_url_is_split_into_its_origin_and_its_target(url):
+def test_a_url_is_split_into_its_origin_and_its_target(url):
     origin = origin_or_none(url)
     try:
         split = split_url(url)
@@ -132,7 +135,7 @@ def test_ours_a_url_is_split_into_its_origin_and_its_target(url):
     assert split == (None if origin is None else (origin, target_of(url)))
 
 
-def test_ours_a_usual_url_is_split_in_one_pass():
+def test_a_usual_url_is_split_in_one_pass():
     for url in (
         "http://example.com/",
         "https://u@example.com:81/a?b=/c#d",

@@ -76,6 +76,7 @@ RECIPES = [
 ]
 
 
+@pytest.mark.spec("T-1")
 @pytest.mark.parametrize(
     ("robots", "token", "path", "allowed"),
     [
@@ -84,6 +85,6 @@ RECIPES = [
         for case in cases
     ],
 )
-def test_spec_T1(robots, token, path, allowed):
+def test_recipes_of_the_how_to(robots, token, path, allowed):
     url = f"https://example.com{path}"
     assert RobotsTxt.parse(robots.encode()).verdict(url, token).allowed is allowed

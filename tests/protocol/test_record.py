@@ -39,7 +39,7 @@ RECORDS = [
 
 
 @pytest.mark.parametrize("record", RECORDS)
-def test_ours_what_was_written_is_read(record):
+def test_what_was_written_is_read(record):
     again = read(record.encode())
     assert again == record
     assert (again.last is again.copy) == isinstance(record.last, Available)
@@ -97,12 +97,12 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("data", DAMAGED, ids=range(len(DAMAGED)))
-def test_ours_a_damaged_record_is_refused(data):
+def test_a_damaged_record_is_refused(data):
     with pytest.raises(RecordError):
         read(data)
 
 
-def test_ours_a_body_larger_than_what_counts_is_refused():
+def test_a_body_larger_than_what_counts_is_refused():
     body = b"x" * 1001
     record = Record(ORIGIN, Available(body, SEEN), Available(body, SEEN))
     with pytest.raises(RecordError, match="too large"):
@@ -110,12 +110,12 @@ def test_ours_a_body_larger_than_what_counts_is_refused():
 
 
 @given(st.binary(max_size=50_000))
-def test_ours_a_record_takes_no_more_than_is_read_of_a_store(body):
+def test_a_record_takes_no_more_than_is_read_of_a_store(body):
     record = Record(ORIGIN, Available(body, SEEN), Available(body, SEEN))
     assert len(record.encode()) <= max_encoded(len(body))
 
 
-def test_ours_a_bomb_in_the_store_is_refused():
+def test_a_bomb_in_the_store_is_refused():
     data = altered(RECORDS[0])
     length = int.from_bytes(data[1:5], "big")
     bomb = zlib.compress(b"\0" * 10_000_000)
@@ -124,13 +124,13 @@ def test_ours_a_bomb_in_the_store_is_refused():
 
 
 @given(st.binary(max_size=400))
-def test_ours_any_bytes_are_read_or_refused(data):
+def test_any_bytes_are_read_or_refused(data):
     with pytest.raises(RecordError):
         read(data)
 
 
 @given(st.data())
-def test_ours_flipped_bytes_are_read_or_refused(data):
+def test_flipped_bytes_are_read_or_refused(data):
     encoded = bytearray(RECORDS[3].encode())
     for index in data.draw(st.lists(st.integers(0, len(encoded) - 1), max_size=4)):
         encoded[index] = data.draw(st.integers(0, 255))

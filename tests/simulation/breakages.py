@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from scrapy_rep.keeper import CrawlClosingError, Keeper
+from scrapy_rep import CrawlClosingError
+from scrapy_rep.cache.cache import Keeper
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores.memory import MemoryStore

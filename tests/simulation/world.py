@@ -14,8 +14,8 @@ from random import Random
 
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.keeper import CrawlClosingError, Keeper
-from scrapy_rep.lru import BoundedCache
+from scrapy_rep import CrawlClosingError
+from scrapy_rep.cache.cache import Keeper
 from scrapy_rep.protocol.freshness import fresh_for
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
@@ -24,6 +24,7 @@ from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.lru import BoundedCache
 from tests.simulation.loop import DeadlockError, SimulatedLoop
 
 POLICY = Policy(

@@ -13,7 +13,7 @@ from scrapy_rep.protocol.record import VERSION
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.threads import sleep
+from scrapy_rep.utils.concurrency import sleep
 from tests.running import in_asyncio
 from tests.stores.records import ORIGIN, available, every, unavailable, unreachable
 

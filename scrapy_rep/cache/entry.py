@@ -1,0 +1,85 @@
+"""What the hot path holds of an origin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.crawl_delay import FIELDS, Delay, delay_in
+from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.matching.ruleset import RuleSet
+    from scrapy_rep.protocol.parser import RobotsTxt
+
+    Tokens = tuple[str, ...]
+
+_ENTRY_BYTES: Final = 600
+"""About what an entry costs beside its rules: its own parts and its place in the mapping."""
+
+
+_MAX_TOKEN_LISTS: Final = 16
+"""Crawlers, each with its own list of product tokens, whose rules an entry holds."""
+
+
+class Entry:
+    """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
+
+    __slots__ = ("_access", "_delays", "_rules", "_state", "end", "start")
+
+    def __init__(self, access: Access) -> None:
+        self.start = access.start
+        self.end = access.end
+        self._access = _mark_of(access)
+        # The body stays in the store: here are only the rules that are asked for.
+        self._state = (
+            None
+            if access.grant is Grant.RULES
+            else Verdict(allowed=access.grant is Grant.ALL, reason=access.reason)
+        )
+        self._rules: dict[Tokens, RuleSet] = {}
+        self._delays: dict[Tokens, Delay] | None = None
+
+    def is_of(self, access: Access) -> bool:
+        """Return whether this was made of ``access``, or of one that is equal."""
+        return self._access == _mark_of(access)
+
+    @property
+    def is_unreachable(self) -> bool:
+        """Whether nothing may be fetched until a later try of robots.txt."""
+        return self._state is not None and self._state.reason is Reason.UNREACHABLE
+
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes of memory this takes."""
+        return _ENTRY_BYTES + sum(rules.nbytes for rules in self._rules.values())
+
+    def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
+        """Hold the rules for ``tokens``, too."""
+        if len(self._rules) >= _MAX_TOKEN_LISTS:
+            self._rules.clear()
+            self._delays = None
+        self._rules[tokens] = robots.rules_for(*tokens)
+        delay = delay_in(robots.fields_for(*tokens, names=FIELDS))
+        if delay is not None:
+            self._delays = {**(self._delays or {}), tokens: delay}
+
+    def delay(self, tokens: Tokens) -> Delay | None:
+        """Return what the group of ``tokens`` asks to be left between two requests, if it does."""
+        return None if self._delays is None else self._delays.get(tokens)
+
+    def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
+        """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
+        rules = self._rules.get(tokens)
+        if rules is not None:
+            return rules.verdict_for(target)
+        if target == ROBOTSTXT:
+            return ALLOWED_ROBOTSTXT
+        return self._state
+
+
+def _mark_of(access: Access) -> int:
+    # Two answers of one moment may differ: two workers' at the same tick of the clock.
+    body = None if access.copy is None else access.copy.body
+    return hash((access.start, access.end, access.reason, body))

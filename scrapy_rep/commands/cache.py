@@ -1,0 +1,247 @@
+"""``scrapy robots cache``: what the store holds, and how it is changed by hand."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from difflib import unified_diff
+from random import random
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import Request
+from scrapy.exceptions import UsageError
+from scrapy.utils.project import inside_project
+
+from scrapy_rep.commands import record_text
+from scrapy_rep.commands.crawl import together
+from scrapy_rep.commands.terminal import (
+    FINE,
+    FOUND,
+    UNKNOWN,
+    coloured,
+    counted,
+    section,
+    with_scheme,
+)
+from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.settings import shown_store
+from scrapy_rep.stores.base import StoreError, bare_from_uri
+from scrapy_rep.stores.sqlite import path_of
+from scrapy_rep.utils.text import printable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.settings import Options
+    from scrapy_rep.stores.base import Held, Store
+
+    Ask = Callable[[Callable[[Crawler], Awaitable[Any]]], Any]
+
+_OF_ORIGIN: Final = ("show", "refresh", "drop")
+_OF_ALL: Final = ("list", "prune")
+_AT_A_TIME: Final = 50
+"""Records that are read together: with REP_MAX_SIZE as it is, 40 MB at the very most."""
+_MAX_DIFF: Final = 2_000
+"""Lines of a robots.txt above which two are not compared line by line."""
+
+
+def cache(args: list[str], opts: argparse.Namespace, options: Options, ask: Ask) -> int:
+    """Do what ``args`` say, in a crawl that ``ask`` makes; return the exit status."""
+    action, arguments = (args[0] if args else ""), args[1:]
+    if action not in (*_OF_ALL, *_OF_ORIGIN):
+        raise UsageError(
+            "what is to be done with the cache? One of: list, show ORIGIN, refresh ORIGIN, "
+            "drop ORIGIN, prune",
+            print_help=False,
+        )
+    if action in _OF_ALL and arguments:
+        raise UsageError(f"cache {action} takes no arguments", print_help=False)
+    if action in _OF_ORIGIN and len(arguments) != 1:
+        raise UsageError(f"cache {action} takes one origin", print_help=False)
+    origin = _origin(arguments[0]) if arguments else None
+    if options.store == "memory://":
+        raise UsageError(
+            "REP_STORE is memory://, and nothing of that outlives a process"
+            if inside_project()
+            else "outside of a project nothing is kept: name a store, as by "
+            "-s REP_STORE=sqlite:////PATH",
+            print_help=False,
+        )
+    if action != "refresh" and options.store.startswith("sqlite:"):
+        path = path_of(options.store)
+        if not path.exists():
+            print(f"nothing is kept yet: there is no file {path}", file=sys.stderr)
+            return FINE if origin is None else FOUND
+
+    async def question(crawler: Crawler) -> int:
+        store = bare_from_uri(options, set_aside=False)
+        shelf = _Cache(crawler, options, store, as_json=opts.json)
+        try:
+            if origin is None:
+                return await {"list": shelf.list_all, "prune": shelf.prune}[action]()
+            actions = {"show": shelf.show, "refresh": shelf.refresh, "drop": shelf.drop}
+            return await actions[action](origin)
+        except StoreError as error:
+            print(f"{shown_store(options.store)}: {printable(str(error))}", file=sys.stderr)
+            return UNKNOWN
+        finally:
+            await store.close()
+
+    status = ask(question)
+    return UNKNOWN if status is None else int(status)
+
+
+class _Cache:
+    """What can be done; each method prints, and returns the exit status."""
+
+    def __init__(self, crawler: Crawler, options: Options, store: Store, *, as_json: bool) -> None:
+        self._crawler = crawler
+        self._options = options
+        self._store = store
+        self._as_json = as_json
+
+    async def list_all(self) -> int:
+        """Print a line per origin."""
+        count = 0
+        async for origin, record in self._records():
+            count += 1
+            values = {"outcome": None} if record is None else self._dict(record)
+            self._print(_line(origin, record, self._options), {"origin": origin, **values})
+        if not self._as_json:
+            print(f"{shown_store(self._options.store)} holds {counted(count, 'origin')}")
+        return FINE
+
+    async def show(self, origin: Origin) -> int:
+        """Print all that is held of an origin."""
+        record, holder = await self._store.get(str(origin))
+        if record is None:
+            return self._nothing(f"nothing that can be read of {origin}")
+        lines = record_text.in_detail(
+            record, self._options, time(), f"from {shown_store(self._options.store)}"
+        )
+        if holder is not None:
+            lines.append("a crawl fetches it just now")
+        text = section("How robots.txt was got", lines)
+        body = None if record.copy is None else record.copy.body
+        if body is not None:
+            title = "What it says" if record.copy is record.last else "What the last good copy says"
+            text += section(title, [printable(line) for line in _lines(body)])
+        self._print(
+            "\n".join(text),
+            {"origin": str(origin), **self._dict(record), **_body(body)},
+        )
+        return FINE
+
+    async def refresh(self, origin: Origin) -> int:
+        """Fetch robots.txt as a crawl does, whatever still holds, and print what has changed."""
+        before = (await self._store.get(str(origin))).record
+        page = Request(f"{origin}/")
+        outcome = await Fetcher(self._crawler, self._options).fetch(origin, page, lambda _: False)
+        jitter = random()  # noqa: S311 - no secret
+        record = self._options.policy.record_after(before, str(origin), outcome, jitter=jitter)
+        await self._store.put(record)
+        old, new = (b"" if r is None or r.copy is None else r.copy.body for r in (before, record))
+        lines = [str(origin)]
+        for when, each in (("before", before), ("after", record)):
+            what = "nothing was held" if each is None else _outcome(each, self._options)
+            lines.append(f"  {when + ':':8}{what}")
+        if before is not None and old != new:
+            lines += _changes(old, new)
+        elif old:
+            lines.append("  the text is the same")
+        values = {
+            "origin": str(origin),
+            "before": None if before is None else self._dict(before),
+            "after": self._dict(record),
+            "changed": old != new,
+        }
+        self._print("\n".join(lines), values)
+        return UNKNOWN if isinstance(outcome, Unreachable) else FINE
+
+    async def drop(self, origin: Origin) -> int:
+        """Let the next crawl that comes fetch the robots.txt of an origin."""
+        if not await self._store.drop(str(origin)):
+            return self._nothing(f"nothing of {origin}")
+        self._print(f"dropped: {origin}", {"origin": str(origin), "dropped": True})
+        return FINE
+
+    async def prune(self) -> int:
+        """Let go of what is too old or too much."""
+        count = await self._store.prune()
+        self._print(f"records dropped: {count}", {"dropped": count})
+        return FINE
+
+    async def _records(self) -> AsyncIterator[tuple[str, Record | None]]:
+        """Yield all origins with their records, a few of which are read at a time."""
+        origins: list[str] = []
+        async for origin in self._store.origins():
+            origins.append(origin)
+            if len(origins) == _AT_A_TIME:
+                for each, held in zip(origins, await self._get(origins), strict=True):
+                    yield each, held.record
+                origins.clear()
+        for each, held in zip(origins, await self._get(origins), strict=True):
+            yield each, held.record
+
+    async def _get(self, origins: list[str]) -> list[Held]:
+        return await together(map(self._store.get, origins))
+
+    def _dict(self, record: Record) -> dict[str, Any]:
+        return record_text.as_dict(record, self._options, time())
+
+    def _print(self, text: str, values: dict[str, Any]) -> None:
+        print(json.dumps(values) if self._as_json else text)
+
+    def _nothing(self, what: str) -> int:
+        print(f"{shown_store(self._options.store)} holds {what}", file=sys.stderr)
+        return FOUND
+
+
+def _origin(text: str) -> Origin:
+    try:
+        return origin_of(text)
+    except ValueError as error:
+        raise UsageError(f"{text}: {error}{with_scheme(text)}", print_help=False) from None
+
+
+def _line(origin: str, record: Record | None, options: Options) -> str:
+    kind = "can't tell" if record is None else record_text.outcome_of(record)
+    word = coloured(kind, f"{'unreadable' if record is None else kind:11}")
+    text = f"{word}  {printable(origin)}"
+    return text if record is None else f"{text}  {record_text.summary(record, options, time())}"
+
+
+def _outcome(record: Record, options: Options) -> str:
+    kind = record_text.outcome_of(record)
+    return f"{coloured(kind, kind)}, {record_text.summary(record, options, time())}"
+
+
+def _lines(body: bytes) -> list[str]:
+    # Of bytes, not of text: CR, LF and CR LF alone end a line.
+    return [line.decode("utf-8", "backslashreplace") for line in body.splitlines()]
+
+
+def _body(body: bytes | None) -> dict[str, str | None]:
+    if body is None:
+        return {"body": None}
+    try:
+        return {"body": body.decode()}
+    except UnicodeDecodeError:
+        return {"body_base64": base64.b64encode(body).decode()}
+
+
+def _changes(old: bytes, new: bytes) -> list[str]:
+    before, after = _lines(old), _lines(new)
+    if max(len(before), len(after)) > _MAX_DIFF:
+        return [f"  the text has changed, from {len(before)} to {len(after)} lines"]
+    changes = unified_diff(before, after, n=0, lineterm="")
+    return ["  the text has changed:", *(f"  {printable(change)}" for change in list(changes)[2:])]

@@ -1,0 +1,55 @@
+"""What ``scrapy robots check`` says of a URL."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, with_scheme
+from scrapy_rep.decision.spellings import without_dots
+from scrapy_rep.exceptions import explain
+from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.utils.text import printable
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.matching.ruleset import RuleSet
+
+_UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
+
+
+def verdict_of(rules: RuleSet, url: str, name: str) -> Verdict | ValueError:
+    """Return what ``rules``, of a file of that name, say of a URL, or why it can have none."""
+    try:
+        origin_of(url)
+    except ValueError as error:
+        return error
+    target = target_of(url)
+    # As in a crawl: what the site may make of it counts as well.
+    verdicts = [rules.verdict_for(each) for each in (target, without_dots(target))]
+    decides = next((verdict for verdict in verdicts if not verdict.allowed), verdicts[0])
+    return decides._replace(robotstxt_url=name)
+
+
+def status_of(verdict: Verdict | ValueError) -> int:
+    """Return the exit status that a verdict, or the lack of one, stands for."""
+    if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
+        return UNKNOWN
+    return FINE if verdict.allowed else FOUND
+
+
+_WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
+
+
+def line(url: str, verdict: Verdict | ValueError, *, as_json: bool) -> str:
+    """Return a line for people, or for programs."""
+    status = status_of(verdict)
+    if isinstance(verdict, ValueError):
+        if as_json:
+            return json.dumps({"url": url, "error": str(verdict)})
+        word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
+        return f"{word}  {printable(url)}  {printable(str(verdict))}{with_scheme(url)}"
+    if as_json:
+        return json.dumps({"url": url, **verdict.as_dict()})
+    word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
+    return f"{word}  {printable(url)}  {printable(explain(verdict))}"

@@ -1,0 +1,77 @@
+"""A crawl of nothing: it has all that a crawl has, and asks about robots.txt alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from scrapy import Spider
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.robots import Robots
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+
+    from scrapy.crawler import Crawler, CrawlerProcessBase
+
+    from scrapy_rep.protocol.verdict import Verdict
+
+    Question = Callable[[Crawler], Awaitable[Any]]
+
+T = TypeVar("T")
+
+
+class AskingSpider(Spider):
+    """Asks a question, and sends no request of its own."""
+
+    name = "robots"
+
+    def __init__(self, question: Question, answers: list[Any], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._question = question
+        self._answers = answers
+
+    async def start(self) -> AsyncIterator[Any]:
+        """Ask."""
+        try:
+            self._answers.append(await self._question(self.crawler))
+        except BrokenPipeError as error:
+            self._answers.append(error)
+        nothing: tuple[Any, ...] = ()
+        for request in nothing:
+            yield request
+
+
+def ask(process: CrawlerProcessBase, question: Question) -> Any:
+    """Return the answer of a crawl with the settings of ``process``; None where it broke.
+
+    Raises BrokenPipeError where the question did.
+    """
+    answers: list[Any] = []
+    process.crawl(process.create_crawler(AskingSpider), question=question, answers=answers)
+    process.start()
+    answer = answers[0] if answers else None
+    if isinstance(answer, BrokenPipeError):
+        raise answer
+    return answer
+
+
+async def verdicts(crawler: Crawler, urls: list[str]) -> list[Verdict | ValueError]:
+    """Return the verdicts on all URLs, their robots.txt fetched side by side."""
+    robots = Robots.of(crawler)
+
+    async def verdict(url: str) -> Verdict | ValueError:
+        try:
+            origin_of(url)  # before Scrapy, whose message differs
+            return await robots.verdict(url)
+        except ValueError as error:
+            return error
+
+    return await together(map(verdict, urls))
+
+
+async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return what ``coroutines`` return, which run side by side, in each of Scrapy's modes."""
+    under_way = [deferred_from_coro(each) for each in coroutines]
+    return [await maybe_deferred_to_future(each) for each in under_way]

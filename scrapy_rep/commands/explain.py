@@ -1,0 +1,139 @@
+"""Everything about one verdict, in words and as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.commands import record_text
+from scrapy_rep.commands.terminal import coloured, section
+from scrapy_rep.exceptions import explain as in_words
+from scrapy_rep.protocol.explain import Explanation, explain
+from scrapy_rep.protocol.origin import target_of
+from scrapy_rep.protocol.parser import ANYONE
+from scrapy_rep.protocol.policy import Grant
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.settings import shown_store
+from scrapy_rep.utils.text import printable
+
+if TYPE_CHECKING:
+    from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.settings import Options
+
+
+@dataclass(frozen=True)
+class Got:
+    """What a crawl that asks came back with."""
+
+    url: str
+    verdict: Verdict
+    tokens: tuple[str, ...]
+    record: Record | None
+    override: Override | None
+    started: float
+    """When the command began, seconds since the epoch."""
+
+    def is_from_store(self, record: Record) -> bool:
+        """Return whether ``record`` was there before the command began."""
+        return record.last.evidence.at < self.started
+
+    def explanation(self, options: Options) -> Explanation | None:
+        """Return which rules match, where rules decide."""
+        target = target_of(self.url)
+        if self.override is not None and self.override.path is not None:
+            return explain(Path(self.override.path).read_bytes(), target, *self.tokens)
+        if self.record is None or (self.override is not None and not self.override.tokens):
+            return None
+        access = options.policy.access(self.record, time())
+        if access.grant is not Grant.RULES or access.copy is None:
+            return None
+        return explain(access.copy.body, target, *self.tokens)
+
+
+def as_json(got: Got, options: Options) -> str:
+    """Return it for programs."""
+    explanation = got.explanation(options)
+    result: dict[str, Any] = {
+        "url": got.url,
+        **got.verdict.as_dict(),
+        "tokens": list(got.tokens),
+        "override": None if got.override is None else str(got.override),
+        "target": target_of(got.url),
+        "group": None,
+        "matching": [],
+        "robotstxt": None,
+    }
+    if explanation is not None:
+        result["group"] = (
+            None
+            if explanation.group is None
+            else {
+                "token": explanation.token,
+                "lines": [agent.line for agent in explanation.group.agents],
+            }
+        )
+        result["matching"] = [
+            {"rule": str(rule), "length": len(rule.pattern), "line": rule.line}
+            for rule in explanation.matching
+        ]
+    if got.record is not None:
+        result["robotstxt"] = {
+            **record_text.as_dict(got.record, options, time()),
+            "from_store": got.is_from_store(got.record),
+        }
+    return json.dumps(result)
+
+
+def as_text(got: Got, options: Options) -> str:
+    """Return it for people."""
+    word = "allowed" if got.verdict.allowed else "disallowed"
+    if got.verdict.reason is Reason.UNREACHABLE:
+        word = "can't tell"
+    lines = [
+        f"{coloured(word, word)}: {printable(got.url)}",
+        f"  {printable(in_words(got.verdict))}",
+    ]
+    if got.override is not None:
+        lines += section("An override decides", [printable(str(got.override))])
+    if got.record is not None:
+        stored = got.is_from_store(got.record)
+        source = f"from {shown_store(options.store)}" if stored else "just fetched"
+        how = record_text.in_detail(got.record, options, time(), source)
+        lines += section("How robots.txt was got", how)
+    lines += section("Who asks", [", ".join(map(printable, got.tokens)) or "nobody by name"])
+    explanation = got.explanation(options)
+    if explanation is not None:
+        lines += section("The group that holds", _group(explanation))
+        title = f"Rules of it that match {printable(explanation.target)}, the longest first"
+        lines += section(title, _matching(explanation))
+    return "\n".join(lines)
+
+
+def _group(explanation: Explanation) -> list[str]:
+    if explanation.group is None:
+        return ["none: no group is for it, and none for '*'"]
+    numbers = ", ".join(str(agent.line) for agent in explanation.group.agents)
+    is_anyone = explanation.token == ANYONE
+    names = "that of '*'" if is_anyone else f"that of {explanation.token}"
+    lines = [f"{names}, User-agent lines: {numbers}, rules: {len(explanation.group.rules)}"]
+    others = explanation.tokens
+    if explanation.token in others:
+        others = others[: others.index(explanation.token)]
+    if others:
+        lines.append(f"none has a group: {', '.join(map(printable, others))}")
+    return lines
+
+
+def _matching(explanation: Explanation) -> list[str]:
+    if not explanation.matching:
+        return ["none: allowed"]
+    return [
+        f"{'->' if number == 0 else '  '} line {rule.line:<5} length {len(rule.pattern):<4} "
+        f"{printable(str(rule))}"
+        for number, rule in enumerate(explanation.matching)
+    ]

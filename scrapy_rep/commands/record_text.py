@@ -1,0 +1,83 @@
+"""What is remembered of an origin, in words and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.commands.terminal import ago, moment, span
+from scrapy_rep.utils.text import printable
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.outcome import Evidence
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.settings import Options
+
+
+def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
+    """Return a record as values that JSON has; times are seconds since the epoch."""
+    evidence = record.last.evidence
+    return {
+        "outcome": outcome_of(record),
+        "status": evidence.status,
+        "error": evidence.error,
+        "hops": list(evidence.hops),
+        "size": evidence.size,
+        "truncated": evidence.truncated,
+        "at": evidence.at,
+        "until": options.policy.access(record, now).end,
+        "unreachable_since": record.unreachable_since,
+        "next_try": record.next_try,
+    }
+
+
+def outcome_of(record: Record) -> str:
+    """Return the word for how the last fetch ended."""
+    return type(record.last).__name__.lower()
+
+
+def summary(record: Record, options: Options, now: float) -> str:
+    """Return it as one line."""
+    evidence, since = record.last.evidence, record.unreachable_since
+    parts = [what(evidence)]
+    if record.copy is not None:
+        size = len(record.copy.body)
+        parts.append(f"{size} bytes" if since is None else f"a copy of {size} bytes")
+    parts.append(f"asked {ago(now - evidence.at)}")
+    if since is not None and record.tries > 1:
+        parts.append(f"unreachable for {span(now - since)}, tries: {record.tries}")
+    left = options.policy.access(record, now).end - now
+    if options.policy.is_due(record, now):
+        parts.append("asked again when a crawl comes")
+    else:
+        parts.append(f"{'holds for' if since is None else 'next try in'} {span(left)}")
+    return ", ".join(parts)
+
+
+def in_detail(record: Record, options: Options, now: float, source: str) -> list[str]:
+    """Return how robots.txt was got, from ``source``, and what becomes of that, line by line."""
+    evidence = record.last.evidence
+    where = f"{printable(record.origin)}/robots.txt"
+    lines = [f"{where}: {outcome_of(record)} ({what(evidence)})"]
+    lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
+    cut = ", cut: there was more" if evidence.truncated else ""
+    lines.append(f"{evidence.size} bytes{cut}")
+    lines.append(f"asked at {moment(evidence.at)}, {ago(now - evidence.at)} ({source})")
+    end = options.policy.access(record, now).end
+    if record.unreachable_since is None:
+        due = options.policy.is_due(record, now)
+        lines.append(f"{'held' if due else 'holds'} until {moment(end)}")
+        return lines
+    lines.append(f"unreachable since {moment(record.unreachable_since)}, tries: {record.tries}")
+    if record.next_try is not None:
+        lines.append(f"next try not before {moment(record.next_try)}")
+    if record.copy is None:
+        after, then = options.unreachable_allow_after, "all is allowed, as there is no copy"
+    else:
+        after, then = options.unreachable_stale_after, "the last good copy is used"
+    lines.append(f"if it stays so, from {moment(record.unreachable_since + after)} on {then}")
+    return lines
+
+
+def what(evidence: Evidence) -> str:
+    """Return what was seen last: a status, or what broke the fetch."""
+    return printable((evidence.error or f"HTTP status {evidence.status}").rstrip("."))

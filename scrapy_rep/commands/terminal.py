@@ -1,0 +1,85 @@
+"""What commands print: for people, with colours on a terminal alone."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime, timezone
+from typing import Final
+
+from scrapy_rep.protocol.origin import origin_of
+
+FINE: Final = 0
+FOUND: Final = 1
+"""Exit status: disallowed, findings, or nothing there of what was asked for."""
+UNKNOWN: Final = 2
+"""Exit status: nobody can tell, or the command was not understood."""
+
+_COLOURS: Final = {
+    "allowed": 32,
+    "available": 32,
+    "disallowed": 31,
+    "can't tell": 33,
+    "unreachable": 33,
+    "finding": 33,
+    "heading": 1,
+    "unavailable": 0,
+}
+_MINUTE: Final = 60
+_UNITS: Final = ((86_400, "days"), (3_600, "hours"), (_MINUTE, "minutes"))
+
+
+def coloured(kind: str, text: str) -> str:
+    """Return ``text`` in the colour of ``kind``, where standard output is a terminal."""
+    if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
+        return text
+    return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m"
+
+
+def section(title: str, lines: list[str]) -> list[str]:
+    """Return a heading and the lines below it."""
+    return [coloured("heading", title), *(f"  {line}" for line in lines)]
+
+
+def with_scheme(text: str) -> str:
+    """Return a hint for who left out the scheme, to be put behind a message; else nothing."""
+    try:
+        origin = origin_of(f"https://{text}")
+    except ValueError:
+        return ""
+    # A word without a dot is hardly a host, nor is the name of a file one.
+    if "@" in text or "." not in origin.host or text.endswith(".txt"):
+        return ""
+    authority = str(origin).partition("://")[2]
+    return f"; did you mean https://{authority} or http://{authority}?"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def short(text: str, width: int) -> str:
+    """Return ``text`` in at most so many characters."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def moment(seconds: float) -> str:
+    """Return a time, in UTC."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return "the end of time"
+
+
+def ago(seconds: float) -> str:
+    """Return how long ago something was, roughly."""
+    return "just now" if seconds < 1 else f"{span(seconds)} ago"
+
+
+def span(seconds: float) -> str:
+    """Return a length of time, roughly."""
+    for unit, name in _UNITS:
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(seconds, 0):.0f} s"

@@ -1,0 +1,58 @@
+"""Which product tokens a request goes by."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.protocol.product_tokens import tokens_of_header
+from scrapy_rep.utils.scrapy_internals import has_headers
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.settings import Options
+
+_tokens_of_header = lru_cache(maxsize=1024)(tokens_of_header)
+
+
+class ProductTokens:
+    """The product tokens of the crawl: of its setting, else of the User-Agent that is sent."""
+
+    def __init__(self, crawler: Crawler, options: Options) -> None:
+        self._crawler = crawler
+        self._configured = options.tokens
+        self._default: tuple[str, ...] | None = None
+
+    def of(self, request: Request) -> tuple[str, ...]:
+        """Return the tokens of ``request``, the most specific first; there may be none."""
+        if self._configured is not None:
+            return self._configured
+        # Most requests have no header yet where this is asked.
+        if has_headers(request) and b"User-Agent" in request.headers:
+            return _tokens_of_header(request.headers[b"User-Agent"] or b"")
+        return self._default or self.of_crawl()
+
+    def of_crawl(self) -> tuple[str, ...]:
+        """Return the tokens of a request that has no User-Agent header of its own."""
+        if self._configured is not None:
+            return self._configured
+        if self._default is None:
+            self._default = tokens_of_header(self._user_agent())
+        return self._default
+
+    def _user_agent(self) -> str | bytes:
+        # In the order in which the middlewares set the header: DefaultHeadersMiddleware (400),
+        # then UserAgentMiddleware (500).
+        settings = self._crawler.settings
+        for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
+            if str(name).lower() == "user-agent" and value:
+                return _text(value)
+        return _text(getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"])
+
+
+def _text(value: Any) -> str | bytes:
+    if isinstance(value, list | tuple):
+        value = value[-1] if value else ""
+    return value if isinstance(value, str | bytes) else str(value or "")

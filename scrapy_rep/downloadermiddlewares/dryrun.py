@@ -1,0 +1,109 @@
+"""A dry run: what would be dropped, here and by Scrapy's built-in, and nothing is."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.robotstxt import ProtegoRobotParser
+from scrapy.utils.misc import build_from_crawler, load_object
+
+from scrapy_rep import stats
+from scrapy_rep.exceptions import explain
+from scrapy_rep.protocol.outcome import Available
+from scrapy_rep.robotparser import RobotParser
+from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.text import show
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.cache.cache import Keeper
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.signals import Announcer
+
+logger = logging.getLogger(__name__)
+
+_MAX_PARSERS: Final = 1_000
+_MAX_BYTES: Final = 64 * 1024 * 1024
+
+
+class BuiltIn:
+    """The built-in's parser on the robots.txt that we have, asked as the built-in asks it.
+
+    It parses the body of a 2xx. Of any other answer we keep no body, and an error page hardly ever
+    has rules in it: there, and where no answer came, the built-in allows all.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        parser = load_object(crawler.settings["ROBOTSTXT_PARSER"])
+        # The addon's choice is not what the built-in would have used.
+        ours = isinstance(parser, type) and issubclass(parser, RobotParser)
+        self._parser: Any = ProtegoRobotParser if ours else parser
+        self._parsers: BoundedCache[tuple[str, float], Any] = BoundedCache(_MAX_PARSERS, _MAX_BYTES)
+
+    def allows(self, request: Request, record: Record | None) -> bool:
+        """Return whether the built-in would send ``request``."""
+        if record is None or not isinstance(record.last, Available):
+            return True
+        key = record.origin, record.last.evidence.at
+        parser = self._parsers.get(key)
+        if parser is None:
+            body = record.last.body
+            parser = build_from_crawler(self._parser, self._crawler, body)
+            self._parsers.put(key, parser, 10 * len(body))
+        settings = self._crawler.settings
+        agent = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get(
+            b"User-Agent", settings["USER_AGENT"]
+        )
+        if isinstance(agent, list | tuple):
+            agent = agent[0]  # the built-in takes no list; the first is the most specific
+        return bool(parser.allowed(request.url, agent))
+
+
+class DryRun:
+    """Lets every request pass, and tells what would have become of it."""
+
+    def __init__(self, crawler: Crawler, keeper: Keeper, announcer: Announcer) -> None:
+        self._crawler = crawler
+        self._keeper = keeper
+        self._announcer = announcer
+        self._builtin = BuiltIn(crawler)
+
+    async def tell(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+        """Log and count what would have become of ``request``, here and with Scrapy's own.
+
+        Nothing of this may keep a request from being sent.
+        """
+        try:
+            self._announcer.verdict(request, verdict, origin)
+            await self._compare(request, verdict.of(origin), origin)
+        except Exception:
+            logger.exception("Error in a dry run, the request is sent: %s", show(request))
+            stats.count(self._crawler, stats.ERROR_COUNT)
+
+    async def _compare(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+        extra = {"spider": self._crawler.spider}
+        if not verdict.allowed:
+            stats.count(self._crawler, stats.DRY_RUN_FORBIDDEN)
+            stats.count(
+                self._crawler, stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value)
+            )
+            logger.info("Dry run, would drop %s: %s", show(request), explain(verdict), extra=extra)
+            self._announcer.forbidden(request, verdict, dropped=False)
+        allows = self._builtin.allows(request, await self._keeper.record(origin))
+        if allows != verdict.allowed:
+            stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
+            logger.info(
+                "Dry run, Scrapy's built-in would %s %s, scrapy-rep would %s it: %s",
+                "send" if allows else "drop",
+                show(request),
+                "send" if verdict.allowed else "drop",
+                explain(verdict),
+                extra=extra,
+            )
+            self._announcer.differs(request, verdict, builtin_allows=allows)

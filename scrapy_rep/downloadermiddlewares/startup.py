@@ -1,0 +1,76 @@
+"""What is checked, and said in the log, when a crawl starts."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy.utils.misc import load_object
+
+from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.protocol import limits
+from scrapy_rep.protocol.product_tokens import is_product_token
+from scrapy_rep.settings import shown_store, unknown_settings
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.settings import Options
+
+logger = logging.getLogger(__name__)
+
+_SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
+
+
+def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> None:
+    """Tell how robots.txt is obeyed, in one line, and warn of what can't be meant."""
+    extra = {"spider": crawler.spider}
+    changed = {k: v for k, v in options.changed().items() if k not in _SHOWN_ANYWAY}
+    logger.info(
+        "Obeying robots.txt as %s, records in %s%s",
+        ", ".join(map(ascii, tokens)) or "a crawler without a product token ('*' alone)",
+        shown_store(options.store),
+        "".join(f", {name}={value!r}" for name, value in changed.items()),
+        extra=extra,
+    )
+    if options.dry_run:
+        logger.warning("Dry run: robots.txt is not obeyed, nothing is dropped", extra=extra)
+    if not tokens:
+        logger.warning(
+            "The User-Agent names no crawler, and so only the '*' groups of robots.txt are "
+            "obeyed: set ROBOTSTXT_USER_AGENT or a USER_AGENT with a name of your own",
+            extra=extra,
+        )
+    for token in tokens:
+        if not is_product_token(token):
+            logger.warning(
+                "No robots.txt can name %a by RFC 9309 §2.2.1, which takes letters, '_' and "
+                "'-' alone: set ROBOTSTXT_USER_AGENT",
+                token,
+                extra=extra,
+            )
+    if options.max_size < limits.MAX_BODY_BYTES:
+        logger.warning(
+            "REP_MAX_SIZE is %d: RFC 9309 §2.5 asks for at least 500 KiB (%d)",
+            options.max_size,
+            limits.MAX_BODY_BYTES,
+            extra=extra,
+        )
+    for name in unknown_settings(crawler.settings):
+        logger.warning("%s is no setting of this version of scrapy-rep", name, extra=extra)
+
+
+def check_components(crawler: Crawler) -> None:
+    """Raise SettingsError where the answers of robots.txt would not come to the fetcher."""
+    places = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
+    components = [load_object(path) for path, place in places.items() if place is not None]
+    if not any(
+        isinstance(component, type) and issubclass(component, RobotsTxtFetchMiddleware)
+        for component in components
+    ):
+        raise SettingsError(
+            "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
+            "scrapy_rep.RobotsTxtFetchMiddleware at 595 too; "
+            "ADDONS = {'scrapy_rep.Addon': 500} sets both"
+        )

@@ -1,0 +1,1 @@
+"""They listen to the signals of a crawl, write and count, and change nothing."""

@@ -1,0 +1,65 @@
+"""A line in the log every minute: where the crawl stands with robots.txt."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy import Spider, signals
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.asyncio import create_looping_call
+
+from scrapy_rep import stats
+from scrapy_rep.robots import Robots
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.utils.asyncio import AsyncioLoopingCall
+    from twisted.internet.task import LoopingCall
+    from typing_extensions import Self
+
+logger = logging.getLogger(__name__)
+
+
+class RobotsLogStats:
+    """Logs beside Scrapy's LogStats, as often as that does (LOGSTATS_INTERVAL)."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
+        if not self._interval or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self._crawler = crawler
+        self._loop: AsyncioLoopingCall | LoopingCall | None = None
+        crawler.signals.connect(self._opened, signals.spider_opened)
+        crawler.signals.connect(self._closed, signals.spider_closed)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the extension. Raises NotConfigured without LOGSTATS_INTERVAL."""
+        return cls(crawler)
+
+    def _opened(self) -> None:
+        self._loop = create_looping_call(self._log)
+        self._loop.start(self._interval, now=False)
+
+    def _closed(self) -> None:
+        if self._loop is not None and self._loop.running:
+            self._loop.stop()
+
+    def _log(self) -> None:
+        try:
+            census = Robots.of(self._crawler).census()
+        except LookupError:
+            return
+        counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
+        spider: Spider | None = self._crawler.spider
+        logger.info(
+            "robots.txt: %d origins known, of which %d unreachable; %d looked up just now; so far "
+            "%d origins deferred, %d requests dropped",
+            census.known,
+            census.unreachable,
+            census.waiting,
+            counts.get(stats.DEFERRED, 0),
+            counts.get(stats.FORBIDDEN, 0),
+            extra={"spider": spider},
+        )

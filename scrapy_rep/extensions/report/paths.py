@@ -1,0 +1,59 @@
+"""Where a report is written: placeholders in REP_REPORT, and one file for each crawl."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_rep.exceptions import SettingsError
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+
+_in_use: Final[set[Path]] = set()
+"""Files that crawls of this process write to just now."""
+
+
+class _Values(dict[str, Any]):
+    """What placeholders stand for: the time, and attributes of the spider, its name among them."""
+
+    def __init__(self, spider: Spider) -> None:
+        # As Scrapy writes it in the URIs of feeds.
+        now = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
+        super().__init__(time=f"{now.isoformat()}+00:00".replace(":", "-"))
+        self._spider = spider
+
+    def __missing__(self, key: str) -> Any:
+        return getattr(self._spider, key)
+
+
+def path_of(setting: str, spider: Spider) -> Path:
+    """Return the path that REP_REPORT gives for the crawl of ``spider``.
+
+    ``%(time)s`` and ``%(name)s`` are those of Scrapy's feeds, as is the name of any other attribute
+    of the spider. Raises SettingsError.
+    """
+    try:
+        return Path(setting % _Values(spider))
+    except (AttributeError, ValueError, TypeError) as error:
+        raise SettingsError(
+            f"REP_REPORT is {setting!r}: placeholders are %(time)s, %(name)s and other attributes "
+            f"of the spider, and %% is a percent sign: {error}"
+        ) from None
+
+
+def claim(path: Path) -> Path:
+    """Return ``path``, or, while another crawl of this process writes to it, one beside it."""
+    names = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    place = path
+    while place.resolve() in _in_use:
+        place = next(names)
+    _in_use.add(place.resolve())
+    return place
+
+
+def release(path: Path) -> None:
+    """Let another crawl write to ``path``."""
+    _in_use.discard(path.resolve())

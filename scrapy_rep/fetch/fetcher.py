@@ -1,0 +1,195 @@
+"""The one place that downloads robots.txt: hops, size and deadline, to an outcome."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from itertools import count
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import Request, signals
+from scrapy.exceptions import StopDownload
+from scrapy.http.request import NO_CALLBACK
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep import stats
+from scrapy_rep.fetch.redirects import Chain, location_of
+from scrapy_rep.fetch.transfer import META_KEY, FetchError, Received, Transfer
+from scrapy_rep.protocol.outcome import Outcome, Unavailable, Unreachable, outcome_of
+from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.scrapy_internals import beside_the_pages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.fetch.transfer import Answer
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.settings import Options
+
+_CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
+_MAX_ERROR: Final = 300
+"""Characters of an error's message that are kept."""
+
+
+class Fetcher:
+    """Fetches robots.txt with the engine's own downloader, as the crawl would fetch a page.
+
+    What Scrapy's other middlewares, made for pages, would do to it is switched off request by
+    request; what belongs to the route (proxy, User-Agent, bind address) is that of the page.
+    """
+
+    def __init__(self, crawler: Crawler, options: Options) -> None:
+        self._crawler = crawler
+        self._options = options
+        self._in_flight = 0
+        self._numbers = count(1)
+
+    async def fetch(
+        self, origin: Origin, page: Request, is_disallowed: Callable[[str], bool]
+    ) -> Outcome:
+        """Return how the fetch of the robots.txt of ``origin`` ended.
+
+        ``page`` is the request that waits for it. ``is_disallowed`` tells of a URL whether rules
+        that are already known forbid it (SPEC F-3). Raises only when it is cancelled.
+        """
+        self._count(stats.REQUEST_COUNT)
+        self._listen()
+        try:
+            outcome = await self._within_deadline(origin, page, is_disallowed)
+        finally:
+            self._stop_listening()
+        evidence = outcome.evidence
+        if evidence.status is not None:
+            self._count(stats.RESPONSE_COUNT)
+            self._count(stats.RESPONSE_STATUS_COUNT.format(status=evidence.status))
+        self._count(stats.REDIRECT_COUNT, len(evidence.hops))
+        self._count(stats.RESPONSE_BYTES, evidence.size)
+        self._count(stats.OUTCOME_COUNT.format(kind=type(outcome).__name__.lower()))
+        return outcome
+
+    def timeout(self, page: Request) -> float:
+        """Return the seconds that a fetch for ``page`` may take, hops included."""
+        settings = self._crawler.settings
+        download_timeout = getattr(
+            self._crawler.spider, "download_timeout", settings.getfloat("DOWNLOAD_TIMEOUT")
+        )
+        page_timeout = page.meta.get("download_timeout")
+        # 0 is Scrapy's way of saying that there is none.
+        bounds = (self._options.timeout, download_timeout, page_timeout)
+        return min(float(bound) for bound in bounds if bound)
+
+    async def _within_deadline(
+        self, origin: Origin, page: Request, is_disallowed: Callable[[str], bool]
+    ) -> Outcome:
+        seconds = self.timeout(page)
+        chain = Chain(origin.robotstxt_url, monotonic() + seconds)
+        try:
+            return await within(seconds, self._follow(chain, page, is_disallowed))
+        except TimeoutError:
+            self._count_exception(TimeoutError)
+            return Unreachable(chain.evidence(error=f"took longer than {seconds:g} seconds"))
+
+    async def _follow(
+        self, chain: Chain, page: Request, is_disallowed: Callable[[str], bool]
+    ) -> Outcome:
+        while True:
+            try:
+                answer = await self._download(chain, page)
+                chain.check_address(answer)
+                location = location_of(answer.response)
+                if location is not None:
+                    await chain.check_redirect(location, proxied=answer.proxied)
+            except CancelledError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever broke it, nobody knows the rules
+                if not isinstance(error, FetchError):
+                    self._count_exception(type(error))
+                return Unreachable(chain.evidence(error=_message(error)))
+            evidence = chain.evidence(answer)
+            if location is None:
+                return outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
+            if len(chain.hops) >= self._options.max_redirects:
+                error_ = f"more than {self._options.max_redirects} redirects"
+                return Unavailable(replace(evidence, error=error_))
+            if is_disallowed(location):
+                error_ = f"redirect to a disallowed URL: {location}"[:_MAX_ERROR]
+                return Unavailable(replace(evidence, error=error_))
+            chain.hops.append(location)
+
+    async def _download(self, chain: Chain, page: Request) -> Answer:
+        engine = self._crawler.engine
+        if engine is None:
+            raise FetchError("the crawl has no engine")
+        try:
+            with beside_the_pages(self._crawler):
+                await engine.download_async(self._request(chain, page))
+        except Received as received:
+            return received.answer
+        raise FetchError("another component answered in place of the site")
+
+    def _request(self, chain: Chain, page: Request) -> Request:
+        meta: dict[str, Any] = {
+            META_KEY: Transfer(self._options.max_size, at_home=chain.at_home),
+            "dont_obey_robotstxt": True,  # SPEC S-9
+            "allow_offsite": True,
+            "dont_redirect": True,
+            "handle_httpstatus_all": True,
+            "dont_retry": True,
+            "dont_cache": True,
+            "dont_merge_cookies": True,
+            "autothrottle_dont_adjust_delay": True,
+            # Pages of the host keep their slot and its delay. A slot per request, as the user's
+            # DOWNLOAD_DELAY would otherwise eat up the deadline of the next.
+            "download_slot": f"robots.txt {next(self._numbers)} {chain.urls[-1]}",
+            "download_timeout": max(0.001, chain.deadline - monotonic()),
+            # Size is the fetcher's business: what is too large is cut, not refused.
+            "download_maxsize": 0,
+            "download_warnsize": 0,
+            "download_fail_on_dataloss": True,
+            # SPEC S-5: anonymous, whatever FTP_USER is for.
+            "ftp_user": "anonymous",
+            "ftp_password": "guest",
+        }
+        headers = {}
+        if b"User-Agent" in page.headers:
+            headers[b"User-Agent"] = page.headers[b"User-Agent"]
+        # A proxy that HttpProxyMiddleware took from the environment it takes again by itself.
+        if "proxy" in page.meta and "_scheme_proxy" not in page.meta:
+            meta["proxy"] = page.meta["proxy"]
+            if "_auth_proxy" in page.meta and b"Proxy-Authorization" in page.headers:
+                meta["_auth_proxy"] = page.meta["_auth_proxy"]
+                headers[b"Proxy-Authorization"] = page.headers[b"Proxy-Authorization"]
+        if "bindaddress" in page.meta:
+            meta["bindaddress"] = page.meta["bindaddress"]
+        return Request(chain.urls[-1], headers=headers, meta=meta, callback=NO_CALLBACK)
+
+    def _listen(self) -> None:
+        # Only while a fetch is in flight, so that pages pay nothing for it.
+        if self._in_flight == 0:
+            self._crawler.signals.connect(self._bytes_received, signals.bytes_received)
+        self._in_flight += 1
+
+    def _stop_listening(self) -> None:
+        self._in_flight -= 1
+        if self._in_flight == 0:
+            self._crawler.signals.disconnect(self._bytes_received, signals.bytes_received)
+
+    def _bytes_received(self, data: bytes, request: Request) -> None:
+        transfer = request.meta.get(META_KEY)
+        if transfer is not None and transfer.count(data):
+            raise StopDownload(fail=False)
+
+    def _count(self, name: str, count: int = 1) -> None:
+        if count:
+            stats.count(self._crawler, name, count)
+
+    def _count_exception(self, exception: type[BaseException]) -> None:
+        self._count(stats.EXCEPTION_COUNT.format(exception=exception))
+
+
+def _message(error: Exception) -> str:
+    text = ascii(f"{type(error).__name__}: {error}")[1:-1]
+    return _CREDENTIALS.sub("//", text)[:_MAX_ERROR]

@@ -1,0 +1,110 @@
+"""Redirects of robots.txt: where they lead, and where they are not followed to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from time import time
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin
+
+from w3lib.url import safe_url_string
+
+from scrapy_rep.fetch.addresses import is_private_address, is_private_host, leads_inside
+from scrapy_rep.fetch.transfer import FetchError
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.outcome import Evidence
+from scrapy_rep.utils.concurrency import in_thread
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+    from scrapy_rep.fetch.transfer import Answer
+
+_REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
+_MAX_HEADER: Final = 1_000
+"""Bytes of a header that are kept."""
+_MAX_LOCATION: Final = 8_000
+"""Bytes of a Location that is followed (RFC 9110 §4.1 asks for 8,000 to be taken)."""
+
+
+@dataclass(eq=False)
+class Chain:
+    """A fetch on its way along the redirects of a site."""
+
+    start: str
+    deadline: float
+    hops: list[str] = field(default_factory=list)
+    _public: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._public = not is_private_host(origin_of(self.start).host)
+
+    @property
+    def urls(self) -> list[str]:
+        """What was asked, the next URL last."""
+        return [self.start, *self.hops]
+
+    @property
+    def at_home(self) -> bool:
+        """Whether the next URL is of the origin first asked."""
+        return origin_of(self.urls[-1]) == origin_of(self.start)
+
+    def check_address(self, answer: Answer) -> None:
+        """Refuse an answer from inside to a chain that began outside (server-side forgery)."""
+        address = answer.response.ip_address
+        if answer.proxied or address is None or not is_private_address(address):
+            return
+        if self.hops and self._public:
+            raise FetchError(f"redirect from a public host to a private address: {self.urls[-1]}")
+        # The name looked public, and leads to an address that isn't.
+        self._public = False
+
+    async def check_redirect(self, location: str, *, proxied: bool) -> None:
+        """Refuse a redirect from a public host to a private one, before anything is sent there."""
+        if not self._public:
+            return
+        host = origin_of(location).host
+        # Behind a proxy it is the proxy that looks names up.
+        if is_private_host(host) or (not proxied and await in_thread(partial(leads_inside, host))):
+            raise FetchError(f"redirect from a public host to a private one: {location}")
+
+    def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
+        """Return what is to be remembered of the chain as far as it went."""
+        evidence = Evidence(time(), self.urls[-1], hops=tuple(self.hops), error=error)
+        if answer is None:
+            return evidence
+        return replace(
+            evidence,
+            status=answer.response.status,
+            size=len(answer.text),
+            truncated=answer.truncated,
+            cache_control=_header(answer.response, b"Cache-Control"),
+            age=_header(answer.response, b"Age"),
+            retry_after=_header(answer.response, b"Retry-After"),
+        )
+
+
+def location_of(response: Response) -> str | None:
+    """Return where a redirect leads, without userinfo and fragment; None where it can't be told.
+
+    RFC 9309 §2.3.1.2; redirects are followed to http and https only.
+    """
+    value = response.headers.get(b"Location")
+    if response.status not in _REDIRECTS or not value or len(value) > _MAX_LOCATION:
+        return None
+    try:
+        url = urljoin(response.url, safe_url_string(value)).partition("#")[0]
+        origin = origin_of(url)
+    except ValueError:
+        return None
+    if origin.scheme not in {"http", "https"}:
+        return None
+    path = url[len(origin.scheme) + 3 :]
+    start = next((i for i, char in enumerate(path) if char in "/?"), len(path))
+    return f"{origin}{path[start:] or '/'}"
+
+
+def _header(response: Response, name: bytes) -> str | None:
+    values = response.headers.getlist(name)
+    return b", ".join(values)[:_MAX_HEADER].decode("latin-1") if values else None

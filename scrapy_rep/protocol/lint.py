@@ -1,0 +1,227 @@
+"""What each line of a robots.txt was taken for, and what its author may want to know."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scrapy_rep.protocol.lexer import Kind, Oddity, as_text, lex
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
+from scrapy_rep.protocol.parser import RobotsTxt
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.lexer import Line
+    from scrapy_rep.protocol.verdict import Rule
+
+
+class Finding(NamedTuple):
+    """Something odd, and where."""
+
+    line: int | None
+    """1-based; None where it is about the whole file."""
+    code: str
+    """A word for programs: one of CODES."""
+    text: str
+    """For people."""
+
+
+class Reading(NamedTuple):
+    """A line, and what it was taken for."""
+
+    line: int
+    raw: str
+    """As written; bytes that are no UTF-8 are shown as escapes."""
+    taken_for: str
+
+
+@dataclass(frozen=True)
+class Lint:
+    """What there is to say of a file."""
+
+    readings: list[Reading] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+CODES: Final = {
+    "byte-order-mark": "the file begins with a byte order mark, whole or a part of it",
+    "html": "the file is an HTML page",
+    "too-large": "the file is larger than 512,000 bytes: what follows is ignored",
+    "no-group": "rules, but no User-agent line: nobody is spoken to",
+    "misspelt": "a typing error in a field that is accepted all the same",
+    "no-colon": "two words without a colon: accepted all the same",
+    "unknown-field": "a field that no crawler is known to read",
+    "skipped": "no field can be told: the line is skipped",
+    "not-utf-8": "bytes that are not UTF-8",
+    "nul": "a NUL byte ends the line",
+    "line-too-long": "a line of more than 16,664 bytes: the rest is ignored",
+    "no-name": "a User-agent line that names nobody",
+    "beyond-the-name": "what stands behind the product token does not count",
+    "rule-without-group": "a rule before any User-agent line belongs to nobody",
+    "full-url": "a full URL is no path: the rule never matches",
+    "no-slash": "a path begins with '/' or '*': the rule never matches",
+    "dollar-inside": "a '$' that isn't at the end is a plain character",
+    "never-wins": "another rule of the group decides wherever this one matches",
+    "relative-sitemap": "a sitemap takes a full URL",
+}
+"""Every kind of finding, in words."""
+
+OTHER_FIELDS: Final = frozenset(
+    {"crawl-delay", "request-rate", "host", "clean-param", "visit-time", "content-signal"}
+)
+"""Fields beyond the standard that some crawlers read."""
+
+_MARK: Final = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
+_HTML: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|!--)|\s*<\?xml", re.IGNORECASE)
+_URL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://")
+_FULL_URL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/]")
+_NAME: Final = re.compile(rb"[A-Za-z_-]+|\*")
+_WIDE_NAME: Final = re.compile(rb"[A-Za-z0-9._-]+")
+_LINE_END: Final = re.compile(rb"\r\n|\r|\n")
+_WHOLE_LINES: Final = re.compile(rb"(?s).*[\r\n]")
+
+
+def lint(body: bytes) -> Lint:
+    """Return what each line of ``body`` was taken for, and findings; any bytes will do."""
+    return _Linter().read(body)
+
+
+class _Linter:
+    def __init__(self) -> None:
+        self._lint = Lint()
+        self._named = False
+
+    def read(self, body: bytes) -> Lint:
+        mark = next((mark for mark in _MARK if body.startswith(mark)), b"")
+        if mark:
+            self._find(None, "byte-order-mark")
+        if _HTML.match(body, len(mark)):
+            self._find(None, "html")
+        if len(body) > MAX_BODY_BYTES:
+            self._find(None, "too-large", f"the file has {len(body):,} bytes")
+            whole = _WHOLE_LINES.match(body, 0, MAX_BODY_BYTES)
+            body = whole[0] if whole else b""
+        raws = _LINE_END.split(body[len(mark) :])
+        lines = list(lex(body))
+        for line in lines:
+            self._lint.readings.append(
+                Reading(line.number, as_text(raws[line.number - 1]), self._read(line))
+            )
+        for group in RobotsTxt.parse(body).groups:
+            self._find_losers(group.rules)
+        kinds = {line.kind for line in lines}
+        if not self._named and kinds & {Kind.ALLOW, Kind.DISALLOW}:
+            self._find(None, "no-group")
+        self._lint.findings.sort(key=lambda finding: finding.line or 0)
+        return self._lint
+
+    def _find(self, line: int | None, code: str, what: str = "") -> None:
+        text = f"{what}: {CODES[code]}" if what else CODES[code]
+        self._lint.findings.append(Finding(line, code, text))
+
+    def _read(self, line: Line) -> str:
+        if line.kind is Kind.OTHER and Oddity.NO_COLON in line.oddity:
+            # Two words that happen to stand on a line.
+            return self._invalid(line)
+        for oddity, code in (
+            (Oddity.MISSPELT, "misspelt"),
+            (Oddity.NO_COLON, "no-colon"),
+            (Oddity.NUL, "nul"),
+            (Oddity.CUT, "line-too-long"),
+        ):
+            if oddity in line.oddity:
+                name = as_text(line.field) if code == "misspelt" else ""
+                self._find(line.number, code, name)
+        try:
+            (line.field + line.value).decode()
+        except UnicodeDecodeError:
+            self._find(line.number, "not-utf-8")
+        readers = {
+            Kind.EMPTY: self._empty,
+            Kind.INVALID: self._invalid,
+            Kind.OTHER: self._other,
+            Kind.SITEMAP: self._sitemap,
+            Kind.USER_AGENT: self._user_agent,
+            Kind.ALLOW: self._rule,
+            Kind.DISALLOW: self._rule,
+        }
+        return readers[line.kind](line)
+
+    @staticmethod
+    def _empty(_: Line) -> str:
+        return ""
+
+    def _invalid(self, line: Line) -> str:
+        self._find(line.number, "skipped")
+        return "nothing: skipped"
+
+    def _other(self, line: Line) -> str:
+        name = as_text(line.field.lower())
+        if name not in OTHER_FIELDS:
+            self._find(line.number, "unknown-field", as_text(line.field))
+            return "an unknown field"
+        return f"{name}, beyond the standard"
+
+    def _sitemap(self, line: Line) -> str:
+        if not _FULL_URL.match(line.value):
+            self._find(line.number, "relative-sitemap", as_text(line.value))
+        return f"sitemap {as_text(line.value)}"
+
+    def _user_agent(self, line: Line) -> str:
+        self._named = True
+        name = _NAME.match(line.value)
+        if name is None:
+            self._find(line.number, "no-name", as_text(line.value))
+            return "a group for nobody"
+        rest = line.value[name.end() :]
+        if name[0] == b"*":
+            if rest[:1].strip():
+                self._find(line.number, "no-name", as_text(line.value))
+                return "a group for nobody"
+            return "a group for anyone"
+        if rest:
+            self._find(line.number, "beyond-the-name", as_text(line.value))
+        wide = _WIDE_NAME.match(line.value)
+        other = f" or {as_text(wide[0])}" if wide and wide[0] != name[0] else ""
+        return f"a group for {as_text(name[0]).lower()}{other.lower()}"
+
+    def _rule(self, line: Line) -> str:
+        word = "allow" if line.kind is Kind.ALLOW else "disallow"
+        if not self._named:
+            self._find(line.number, "rule-without-group")
+            return f"{word} for nobody"
+        value = as_text(line.value)
+        if not line.value:
+            return f"{word} nothing"
+        if line.value[:1] not in {b"/", b"*"}:
+            code = "full-url" if _URL.match(line.value) else "no-slash"
+            self._find(line.number, code, value)
+            return f"{word} that never matches"
+        if b"$" in line.value[:-1]:
+            self._find(line.number, "dollar-inside", value)
+        return f"{word} {value}"
+
+    def _find_losers(self, rules: tuple[Rule, ...]) -> None:
+        """Look for rules of a group that never win: others match the same, and go before them."""
+        best: dict[str, Rule] = {}
+        rules = tuple(rule for rule in rules if rule.pattern.startswith(("/", "*")))
+        for rule in rules:
+            same = _same(rule)
+            if same not in best or _rank(rule) > _rank(best[same]):
+                best[same] = rule
+        for rule in rules:
+            winner = best[_same(rule)]
+            # Of '/' and '*', as long and as permissive, either may decide.
+            tie = _rank(winner)[:2] == _rank(rule)[:2] and winner.pattern != rule.pattern
+            if winner is not rule and not tie:
+                self._find(rule.line, "never-wins", f"line {winner.line} goes before it")
+
+
+def _same(rule: Rule) -> str:
+    """Return what is equal for patterns that match the same targets."""
+    return rule.pattern.rstrip("*") or "/"
+
+
+def _rank(rule: Rule) -> tuple[int, bool, int]:
+    """Return what decides between rules that match the same: SPEC M-4, then the file's order."""
+    return len(rule.pattern), rule.allow, -rule.line

@@ -1,0 +1,166 @@
+"""Rules of one group: which of them decides about a target (RFC 9309 §2.2.2)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from sys import getsizeof
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.canonical import canonical_patterns
+from scrapy_rep.protocol.lexer import as_text
+from scrapy_rep.protocol.matching.literals import END, HEAD, Literals
+from scrapy_rep.protocol.matching.precedence import precedence
+from scrapy_rep.protocol.matching.wildcards import Wildcards
+from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+_NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
+_VERDICTS: Final = 256
+"""Verdicts that are kept, so that those of the same rule need not be made again."""
+_INDEX_FILES: Final = ("/index.htm", "/index.html")
+_FIRST: Final = ("/", "*")
+"""What a pattern begins with that may match (SPEC M-1)."""
+_BEHIND_SLASH: Final = chr(ord("/") + 1)
+_NO_LITERALS: Final = Literals([], {}, {})
+_NO_WILDCARDS: Final = Wildcards({})
+
+
+def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
+    """Yield the rules of values as written, and their words."""
+    patterns = canonical_patterns(b"\n".join(values)).split("\n")
+    for pattern, value, word in zip(patterns, values, words, strict=False):
+        yield Rule(bool(word & 1), pattern, as_text(value), word >> 1)
+
+
+class RuleSet:
+    """The rules that hold for one crawler, compiled: immutable and small."""
+
+    __slots__ = ("_literals", "_raws", "_wildcards")
+
+    def __init__(self, patterns: dict[str, int], raws: dict[str, bytes]) -> None:
+        """Take patterns with their words, and the raw values that differ from their patterns."""
+        literals = dict(patterns)
+        literals.pop("", None)
+        tails: dict[str, str] = {}
+        wildcards: dict[str, int] = {}
+        for pattern in [pattern for pattern in patterns if "*" in pattern]:
+            word = literals.pop(pattern)
+            text = pattern.rstrip("*$")
+            if not pattern.startswith(_FIRST):
+                continue
+            if "*" in text:
+                wildcards[pattern] = word
+                continue
+            other = text + tails.get(text, ""), literals.get(text, 0)
+            if precedence((pattern, word)) > precedence(other):
+                tails[text] = pattern[len(text) :]
+                literals[text] = word
+        texts = sorted(literals)
+        # What begins with anything else matches nothing (SPEC M-1), and stands at the ends.
+        if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
+            texts = [text for text in texts if not text or text.startswith("/")]
+        self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
+        self._wildcards = Wildcards(wildcards) if wildcards else _NO_WILDCARDS
+        self._raws = raws or None
+
+    @classmethod
+    def compile(
+        cls, values: Sequence[bytes], words: Sequence[int], *, index_files: bool = True
+    ) -> RuleSet:
+        """Compile the rules of a group.
+
+        With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
+        the directory itself (Google).
+        """
+        written = b"\n".join(values)
+        form = canonical_patterns(written)
+        patterns = form.split("\n")
+        chosen = dict(zip(patterns, words, strict=False))
+        if len(chosen) < len(words):
+            chosen = _first_of_equals(patterns, words)
+        # Nearly always nothing was changed.
+        is_as_written = form.encode() == written
+        if index_files and _INDEX_FILES[0] in form:
+            is_as_written &= not _add_directories(chosen)
+        return cls(chosen, {} if is_as_written else _raws(chosen, values, words))
+
+    def __bool__(self) -> bool:
+        """Whether any rule can match: without one, every target is allowed."""
+        return self._literals is not _NO_LITERALS or self._wildcards is not _NO_WILDCARDS
+
+    @property
+    def nbytes(self) -> int:
+        """Estimated memory held, in bytes."""
+        literals = 0 if self._literals is _NO_LITERALS else self._literals.nbytes
+        wildcards = 0 if self._wildcards is _NO_WILDCARDS else self._wildcards.nbytes
+        raws = [thing for entry in (self._raws or {}).items() for thing in entry]
+        return literals + wildcards + sum(map(getsizeof, (self, self._raws, *raws)))
+
+    def verdict_for(self, target: str) -> Verdict:
+        """Return whether a target may be fetched, and the rule that decides.
+
+        *target* is canonical, as ``target_of`` returns it. The longest pattern that matches
+        decides, of equally long ones an ``Allow``.
+        """
+        if target == ROBOTSTXT:
+            return ALLOWED_ROBOTSTXT
+        deciding = None
+        literals, wildcards = self._literals, self._wildcards
+        # Nearly always no rule matches, which is told at a glance.
+        heads, begins = literals.heads, literals.begins
+        if (heads and target[HEAD] in heads) or (begins and target.startswith(begins)):
+            deciding = literals.decide(target + END)
+        begins = wildcards.begins
+        if begins and target.startswith(begins):
+            deciding = wildcards.decide(target, deciding)
+        else:
+            for part in wildcards.parts:
+                if part in target:
+                    deciding = wildcards.decide(target, deciding)
+                    break
+        if deciding is None:
+            return _NO_RULE
+        pattern, word = deciding
+        return _verdict_of(pattern, word, self._raws.get(pattern) if self._raws else None)
+
+
+@lru_cache(_VERDICTS)
+def _verdict_of(pattern: str, word: int, raw: bytes | None) -> Verdict:
+    rule = Rule(bool(word & 1), pattern, pattern if raw is None else as_text(raw), word >> 1)
+    return Verdict(rule.allow, Reason.RULE, rule)
+
+
+def _raws(
+    patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
+) -> dict[str, bytes]:
+    """Return, by pattern, the raw values that differ."""
+    value_of = dict(zip(words, values, strict=True))
+    return {
+        pattern: value_of[word]
+        for pattern, word in patterns.items()
+        if value_of[word] != pattern.encode()
+    }
+
+
+def _first_of_equals(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
+    """Return, in the file's order, each pattern's first Allow, or else its first Disallow."""
+    first = dict.fromkeys(patterns, 0)
+    rules = list(zip(reversed(patterns), reversed(words), strict=True))
+    first.update(rules)
+    first.update((pattern, word) for pattern, word in rules if word & 1)
+    return first
+
+
+def _add_directories(rules: dict[str, int]) -> bool:
+    """Allow the directories of index files that are allowed (Google); return whether any is."""
+    added = False
+    for pattern in [pattern for pattern in rules if pattern.endswith(_INDEX_FILES)]:
+        directory = pattern[: pattern.rindex("/") + 1] + "$"
+        if rules[pattern] & 1 and not rules.get(directory, 0) & 1:
+            rules[directory] = rules[pattern]
+            added = True
+    return added

@@ -1,0 +1,135 @@
+"""Patterns with ``*`` inside: which of many decides about a target.
+
+Matching is linear in the target, without regular expressions. Before a pattern is tried, the target
+must contain a part of it; where there are many patterns, an index by such parts names the few that
+can match.
+"""
+
+from __future__ import annotations
+
+from sys import getsizeof, intern
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.matching.ngrams import GramIndex
+from scrapy_rep.protocol.matching.packed import Packed, packed_numbers, split
+from scrapy_rep.protocol.matching.precedence import precedence
+from scrapy_rep.protocol.matching.suffixes import Places
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from scrapy_rep.protocol.matching.precedence import Deciding
+
+_FEW: Final = 256
+"""Patterns up to which each one's part is looked for; an index does better for more."""
+_LONG: Final = 4
+"""Characters before its first ``*``, from which on a pattern is known by these."""
+_ANY: Final = ("",)
+_LOOKED_FOR: Final = 24
+"""Characters of a part, at most."""
+_FEW_TO_TRY: Final = 16
+_SHORT: Final = 512
+_FEW_TO_TRY_IF_SHORT: Final = 128
+"""Patterns up to which each is matched by str.find, also for targets up to so many characters;
+Places do better for more."""
+
+
+def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
+    """Say whether a canonical pattern with a ``*`` in it matches a canonical target.
+
+    *find* is ``target.find``, or does the same. Each literal part between two ``*`` is found as
+    early as possible behind the one before it; no other place could do better, so nothing is ever
+    tried twice.
+    """
+    first, *parts, last = pattern.split("*")
+    if not target.startswith(first):
+        return False
+    position = len(first)
+    for part in parts:
+        found = find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    if last.endswith("$"):
+        return target.endswith(last[:-1], position)
+    return find(last, position) >= 0
+
+
+def _part_of(pattern: str) -> str:
+    """Return what a target must contain to be matched, as long as may be.
+
+    Ends differ the most. No more of it is taken than can be looked for in little time: in a target
+    of that kind ``in`` takes as long as the product of both.
+    """
+    return max(reversed(pattern.rstrip("*$").split("*")), key=len)[-_LOOKED_FOR:]
+
+
+class Wildcards:
+    """The patterns of a group that have a ``*`` inside, the longest first.
+
+    Most targets are let go at a glance: where a pattern matches, the target begins with one of
+    ``begins`` or contains one of ``parts``.
+    """
+
+    __slots__ = ("_index", "_parts", "_patterns", "_words", "begins", "parts")
+
+    def __init__(self, rules: dict[str, int]) -> None:
+        """Take patterns and their words."""
+        patterns = sorted(rules, key=len, reverse=True)
+        self._patterns = Packed(patterns)
+        self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
+        self._index: GramIndex | None = None
+        self._parts: tuple[str, ...] = ()
+        self.begins: tuple[str, ...] = ()
+        self.parts: tuple[str, ...] = _ANY
+        if len(patterns) > _FEW:
+            self._index = GramIndex(list(map(_part_of, patterns)))
+            return
+        begins: dict[str, None] = {}
+        others: dict[str, None] = {}
+        self._parts = tuple(map(intern, map(_part_of, patterns)))
+        for pattern, part in zip(patterns, self._parts, strict=True):
+            begin = pattern[: pattern.index("*")]
+            if len(begin) >= _LONG:
+                begins[begin] = None
+            else:
+                others[part] = None
+        self.begins = tuple(map(intern, begins))
+        self.parts = tuple(others)
+
+    def decide(self, target: str, other: Deciding | None) -> Deciding | None:
+        """Return pattern and word of the rule that decides, be it the other."""
+        candidates: Sequence[int]
+        if self._index:
+            candidates = self._index.find(target)
+        else:
+            candidates = [number for number, part in enumerate(self._parts) if part in target]
+        return self._first(candidates, target, other) if candidates else other
+
+    def _first(
+        self, candidates: Sequence[int], target: str, other: Deciding | None
+    ) -> Deciding | None:
+        limit = _FEW_TO_TRY_IF_SHORT if len(target) <= _SHORT else _FEW_TO_TRY
+        few = len(candidates) <= limit
+        find = target.find if few else Places(target).find
+        patterns: Packed | Sequence[str] = self._patterns
+        if not self._patterns.is_long:
+            patterns = split(self._patterns)
+        elif not few:
+            patterns = self._patterns.unpacked()
+        best, least = other, precedence(other) if other else (0, 0)
+        for index in candidates:
+            pattern, word = patterns[index], self._words[index]
+            rank = precedence((pattern, word))
+            if rank > least and matches(pattern, target, find):
+                best, least = (pattern, word), rank
+            elif len(pattern) < least[0]:
+                break
+        return best
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes."""
+        index = self._index.nbytes if self._index else 0
+        held = (self, self._words, self._parts, *self._parts, self.begins, *self.begins, self.parts)
+        return self._patterns.nbytes + index + sum(map(getsizeof, held))

@@ -1,0 +1,151 @@
+"""The delays that sites ask for, as delays of download slots."""
+
+from __future__ import annotations
+
+import logging
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import signals
+
+from scrapy_rep import stats
+from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.scrapy_internals import keep_apart
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.core.downloader import Slot
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.crawl_delay import Delay
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.settings import Options
+
+logger = logging.getLogger(__name__)
+
+_RESERVE: Final = 2
+"""Requests that a slot with a long delay may have: one on its way, and one that is next."""
+
+
+@dataclass(eq=False)
+class _Asked:
+    """What is asked of one download slot, and what was made of it."""
+
+    origins: dict[Origin, float] = field(default_factory=dict)
+    """Seconds asked for, at most REP_CRAWL_DELAY_MAX, by origin."""
+    slot: Slot | None = None
+    own_delay: float = 0.0
+    """The delay that the slot had before."""
+    taken: float = 0.0
+    """The delay that was set."""
+
+    @property
+    def seconds(self) -> float:
+        """What all of the origins are content with."""
+        return max(self.origins.values(), default=0.0)
+
+
+class Politeness:
+    """Keeps the requests of a download slot as far apart as its sites ask.
+
+    The delay is set again with every request: Scrapy forgets slots that nothing was asked of for a
+    minute, and AutoThrottle adjusts their delays with every response.
+    """
+
+    def __init__(self, crawler: Crawler, options: Options) -> None:
+        self._crawler = crawler
+        self._max = options.crawl_delay_max
+        self._slots: BoundedCache[str, _Asked] = BoundedCache(options.memory_max_origins, 1)
+        self._said: BoundedCache[Origin, float] = BoundedCache(options.memory_max_origins, 1)
+        self._own = {
+            name
+            for name, own in crawler.settings.getdict("DOWNLOAD_SLOTS").items()
+            if "delay" in own
+        }
+
+    def obey(self, request: Request, origin: Origin, delay: Delay | None) -> None:
+        """Remember what ``origin`` asks for, before ``request`` goes to its slot."""
+        if delay is None and not len(self._slots):
+            return
+        name = self._downloader.get_slot_key(request)
+        asked = self._slots.get(name)
+        if delay is None:
+            if asked is not None and asked.origins.pop(origin, None) is not None:
+                self._said.drop(origin)
+            return
+        if asked is None:
+            if not len(self._slots):
+                self._listen()
+            asked = _Asked()
+            self._slots.put(name, asked, 0)
+        asked.origins[origin] = min(delay.seconds, self._max)
+        if self._said.get(origin) != delay.seconds:
+            self._said.put(origin, delay.seconds, 0)
+            self._say(name, origin, delay)
+
+    def is_full(self, name: str) -> bool:
+        """Return whether slot ``name`` has as many requests as its delay lets it deal with soon."""
+        asked = self._slots.get(name) if len(self._slots) else None
+        if asked is None or not asked.seconds or name in self._own:
+            return False
+        downloader = self._downloader
+        slot = downloader.slots.get(name)
+        concurrency = downloader.domain_concurrency if slot is None else slot.concurrency
+        most = max(_RESERVE, min(concurrency, math.ceil(concurrency / asked.seconds)))
+        if slot is not None and len(slot.active) >= most:
+            return True
+        # Not slot.active alone: what has just left the scheduler is not in its slot yet.
+        active = sum(downloader.get_slot_key(request) == name for request in downloader.active)
+        return bool(active >= most)
+
+    @property
+    def _downloader(self) -> Any:
+        engine: Any = self._crawler.engine
+        return engine.downloader
+
+    def _listen(self) -> None:
+        # Only from here on, so that crawls of sites that ask for nothing pay nothing.
+        for signal in (signals.request_reached_downloader, signals.response_downloaded):
+            self._crawler.signals.connect(self._set_delay, signal)
+
+    def _set_delay(self, request: Request) -> None:
+        name = request.meta.get("download_slot", "")
+        asked = None if name in self._own else self._slots.get(name)
+        if asked is None:
+            return
+        slot: Slot | None = self._downloader.slots.get(name)
+        if slot is None:
+            return
+        seconds = asked.seconds
+        if asked.slot is not slot:
+            asked.slot, asked.own_delay, asked.taken = slot, slot.delay, 0.0
+        if seconds < asked.taken == slot.delay:
+            # A site asks for less than it did.
+            slot.delay = max(asked.own_delay, seconds)
+            asked.taken = slot.delay
+        if keep_apart(slot, seconds):
+            asked.taken = slot.delay
+
+    def _say(self, name: str, origin: Origin, delay: Delay) -> None:
+        taken = min(delay.seconds, self._max)
+        stats.count(self._crawler, stats.CRAWL_DELAY)
+        if name in self._own:
+            what = f"the delay of DOWNLOAD_SLOTS[{name!a}] stands"
+        elif delay.seconds > self._max:
+            stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
+            what = f"{taken:g} s are taken, REP_CRAWL_DELAY_MAX"
+        else:
+            slot = self._downloader.slots.get(name)
+            own = 0.0 if slot is None else slot.delay
+            what = f"{max(taken, own):g} s are taken"
+        logger.info(
+            "robots.txt of %s asks for %g s between two requests (%s: %s, line %d): %s",
+            origin,
+            delay.seconds,
+            ascii(delay.field.name)[1:-1],
+            ascii(delay.field.value)[1:-1],
+            delay.field.line,
+            what,
+            extra={"spider": self._crawler.spider},
+        )

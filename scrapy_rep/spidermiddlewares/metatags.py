@@ -1,0 +1,101 @@
+"""The spider middleware that obeys robots meta tags and X-Robots-Tag."""
+
+from __future__ import annotations
+
+import logging
+import re
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+
+from itemadapter import ItemAdapter
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+
+from scrapy_rep import stats
+from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.protocol.meta_tags import Tags, of_header, of_meta
+from scrapy_rep.settings import Options
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+META_KEY: Final = "robots_tags"
+"""Key of ``Response.meta`` that says what the page asks for."""
+ITEM_FIELD: Final = "robots_noindex"
+"""Field of an item that says whether its page asks not to be indexed, where it has such a one."""
+_META_TAGS: Final = re.compile(r"<meta\b", re.IGNORECASE).search
+
+
+class RobotsTagsMiddleware(BaseSpiderMiddleware):
+    """Drops requests of pages that say ``nofollow``; drops or marks items where ``noindex``."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        options = Options.from_settings(crawler.settings)
+        if options.meta_tags is False or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self._drops_items = options.meta_tags == "drop"
+        self._dry_run = options.dry_run
+        self._tokens = ProductTokens(crawler, options)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Note in ``response.meta`` what the page asks for, before its callback is called."""
+        request = response.request
+        if request is None:
+            return
+        tags = Tags()
+        if not request.meta.get("dont_obey_robotstxt"):
+            tags = self._tags(response, self._tokens.of(request))
+        if tags:
+            request.meta[META_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
+        else:
+            # It may come from the page before.
+            request.meta.pop(META_KEY, None)
+
+    def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
+        """Drop what comes from a page whose links are not to be followed.
+
+        The page itself may be asked for again.
+        """
+        if not _asks(response, "nofollow") or response is None:
+            return request
+        if request.meta.get("dont_obey_robotstxt") or request.url == response.url:
+            return request
+        stats.count(self.crawler, stats.TAGS_NOFOLLOW)
+        logger.debug("Not followed, the page says nofollow: %a", response.url)
+        return request if self._dry_run else None
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        """Drop or mark what comes from a page that is not to be indexed."""
+        if not _asks(response, "noindex"):
+            return item
+        stats.count(self.crawler, stats.TAGS_NOINDEX)
+        if self._drops_items:
+            if response is not None:
+                logger.debug("Item dropped, the page says noindex: %a", response.url)
+            return item if self._dry_run else None
+        adapter = ItemAdapter(item)
+        if ITEM_FIELD in adapter.field_names():
+            adapter[ITEM_FIELD] = True
+        return item
+
+    def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
+        now = time()
+        tags = Tags()
+        for value in response.headers.getlist(b"X-Robots-Tag"):
+            tags |= of_header(value.decode("latin-1"), tokens, now)
+        if isinstance(response, HtmlResponse) and _META_TAGS(response.text):
+            for tag in response.xpath("//meta[@name and @content]"):
+                tags |= of_meta(tag.attrib["name"], tag.attrib["content"], tokens, now)
+        return tags
+
+
+def _asks(response: Response | None, word: str) -> bool:
+    if response is None or response.request is None:
+        return False
+    return bool(response.request.meta.get(META_KEY, {}).get(word))

@@ -1,0 +1,233 @@
+"""REP_OVERRIDES and REP_DRY_RUN in crawls."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import date, datetime, timedelta, timezone
+
+import pytest
+import pytest_twisted
+
+from scrapy_rep import Robots, SettingsError
+from scrapy_rep.overrides import Overrides, overrides_of
+from scrapy_rep.settings import Options
+from tests.crawling.crawl import crawl
+from tests.crawling.web import answer, robots
+from tests.test_signals import Ear
+
+RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
+WHY = "we agreed on it, ticket 5"
+
+
+def override(policy, host="127.0.0.1", **more):
+    return {"host": host, "policy": policy, "reason": WHY, **more}
+
+
+def overridden(*entries):
+    return {"REP_OVERRIDES": list(entries)}
+
+
+@pytest_twisted.ensureDeferred
+async def test_ignore_lets_all_through_and_asks_nothing(web):
+    site = web.site(robots(RULES))
+    ear = Ear("robotstxt_overridden")
+    result = await crawl(
+        site.url("/private"),
+        site.url("/"),
+        settings=overridden(override("ignore")),
+        opened=ear.listen,
+    )
+    assert len(result.fetched) == 2
+    assert site.robots_requests == []
+    assert result.stats["robotstxt/override_count/ignore"] == 2
+    assert {r.meta["robotstxt"]["reason"] for r in result.responses} == {"override"}
+    (line,) = [text for text in result.messages(logging.INFO) if "Override" in text]
+    assert line == f"Override in use: 'ignore for 127.0.0.1 ({WHY})'"
+    assert [what["override"].policy for _, what in ear.heard] == ["ignore"] * 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_disallow_drops_all_and_asks_nothing(web):
+    site = web.site(robots(RULES))
+    settings = overridden(override("disallow"))
+    result = await crawl(site.url("/"), site.url("/robots.txt"), settings=settings)
+    assert result.dropped == {site.url("/"): "override"}
+    assert result.fetched == [site.url("/robots.txt")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_agent_goes_by_other_tokens(web):
+    site = web.site(robots(RULES))
+    urls = [site.url("/private"), site.url("/partner")]
+    result = await crawl(*urls, settings=overridden(override("agent", agent=["partner"])))
+    assert result.fetched == urls[:1]
+    assert result.dropped == {urls[1]: "rule"}
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_file_takes_the_place_of_the_sites_rules(web, tmp_path):
+    site = web.site(robots(RULES))
+    path = tmp_path / "rules.txt"
+    path.write_text("User-agent: *\nDisallow: /other\n")
+    urls = [site.url("/private"), site.url("/other")]
+    known = []
+
+    def opened(crawler):
+        known.append(Robots.of(crawler).known_verdict(urls[1]))
+
+    settings = overridden(override("file", path=str(path)))
+    result = await crawl(*urls, settings=settings, opened=opened)
+    assert result.fetched == urls[:1]
+    assert site.robots_requests == []
+    verdict = result.failures[0].value.verdict
+    assert (str(verdict.rule), verdict.line) == ("Disallow: /other", 2)
+    assert verdict.robotstxt_url == path.as_uri()
+    assert known == [verdict]
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_expired_override_is_a_warning_and_none(web):
+    site = web.site(robots(RULES))
+    settings = overridden(override("ignore", until="2020-01-31"))
+    result = await crawl(site.url("/private"), settings=settings)
+    assert result.dropped == {site.url("/private"): "rule"}
+    (warning,) = result.messages(logging.WARNING)
+    assert warning.startswith("Override expired at 2020-02-01 00:00:00+00:00, robots.txt is obeyed")
+    assert WHY in warning
+
+
+def test_an_override_ends_in_the_middle_of_a_crawl():
+    now = [0.0]
+    until = datetime.fromtimestamp(100, timezone.utc)
+    overrides = Overrides(
+        overrides_of([override("ignore", "a.example", until=until)]), lambda: now[0]
+    )
+    assert overrides.of("a.example").reason == WHY
+    now[0] = 100.0
+    assert overrides.of("a.example") is None
+    assert [entry.host for entry in overrides.expired] == ["a.example"]
+    assert not overrides
+
+
+@pytest.mark.parametrize(
+    ("host", "decides"),
+    [
+        ("example.com", ".example.com"),
+        ("a.b.example.com", ".example.com"),
+        ("news.example.com", ".news.example.com"),
+        ("a.news.example.com", "a.news.example.com"),
+        ("b.news.example.com", ".news.example.com"),
+        ("badexample.com", None),
+        ("com", None),
+        ("127.0.0.1", None),
+        ("::1", "::1"),
+        ("xn--exmple-cua.com", "xn--exmple-cua.com"),
+    ],
+)
+def test_the_most_specific_host_decides(host, decides):
+    hosts = [".example.com", ".news.example.com", "A.news.Example.com", "::1", "exämple.com"]
+    entries = overrides_of([override("ignore", host) for host in hosts])
+    entry = Overrides(entries, lambda: 0.0).of(host)
+    assert (entry.host if entry else None) == decides
+
+
+@pytest.mark.parametrize(
+    "until",
+    ["2026-12-31", "2027-01-01T00:00", "2027-01-01 00:00:00Z", "2027-01-01T01:00+01:00",
+     date(2026, 12, 31), datetime(2027, 1, 1), datetime(2027, 1, 1, tzinfo=timezone.utc),  # noqa: DTZ001 - a moment without a zone
+     datetime(2027, 1, 1, 1, tzinfo=timezone(timedelta(hours=1)))],
+)  # fmt: skip
+def test_until_takes_dates_with_their_day_and_moments(until):
+    (entry,) = overrides_of([override("ignore", until=until)])
+    assert entry.until_text == "2027-01-01 00:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        ("{", "REP_OVERRIDES"),
+        ({"host": "a"}, "takes a list"),
+        (5, "takes a list"),
+        (["a"], "takes a dict"),
+        ([{"host": "a", "policy": "ignore"}], "'reason' is to say why"),
+        ([override("ignore", reason=" ")], "'reason' is to say why"),
+        ([override("allow")], "'policy' is to be one of ignore, disallow, file, agent"),
+        ([override("ignore", until="soon")], "'until' is to be a date"),
+        ([override("ignore", until=5)], "'until' is to be a date"),
+        ([override("ignore", path="x")], "not path"),
+        ([override("ignore", untill="2026-01-01")], "not untill"),
+        ([override("file")], "'path' is to name the file"),
+        ([override("agent", agent="*")], "'agent' is to be a product token"),
+        ([override("agent", agent=5)], "'agent' is to be a product token"),
+        ([override("ignore", "http://a.example/")], "'host' is to be a host name"),
+        ([override("ignore", "a.example:8080")], "'host' is to be a host name"),
+        ([override("ignore", "")], "'host' is to be a host name"),
+        ([override("ignore", ".")], "'host' is to be a host name"),
+        ([override("ignore", "*.example.com/x")], "'host' is to be a host name"),
+        ([override("ignore", None)], "'host' is to be a host name"),
+        ([override("ignore"), override("disallow")], "one for this host already"),
+    ],
+)
+def test_a_wrong_override_is_refused_with_its_entry(entries, says):
+    with pytest.raises(SettingsError, match="REP_OVERRIDES") as caught:
+        Options.from_settings({"REP_OVERRIDES": entries})
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_overrides_come_from_the_command_line_as_json():
+    text = json.dumps([override("agent", agent="partner")])
+    (entry,) = Options.from_settings({"REP_OVERRIDES": text}).overrides
+    assert (entry.policy, entry.tokens) == ("agent", ("partner",))
+    assert Options.from_settings({"REP_OVERRIDES": ""}).overrides == ()
+    assert Options.from_settings({"REP_OVERRIDES": (entry,)}).overrides == (entry,)
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_file_that_is_not_there_stops_the_crawl(web, tmp_path):
+    site = web.site(robots(RULES))
+    settings = overridden(override("file", path=str(tmp_path / "none.txt")))
+    with pytest.raises(SettingsError, match="REP_OVERRIDES names a file that can't be read"):
+        await crawl(site.url("/"), settings=settings)
+    assert site.journal == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
+    plain = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    failing = web.site(answer(503))
+    # Protego takes 'testbot' for a part of the group's name; here tokens are equal or not.
+    differs = web.site(robots("User-agent: test\nDisallow: /\n"))
+    urls = [plain.url("/private"), plain.url("/"), failing.url("/"), differs.url("/")]
+    ear = Ear("robotstxt_differs", "robotstxt_forbidden", "robotstxt_verdict")
+    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=ear.listen)
+    assert sorted(result.fetched) == sorted(urls)
+    assert "robotstxt/forbidden" not in result.stats
+    assert result.stats["robotstxt/dry_run/forbidden"] == 2
+    assert result.stats["robotstxt/dry_run/forbidden_reason_count/unreachable"] == 1
+    assert result.stats["robotstxt/dry_run/differs_from_builtin"] == 2
+    heard = {(name, what["request"].url): what for name, what in ear.heard}
+    assert heard["robotstxt_forbidden", plain.url("/private")]["dropped"] is False
+    assert heard["robotstxt_differs", failing.url("/")]["builtin_allows"] is True
+    assert heard["robotstxt_differs", differs.url("/")]["builtin_allows"] is False
+    lines = result.messages(logging.INFO)
+    would = "Dry run, Scrapy's built-in would"
+    reasons = f"unreachable ({failing.url('/robots.txt')})"
+    assert f"{would} send <GET {failing.url('/')}>, scrapy-rep would drop it: {reasons}" in lines
+    assert f"{would} drop <GET {differs.url('/')}>, scrapy-rep would send it: " in " ".join(lines)
+    assert "Dry run: robots.txt is not obeyed, nothing is dropped" in result.messages(30)
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+
+    def broken(url):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.robotstxt.split_url", broken)
+    result = await crawl(site.url("/private"), settings={"REP_DRY_RUN": True})
+    assert result.fetched == [site.url("/private")]
+    assert result.stats["robotstxt/error_count"] == 1

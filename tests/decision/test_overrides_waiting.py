@@ -1,0 +1,181 @@
+"""REP_OVERRIDES where requests wait: in the queue, deferred, on disk, and in the middleware."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import datetime, timezone
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.web import answer, robots
+from tests.decision.test_overrides import overridden, override
+from tests.scheduler.test_broad import DEFER, HANGS, StoredSpider
+from tests.test_signals import Ear
+
+RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
+QUEUES = pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
+
+
+@pytest.mark.parametrize(("policy", "fetched"), [("ignore", 3), ("disallow", 0), ("file", 2)])
+@pytest_twisted.ensureDeferred
+async def test_what_an_override_decides_is_not_deferred(web, tmp_path, policy, fetched):
+    (tmp_path / "rules").write_text("User-agent: *\nDisallow: /private\n")
+    site = web.site(answer(503))
+    path = {"path": str(tmp_path / "rules")} if policy == "file" else {}
+    result = await crawl(
+        *(site.url(path) for path in ("/1", "/2", "/private")),
+        settings={**DEFER, "REP_DEFER_TIMEOUT": 8, **overridden(override(policy, **path))},
+    )
+    assert len(result.fetched) == fetched
+    assert len(result.failures) == 3 - fetched
+    assert site.robots_requests == []
+    assert "robotstxt/deferred" not in result.stats
+    assert result.stats[f"robotstxt/override_count/{policy}"] == 3
+
+
+@pytest_twisted.ensureDeferred
+async def test_other_sites_are_deferred_beside_an_override(web):
+    ours, theirs = web.site(answer(503)), web.site(answer(503), robots(RULES), host="127.0.0.2")
+    result = await crawl(
+        *(site.url(path) for site in (ours, theirs) for path in ("/1", "/private")),
+        settings={**DEFER, **overridden(override("ignore"))},
+    )
+    assert sorted(ours.targets) == ["/1", "/private"]
+    assert theirs.targets == ["/1"]
+    assert result.dropped == {theirs.url("/private"): "rule"}
+    assert result.stats["robotstxt/deferred"] == 1
+
+
+@QUEUES
+@pytest_twisted.ensureDeferred
+async def test_another_agent_waits_as_all_do_and_each_request_is_told_of_once(web, queue):
+    site = web.site([["wait", 0.5], *answer(503)], robots(RULES))
+    ear = Ear("robotstxt_overridden")
+    paths = ["/1", "/private", "/partner"] + [f"/more/{number}" for number in range(9)]
+    result = await crawl(
+        *(site.url(path) for path in paths),
+        settings={
+            **DEFER,
+            **queue,
+            "CONCURRENT_REQUESTS": 4,
+            **overridden(override("agent", agent="partner")),
+        },
+        opened=ear.listen,
+    )
+    told = [what["request"].url for _, what in ear.heard]
+    assert sorted(told) == sorted(site.url(path) for path in paths)
+    assert result.stats["robotstxt/override_count/agent"] == len(paths)
+    if queue:
+        # Only our queue can defer.
+        assert set(result.dropped.values()) <= {"unreachable", "rule"}
+        assert "/partner" not in site.targets
+        return
+    assert sorted(site.targets) == sorted(set(paths) - {"/partner"})
+    assert result.dropped == {site.url("/partner"): "rule"}
+    assert len(site.robots_requests) == 2
+    # Its rules were looked for by the name that the override gives.
+    assert "robotstxt/waited" not in result.stats
+
+
+@pytest_twisted.ensureDeferred
+async def test_another_agent_is_dropped_when_deferring_is_over(web):
+    site = web.site(answer(503))
+    result = await crawl(
+        site.url("/1"),
+        settings={
+            **DEFER,
+            "REP_DEFER_TIMEOUT": 1,
+            **overridden(override("agent", agent="partner")),
+        },
+    )
+    assert result.dropped == {site.url("/1"): "unreachable"}
+    assert result.stats["robotstxt/deferred_dropped"] == 1
+    assert result.stats["robotstxt/override_count/agent"] == 1
+    assert site.targets == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_override_that_ends_leaves_nothing_open_in_the_queue(web):
+    site = web.site(answer(503), robots(RULES), paths={"/slow": [[["wait", 3], *answer(200)]]})
+    until = datetime.fromtimestamp(time.time() + 1.5, timezone.utc)
+    urls = [site.url(path) for path in ("/1", "/private", "/private/2")]
+    result = await crawl(
+        Request(site.url("/slow"), priority=1),
+        *urls,
+        settings={
+            **DEFER,
+            "CONCURRENT_REQUESTS": 1,
+            **overridden(override("ignore", until=until)),
+        },
+    )
+    # Whatever left the queue before the end, it was one request.
+    assert sorted(site.targets) == ["/1", "/slow"]
+    assert result.dropped == dict.fromkeys(urls[1:], "rule")
+
+
+async def closed_early(*requests, settings, seconds):
+    def opened(crawler):
+        async def close():
+            await asyncio.sleep(seconds)
+            await crawler.engine.close_spider_async(reason="enough")
+
+        crawler.closer = asyncio.ensure_future(close())
+
+    return await crawl(*requests, settings=settings, opened=opened, spidercls=StoredSpider)
+
+
+@pytest.mark.parametrize("robotstxt", [answer(503), HANGS], ids=["unreachable", "hangs"])
+@pytest_twisted.ensureDeferred
+async def test_an_override_opens_what_an_earlier_crawl_left_waiting(web, tmp_path, robotstxt):
+    site = web.site(robotstxt)
+    long = {"REP_RETRY_DELAY": 60, "REP_RETRY_DELAY_MAX": 60, "JOBDIR": str(tmp_path)}
+    settings = {**DEFER, **long, "REP_DEFER_TIMEOUT": 8}
+    urls = [site.url(path) for path in ("/1", "/private")]
+    first = await closed_early(*urls, settings=settings, seconds=0.6)
+    assert first.failures == []
+    assert "scheduler/dequeued" not in first.stats
+    asked = len(site.robots_requests)
+    second = await crawl(
+        settings={**settings, **overridden(override("ignore"))}, spidercls=StoredSpider
+    )
+    assert sorted(site.targets) == ["/1", "/private"]
+    assert second.stats["robotstxt/override_count/ignore"] == 2
+    # Such a site is asked for nothing.
+    assert len(site.robots_requests) == asked
+
+
+@pytest_twisted.ensureDeferred
+async def test_without_its_override_what_an_earlier_crawl_left_is_obeyed(web, tmp_path):
+    site = web.site(robots(RULES), paths={"/slow": [[["wait", 2], *answer(200)]]})
+    settings = {**DEFER, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
+    urls = [site.url(path) for path in ("/1", "/private")]
+    first = await closed_early(
+        Request(site.url("/slow"), priority=1),
+        *urls,
+        settings={**settings, **overridden(override("ignore"))},
+        seconds=0.6,
+    )
+    assert first.failures == []
+    assert site.targets == ["/slow"]
+    second = await crawl(settings=settings, spidercls=StoredSpider)
+    assert site.targets == ["/slow", "/1"]
+    assert second.dropped == {urls[1]: "rule"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_redirect_into_an_overridden_host_goes_by_the_override(web):
+    target = web.site(answer(503), host="127.0.0.2")
+    moved = answer(302, headers={"Location": target.url("/private")})
+    site = web.site(robots(RULES), paths={"/moved": [moved]})
+    spider = type("Spider", (ListSpider,), {"handle_httpstatus_all": False})
+    result = await crawl(
+        Request(site.url("/moved")),
+        settings={**DEFER, **overridden(override("ignore", target.host))},
+        spidercls=spider,
+    )
+    assert site.targets == ["/moved"]
+    assert result.failures == []

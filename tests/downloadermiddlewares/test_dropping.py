@@ -1,0 +1,104 @@
+"""What a dropped request leaves: the exception, its verdict, the log line."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+
+import pytest
+import pytest_twisted
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from tests.crawling.crawl import crawl
+from tests.crawling.web import answer, robots
+
+
+@pytest_twisted.ensureDeferred
+async def test_builtin_the_errback_gets_an_ignore_request(web):
+    site = web.site(robots("# hello\nUser-agent: *\nDisallow: /pri*te$\n"))
+    result = await crawl(site.url("/private"))
+    error = result.failures[0].value
+    assert isinstance(error, IgnoreRequest)
+    assert isinstance(error, RobotsTxtDisallowed)
+    assert error.reason is error.verdict.reason is Reason.RULE
+    assert str(error.verdict.rule) == "Disallow: /pri*te$"
+    assert error.verdict.line == 3
+    assert error.verdict.robotstxt_url == site.url("/robots.txt")
+    assert str(error) == (
+        f"Forbidden by robots.txt: Disallow: /pri*te$ (line 3 of {site.url('/robots.txt')})"
+    )
+
+
+def test_the_exception_can_be_pickled():
+    error = RobotsTxtDisallowed(Verdict(False, Reason.UNREACHABLE, None, "http://a/robots.txt"))
+    again = pickle.loads(pickle.dumps(error))
+    assert (again.verdict, str(again)) == (error.verdict, str(error))
+
+
+@pytest_twisted.ensureDeferred
+async def test_one_debug_line_per_dropped_request(web):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    result = await crawl(site.url("/private"), site.url("/private/2"))
+    lines = [text for text in result.messages() if text.startswith("Forbidden by robots.txt: ")]
+    assert sorted(lines) == sorted(
+        f"Forbidden by robots.txt: <GET {site.url(path)}>: Disallow: /private "
+        f"(line 2 of {site.url('/robots.txt')})"
+        for path in ("/private", "/private/2")
+    )
+
+
+@pytest_twisted.ensureDeferred
+async def test_one_warning_per_unreachable_origin(web):
+    site = web.site(answer(503))
+    result = await crawl(*(site.url(f"/{i}") for i in range(5)))
+    (warning,) = result.messages(logging.WARNING)
+    assert warning.startswith(
+        f"robots.txt of {site.url('')} is unreachable: HTTP status 503; its pages are not fetched, "
+        "next try in "
+    )
+
+
+@pytest_twisted.ensureDeferred
+async def test_one_info_line_at_the_start(web):
+    site = web.site(robots(""))
+    result = await crawl(site.url("/"), settings={"REP_TIMEOUT": 5, "REP_SOFT_404": False})
+    (line,) = result.messages(logging.INFO)
+    assert line == (
+        "Obeying robots.txt as 'testbot', records in memory://, REP_TIMEOUT=5.0, "
+        "REP_UNREACHABLE_ACTION='drop', REP_SOFT_404=False"
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "warning"),
+    [
+        ({"ROBOTSTXT_USER_AGENT": "bot.2000"}, "RFC 9309 §2.2.1"),
+        ({"USER_AGENT": "Mozilla/5.0 (X11; Linux) Firefox/130.0"}, "names no crawler"),
+        ({"REP_MAX_SIZE": 1000}, "at least 500 KiB"),
+        ({"REP_TIMOUT": 5}, "REP_TIMOUT is no setting"),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_warning_at_the_start(web, settings, warning):
+    site = web.site(robots(""))
+    result = await crawl(site.url("/"), settings=settings)
+    (line,) = result.messages(logging.WARNING)
+    assert warning in line
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_byte_of_a_site_stands_unescaped_in_a_log_line(web):
+    evil = "\x1b[31mred\x07\x00\r\n"
+    sites = [
+        web.site(robots("User-agent: *\nDisallow: /a\x1b[31m\x07\xff\nDisallow: /a")),
+        web.site(answer(302, "", headers={"Location": "http://127.0.0.1/\x1b[31m\x07"})),
+        web.site([["send", evil * 3], ["close"]]),
+        web.site(answer(200, "x", headers={"Content-Encoding": "\x1b[31m"})),
+        web.site(answer(200, "x", reason="\x1b[31m", headers={"Cache-Control": "\x1b[31m"})),
+    ]
+    result = await crawl(*(site.url("/a\x1b[31m") for site in sites))
+    texts = result.messages() + [str(failure.value) for failure in result.failures]
+    assert len(result.failures) >= 3
+    assert [text for text in texts if not text.isprintable()] == []

@@ -1,0 +1,273 @@
+"""Many wait for one robots.txt: each gets the answer, nobody waits for ever, nothing gets out.
+
+These are crawls with another queue than ours, where requests wait in the middleware.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.stores.memory import MemoryStore
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider
+from tests.crawling.crawl import crawl as crawl_with
+from tests.crawling.web import PAGE, answer, robots
+
+
+def crawl(*requests, settings=None, **kwargs):
+    return crawl_with(*requests, settings={**SCRAPYS_QUEUE, **(settings or {})}, **kwargs)
+
+
+SLOWLY = [["wait", 0.5], *robots("User-agent: *\nDisallow: /\n")]
+SLOWLY_ALLOWED = [["wait", 0.5], *robots("User-agent: *\nDisallow: /private\n")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web):
+    site = web.site(SLOWLY)
+    result = await crawl(
+        *(site.url(f"/{i}") for i in range(50)),
+        settings={"CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50},
+    )
+    assert site.targets == []
+    assert len(site.robots_requests) == 1
+    assert list(result.dropped.values()) == ["rule"] * 50
+    assert result.stats["robotstxt/waited"] == 50
+
+
+@pytest_twisted.ensureDeferred
+async def test_waiters_with_other_tokens_get_their_own_rules(web):
+    body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
+    site = web.site([["wait", 0.3], *robots(body)])
+    pages = [
+        Request(site.url(f"/{path}?{agent}"), headers={"User-Agent": f"{agent}/1"})
+        for agent in "abc"
+        for path in "abc"
+    ]
+    result = await crawl(*pages)
+    assert sorted(result.dropped) == [site.url("/a?a"), site.url("/b?b")]
+    assert len(site.robots_requests) == 1
+
+
+class Cancels(ListSpider):
+    """Asks for pages in tasks of its own, and cancels some while they wait."""
+
+    async def parse(self, response):
+        tasks = [
+            asyncio.ensure_future(self.crawler.engine.download_async(Request(url)))
+            for url in self.urls
+        ]
+        await asyncio.sleep(0.2)
+        for task in tasks[: self.cancelled]:
+            task.cancel()
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        self.seen.ends = ends
+        self.crawl.responses.append(response)
+        return
+        yield
+
+
+@pytest.mark.parametrize("cancelled", [1, 2, 4])
+@pytest_twisted.ensureDeferred
+async def test_a_waiter_that_is_cancelled_takes_no_other_along(web, cancelled):
+    site = web.site(SLOWLY_ALLOWED)
+    front = web.site(robots(""))
+    urls = [site.url(path) for path in ("/1", "/private", "/3", "/4")]
+
+    class Spider(Cancels):
+        pass
+
+    await crawl(front.url("/"), spidercls=Spider, urls=urls, cancelled=cancelled, seen=Spider)
+    ends = Spider.ends
+    assert [type(end) for end in ends[:cancelled]] == [asyncio.CancelledError] * cancelled
+    for url, end in list(zip(urls, ends, strict=True))[cancelled:]:
+        if url.endswith("private"):
+            assert isinstance(end, IgnoreRequest)
+        else:
+            assert end.status == 200
+    assert len(site.robots_requests) == 1
+    assert "/private" not in site.targets
+    assert len(site.targets) == sum(not url.endswith("private") for url in urls[cancelled:])
+
+
+HANGS = [["wait", 30]]
+
+
+def closing_after(seconds):
+    def opened(crawler):
+        async def close():
+            await asyncio.sleep(seconds)
+            await crawler.engine.close_spider_async(reason="enough")
+
+        crawler.closer = asyncio.ensure_future(close())
+
+    return opened
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_closes_leaves_nobody_waiting(web):
+    site = web.site(HANGS)
+    result = await crawl(*(site.url(f"/{i}") for i in range(5)), opened=closing_after(0.3))
+    assert result.stats["finish_reason"] == "enough"
+    assert result.stats["elapsed_time_seconds"] < 15
+    assert list(result.dropped.values()) == ["closing"] * 5
+    assert site.targets == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_path):
+    site = web.site(HANGS, robots("User-agent: *\nDisallow: /private\n"))
+    settings = {"JOBDIR": str(tmp_path)}
+
+    class Spider(ListSpider):
+        name = "resumed"
+
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.requests = [
+                Request(url, meta={"handle_httpstatus_all": True}) for url in self.requests
+            ]
+
+        def prepare(self, request):
+            # Requests that go to disk name their callbacks.
+            return super().prepare(request)
+
+    urls = [site.url(path) for path in ("/1", "/private", "/3")]
+    first = await crawl(*urls, settings=settings, opened=closing_after(0.3), spidercls=Spider)
+    assert first.stats["robotstxt/returned_to_scheduler"] == 3
+    assert first.failures == []
+    assert site.targets == []
+    second = await crawl(settings=settings, spidercls=Spider)
+    assert sorted(site.targets) == ["/1", "/3"]
+    assert list(second.dropped) == [site.url("/private")]
+    assert [response.request.dont_filter for response in second.responses] == [False, False]
+    assert not [key for key in second.responses[0].meta if key.startswith("_robotstxt")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_at_the_close_a_download_of_a_component_ends_too(web, tmp_path):
+    site = web.site(HANGS)
+    front = web.site(robots(""))
+
+    class Spider(ListSpider):
+        async def parse(self, response):
+            try:
+                await self.crawler.engine.download_async(Request(site.url("/1")))
+            except IgnoreRequest as error:
+                self.crawl.failures.append(error)
+            return
+            yield
+
+    result = await crawl(
+        front.url("/"),
+        settings={"JOBDIR": str(tmp_path)},
+        opened=closing_after(0.5),
+        spidercls=Spider,
+    )
+    (error,) = result.failures
+    assert error.verdict.reason.value == "closing"
+    assert result.stats["elapsed_time_seconds"] < 15
+
+
+def boom(*args, **kwargs):
+    raise RuntimeError("boom")
+
+
+async def async_boom(*args, **kwargs):
+    raise RuntimeError("boom")
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "error"),
+    [
+        (RobotsTxt, "parse", boom),
+        (RobotsTxt, "rules_for", boom),
+        (Fetcher, "fetch", async_boom),
+        (Fetcher, "_follow", async_boom),
+        (MemoryStore, "get", async_boom),
+        ("scrapy_rep.downloadermiddlewares.robotstxt", "split_url", boom),
+        ("scrapy_rep.cache.cache", "Entry", boom),
+        ("scrapy_rep.protocol.policy.Policy", "access", boom),
+        ("scrapy_rep.decision.product_tokens.ProductTokens", "of", boom),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, error):
+    if isinstance(owner, str):
+        monkeypatch.setattr(f"{owner}.{name}", error)
+    else:
+        monkeypatch.setattr(owner, name, error)
+    site = web.site(robots(""))
+    result = await crawl(site.url("/1"), site.url("/2"), site.url("/3"))
+    assert site.targets == []
+    assert set(result.dropped.values()) == {"error"}
+    assert len(result.failures) == 3
+    assert result.stats["finish_reason"] == "finished"
+    assert [text for text in result.messages(40) if text.startswith("Error while ")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatch):
+    monkeypatch.setattr(MemoryStore, "put", async_boom)
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    result = await crawl(site.url("/1"), site.url("/private"), site.url("/3"))
+    assert sorted(site.targets) == ["/1", "/3"]
+    assert list(result.dropped.values()) == ["rule"]
+    assert result.messages(40) == ["Error while a record was stored"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_error_of_ours_makes_no_storm_of_fetches(web, monkeypatch):
+    monkeypatch.setattr(RobotsTxt, "parse", boom)
+    site = web.site(robots(""))
+    await crawl(*(site.url(f"/{i}") for i in range(20)), settings={"CONCURRENT_REQUESTS": 1})
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_error_in_a_handler_of_robots_parsed_harms_nobody(web):
+    from scrapy import signals
+
+    def opened(crawler):
+        crawler.boom = boom
+        crawler.signals.connect(boom, signals.robots_parsed)
+
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    result = await crawl(site.url("/1"), site.url("/private"), opened=opened)
+    assert site.targets == ["/1"]
+    assert list(result.dropped.values()) == ["rule"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_url_that_has_no_origin_is_dropped_and_not_sent():
+    result = await crawl("http://[::1/x".replace("[", "%5B"), "http:///x")
+    assert set(result.dropped.values()) <= {"error"}
+    assert result.responses == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_memory_bounded_to_one_origin_still_obeys(web):
+    sites = [web.site(robots("User-agent: *\nDisallow: /private")) for _ in range(3)]
+    paths = ("/1", "/private", "/3")
+    result = await crawl(
+        *(site.url(path) for path in paths for site in sites),
+        settings={"REP_MEMORY_MAX_ORIGINS": 1, "CONCURRENT_REQUESTS": 1},
+    )
+    assert sorted(result.dropped) == sorted(site.url("/private") for site in sites)
+    for site in sites:
+        assert sorted(site.targets) == ["/1", "/3"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_that_waits_long_for_its_site_does_not_hold_up_another(web):
+    hanging = web.site(HANGS)
+    healthy = web.site(robots(""), paths={"/a": [answer(200, PAGE)]})
+    result = await crawl(hanging.url("/1"), healthy.url("/a"), settings={"REP_TIMEOUT": 1.5})
+    assert result.fetched == [healthy.url("/a")]
+    assert result.dropped == {hanging.url("/1"): "unreachable"}

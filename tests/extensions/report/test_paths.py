@@ -1,0 +1,102 @@
+"""Where reports are written, and that no crawl writes over another's."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import Deferred, DeferredList
+
+from scrapy_rep import SettingsError
+from tests.crawling.crawl import crawl
+from tests.crawling.web import Web, answer, robots
+
+RULES = "User-agent: *\nDisallow: /private\n"
+
+
+@pytest.fixture(scope="module")
+def web():
+    web = Web()
+    yield web
+    web.close()
+
+
+class Broken:
+    """A component that can't be made."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        raise ZeroDivisionError
+
+
+def origins(path):
+    if path.suffix == ".json":
+        return [row["origin"] for row in json.loads(path.read_text())["origins"]]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[-1]["kind"] == "end"
+    return [line["origin"] for line in lines if line["kind"] == "fetch"]
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl"])
+@pytest_twisted.ensureDeferred
+async def test_two_crawls_at_once_have_a_report_each(web, tmp_path, ending):
+    slow = [["wait", 0.3], *answer(200, "slow")]
+    sites = [web.site(robots(RULES), paths={"*": [slow]}) for _ in range(3)]
+    settings = {"REP_REPORT": str(tmp_path / f"report.{ending}")}
+    results = await DeferredList(
+        [Deferred.fromCoroutine(crawl(site.url("/"), settings=settings)) for site in sites]
+    )
+    paths = [tmp_path / f"{name}.{ending}" for name in ("report", "report-2", "report-3")]
+    assert sorted(tmp_path.iterdir()) == sorted(paths)
+    told = sorted(origins(path) for path in paths)
+    assert told == sorted([site.url("").rstrip("/")] for site in sites)
+    warnings = {message for _, result in results for message in result.messages(logging.WARNING)}
+    assert len([text for text in warnings if text.startswith("Another crawl of this proc")]) == 2
+    assert any("%(name)s or another placeholder" in text for text in warnings)
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_next_crawl_takes_the_place_of_the_last(web, tmp_path):
+    sites = [web.site(robots(RULES)) for _ in range(2)]
+    path = tmp_path / "report.jsonl"
+    for site in sites:
+        await crawl(site.url("/"), settings={"REP_REPORT": path})
+    assert list(tmp_path.iterdir()) == [path]
+    assert origins(path) == [sites[1].url("").rstrip("/")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_fails_at_its_start_leaves_the_last_report(web, tmp_path):
+    site = web.site(robots(RULES))
+    path = tmp_path / "report.jsonl"
+    await crawl(site.url("/"), settings={"REP_REPORT": path})
+    before = path.read_text()
+    broken = {"REP_REPORT": path, "ITEM_PIPELINES": {Broken: 1}}
+    with pytest.raises(ZeroDivisionError):
+        await crawl(site.url("/"), settings=broken)
+    assert path.read_text() == before
+    await crawl(site.url("/"), settings={"REP_REPORT": path})
+    assert path.read_text() != before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest_twisted.ensureDeferred
+async def test_placeholders_are_those_of_feeds(web, tmp_path):
+    site = web.site(robots(RULES))
+    setting = str(tmp_path / "%(name)s %(worker)s 100%% %(time)s.json")
+    await crawl(site.url("/"), settings={"REP_REPORT": setting}, worker=3)
+    (path,) = tmp_path.iterdir()
+    assert re.fullmatch(r"list 3 100% \d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\+00-00\.json", path.name)
+    assert origins(path) == [site.url("").rstrip("/")]
+
+
+@pytest.mark.parametrize("name", ["%(nosuch)s", "100%", "%(name)", "%(name)d"])
+@pytest_twisted.ensureDeferred
+async def test_a_wrong_placeholder_stops_the_crawl(web, tmp_path, name):
+    site = web.site(robots(RULES))
+    with pytest.raises(SettingsError, match=r"REP_REPORT is .* placeholders are %\(time\)s"):
+        await crawl(site.url("/"), settings={"REP_REPORT": str(tmp_path / f"{name}.json")})
+    assert site.journal == []

@@ -1,0 +1,29 @@
+"""Each fault of faults.py in a real crawl, against a real server."""
+
+from __future__ import annotations
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+
+from tests.crawling.crawl import crawl
+from tests.fetch.faults import FAULTS, NONE, ON_THE_WIRE
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
+@pytest_twisted.ensureDeferred
+async def test_fault(fault, web, fault_table):
+    site = web.site(*fault.robots, paths=fault.paths)
+    requests = [Request(site.url(path), meta=dict(fault.meta)) for path in ("/private", "/public")]
+    result = await crawl(*requests, settings=fault.settings, **fault.attributes)
+    reached = sorted(target for target in site.targets if target in ("/private", "/public"))
+    fault_table.append((fault, len(site.journal) - len(reached), reached))
+    assert reached == ON_THE_WIRE[fault.asks]
+    assert len(result.fetched) == len(reached)
+    assert len(result.failures) == 2 - len(reached)
+    assert set(result.dropped.values()) <= ({"unreachable"} if fault.asks == NONE else {"rule"})
+    if fault.requests is not None:
+        assert len(site.robots_requests) == fault.requests
+    assert result.stats["robotstxt/request_count"] == 1
+    assert "robotstxt/error_count" not in result.stats
+    assert result.stats["finish_reason"] == "finished"

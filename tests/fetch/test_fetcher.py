@@ -1,0 +1,507 @@
+"""What is asked of a site's robots.txt, by whom and how: DESIGN section 2, SPEC S and F."""
+
+from __future__ import annotations
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+
+from tests.crawling.crawl import HAS_ROBOTS_PARSED, ListSpider, crawl
+from tests.crawling.web import PAGE, answer, redirect, robots
+
+RULES = "User-agent: *\nDisallow: /private\n"
+
+
+@pytest.mark.spec("S-8")
+@pytest_twisted.ensureDeferred
+async def test_an_unconditional_get_of_the_lower_case_name(web):
+    site = web.site(robots(RULES))
+    await crawl(
+        site.url("/a"),
+        settings={"DEFAULT_REQUEST_HEADERS": {"If-None-Match": "x", "Range": "bytes=0-5"}},
+    )
+    (asked,) = site.robots_requests
+    assert asked["method"] == "GET"
+    assert asked["target"] == "/robots.txt"
+    assert not {"if-none-match", "range"} & asked["headers"].keys()
+
+
+@pytest.mark.spec("S-1")
+@pytest_twisted.ensureDeferred
+async def test_each_port_has_its_own(web):
+    closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(robots(""))
+    result = await crawl(closed.url("/a"), open_.url("/a"))
+    assert result.fetched == [open_.url("/a")]
+    assert (len(closed.robots_requests), len(open_.robots_requests)) == (1, 1)
+
+
+@pytest.mark.spec("S-1")
+@pytest_twisted.ensureDeferred
+async def test_http_and_https_have_their_own(web, certificate):
+    secure = web.site(robots("User-agent: *\nDisallow: /"), certificate=certificate)
+    result = await crawl(secure.url("/a"))
+    assert result.dropped == {secure.url("/a"): "rule"}
+
+
+@pytest.mark.spec("S-1")
+@pytest_twisted.ensureDeferred
+async def test_one_origin_under_any_spelling(web):
+    site = web.site(robots(RULES), host="127.0.0.1")
+    urls = [f"http://LOCALHOST:{site.port}/a", f"http://localhost:{site.port}/b"]
+    result = await crawl(*urls)
+    assert len(result.responses) == 2
+    assert len(site.robots_requests) == 1
+
+
+@pytest.mark.spec("S-1")
+@pytest_twisted.ensureDeferred
+async def test_userinfo_is_never_sent_for_robots_txt(web):
+    site = web.site(robots(RULES))
+    result = await crawl(f"http://user:secret@127.0.0.1:{site.port}/private")
+    assert set(result.dropped.values()) == {"rule"}
+    (asked,) = site.robots_requests
+    assert "authorization" not in asked["headers"]
+    assert "secret" not in str(site.journal)
+    assert not [text for text in result.messages() if "secret" in text]
+
+
+@pytest.mark.spec("S-9")
+@pytest_twisted.ensureDeferred
+async def test_robots_txt_itself_may_always_be_fetched(web):
+    site = web.site(robots("User-agent: *\nDisallow: /"))
+    result = await crawl(site.url("/robots.txt"))
+    assert result.fetched == [site.url("/robots.txt")]
+    assert len(site.robots_requests) == 1
+
+
+@pytest.mark.spec("F-2")
+@pytest_twisted.ensureDeferred
+async def test_the_rules_of_another_host_hold_for_the_origin_first_asked(web):
+    other = web.site(robots(RULES), host="127.0.0.1")
+    site = web.site(redirect(f"http://localhost:{other.port}/robots.txt"))
+    result = await crawl(site.url("/private"), site.url("/public"))
+    assert result.fetched == [site.url("/public")]
+    assert result.dropped == {site.url("/private"): "rule"}
+    verdict = result.failures[0].value.verdict
+    assert verdict.robotstxt_url == site.url("/robots.txt")
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_answer_is_the_target_origins_too_if_it_was_its_robots_txt(web):
+    other = web.site(robots(RULES))
+    site = web.site(redirect(other.url("/robots.txt")))
+
+    def then(response):
+        if response.url.startswith(site.url()):
+            yield Request(other.url("/private"))
+            yield Request(other.url("/public"))
+
+    result = await crawl(site.url("/public"), then=then)
+    assert other.url("/private") in result.dropped
+    assert len(other.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_answer_is_not_the_target_origins_if_it_was_another_path(web):
+    other = web.site(robots(""), paths={"/elsewhere": [robots(RULES)]})
+    site = web.site(redirect(other.url("/elsewhere")))
+
+    def then(response):
+        if response.url.startswith(site.url()):
+            yield Request(other.url("/private"))
+
+    result = await crawl(site.url("/public"), then=then)
+    assert other.url("/private") in result.fetched
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_a_hop_that_known_rules_disallow_ends_the_chain_as_404(web):
+    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
+    site = web.site(redirect(other.url("/hidden")))
+
+    def then(response):
+        if response.url == other.url("/a"):
+            yield Request(site.url("/private"))
+
+    result = await crawl(other.url("/a"), then=then)
+    assert site.url("/private") in result.fetched
+    assert "/hidden" not in other.targets
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_rules_that_are_not_known_yet_end_no_chain(web):
+    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
+    site = web.site(redirect(other.url("/hidden")))
+    result = await crawl(site.url("/private"))
+    assert result.dropped == {site.url("/private"): "rule"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_redirect_from_a_public_host_to_a_private_one(web):
+    inside = web.site(robots(RULES))
+    proxy = web.site(paths={"/robots.txt": [redirect(inside.url("/robots.txt"))]})
+    page = Request("http://public.example/a", meta={"proxy": proxy.url("")})
+    result = await crawl(page)
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert inside.journal == []
+    assert [entry["target"] for entry in proxy.journal] == ["http://public.example/robots.txt"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_proxy_and_user_agent_of_the_page_are_carried_over(web):
+    proxy = web.site(robots(RULES))
+    page = Request(
+        "http://site.example/public",
+        headers={
+            "User-Agent": "pagebot/2",
+            "Cookie": "a=b",
+            "Authorization": "Basic x",
+            "X-Mine": "1",
+            "Referer": "http://elsewhere/",
+        },
+        meta={"proxy": f"http://name:word@127.0.0.1:{proxy.port}"},
+    )
+    await crawl(page)
+    asked, _ = proxy.journal
+    assert asked["target"] == "http://site.example/robots.txt"
+    assert asked["headers"]["user-agent"] == "pagebot/2"
+    assert asked["headers"]["proxy-authorization"].startswith("basic ")
+    assert not {"cookie", "authorization", "x-mine", "referer"} & asked["headers"].keys()
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_redirect_to_a_private_host_behind_a_proxy_of_the_environment(web, monkeypatch):
+    inside = web.site(robots(RULES))
+    proxy = web.site(paths={"/robots.txt": [redirect(inside.url("/robots.txt"))]})
+    monkeypatch.setenv("http_proxy", proxy.url(""))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    result = await crawl("http://public.example/a")
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert inside.journal == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_redirect_to_a_name_that_leads_inside(web, monkeypatch):
+    """The only stand-in here: no test has a public name that leads to loopback."""
+    monkeypatch.setattr("scrapy_rep.fetch.redirects.is_private_host", lambda host: False)
+    monkeypatch.setattr("scrapy_rep.fetch.redirects.is_private_address", lambda address: False)
+    inside = web.site(robots(RULES))
+    site = web.site(redirect(f"http://localhost:{inside.port}/robots.txt"))
+    result = await crawl(site.url("/a"))
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert inside.journal == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_credentials_of_the_crawl_do_not_follow_a_redirect(web):
+    other = web.site(robots(RULES))
+    site = web.site(redirect(other.url("/robots.txt")))
+    await crawl(
+        site.url("/a"),
+        settings={
+            "DEFAULT_REQUEST_HEADERS": {"Cookie": "a=b", "Authorization": "Basic x"},
+            "COOKIES_ENABLED": False,
+        },
+    )
+    assert "cookie" not in site.robots_requests[0]["headers"]
+    assert site.robots_requests[0]["headers"]["authorization"] == "basic x"
+    assert not {"cookie", "authorization"} & other.journal[0]["headers"].keys()
+
+
+@pytest.mark.spec("F-7")
+@pytest_twisted.ensureDeferred
+async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web):
+    site = web.site(answer(503), robots(RULES))
+    slow = [["wait", 1.0], *answer(200, PAGE)]
+    other = web.site(robots(""), paths={"/slow": [slow]})
+
+    def then(response):
+        if response.url == other.url("/slow"):
+            yield Request(site.url("/after"))
+
+    result = await crawl(
+        site.url("/before"),
+        other.url("/slow"),
+        settings={
+            "DOWNLOAD_DELAY": 60,
+            "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}},
+            "REP_RETRY_DELAY": 0.5,
+            "REP_TIMEOUT": 3,
+        },
+        then=then,
+    )
+    assert list(result.dropped) == [site.url("/before")]
+    assert site.targets == ["/after"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_headers_of_any_size_leave_a_record_that_can_be_read(web):
+    headers = {"Cache-Control": "x" * 15_000, "Age": "1" * 15_000}
+    site = web.site(answer(200, RULES, headers=headers))
+    pages = [
+        Request(site.url(f"/{i}"), headers={"User-Agent": f"bot{chr(97 + i)}/1"}) for i in range(4)
+    ]
+    await crawl(*pages)
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_offsite_does_not_drop_robots_txt(web):
+    site = web.site(robots(RULES))
+    page = Request(site.url("/private"), meta={"allow_offsite": True})
+    result = await crawl(page, allowed_domains=["example.com"])
+    assert set(result.dropped.values()) == {"rule"}
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_cookies_of_robots_txt_stay_out_of_the_pages_jar(web):
+    site = web.site(answer(200, RULES, headers={"Set-Cookie": "from=robots; Path=/"}))
+    await crawl(site.url("/a"), settings={"COOKIES_ENABLED": True})
+    page = site.journal[-1]
+    assert page["target"] == "/a"
+    assert "cookie" not in page["headers"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_http_cache_pins_no_answer(web, tmp_path):
+    site = web.site(robots(RULES))
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    await crawl(site.url("/private"), site.url("/a"), settings=settings)
+    result = await crawl(site.url("/private"), site.url("/a"), settings=settings)
+    assert len(site.robots_requests) == 2
+    assert result.stats["httpcache/hit"] == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_robots_txt_is_no_page_of_closespider_pagecount(web):
+    sites = [web.site(robots(RULES)) for _ in range(5)]
+    result = await crawl(*(site.url("/a") for site in sites), settings={"CLOSESPIDER_PAGECOUNT": 5})
+    assert len(result.responses) == 5
+    assert result.stats["response_received_count"] == 5
+
+
+@pytest_twisted.ensureDeferred
+async def test_robots_txt_takes_no_turn_of_the_pages_slot(web):
+    site = web.site(robots(RULES))
+    slots = []
+
+    class Spider(ListSpider):
+        def parse(self, response):
+            slots.extend(self.crawler.engine.downloader.slots)
+            return super().parse(response)
+
+    await crawl(site.url("/a"), settings={"DOWNLOAD_DELAY": 0.2}, spidercls=Spider)
+    assert slots == [f"robots.txt 1 {site.url('/robots.txt')}", "127.0.0.1"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_robots_txt_that_another_component_cut_is_not_believed(web):
+    from scrapy import signals
+    from scrapy.exceptions import StopDownload
+
+    site = web.site(robots(RULES))
+
+    def opened(crawler):
+        def stop(request):
+            if request.url.endswith("robots.txt"):
+                raise StopDownload(fail=False)
+
+        crawler.stop = stop  # keeps it alive
+        crawler.signals.connect(stop, signals.headers_received)
+
+    result = await crawl(site.url("/public"), opened=opened)
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert site.targets == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_nothing_listens_to_pages_when_no_robots_txt_is_in_flight(web):
+    from pydispatch.dispatcher import getAllReceivers
+    from scrapy import signals
+
+    site = web.site(robots(RULES))
+    listening = []
+
+    class Spider(ListSpider):
+        def parse(self, response):
+            receivers = getAllReceivers(self.crawler, signals.bytes_received)
+            listening.append(len(list(receivers)))
+            return super().parse(response)
+
+    await crawl(site.url("/a"), spidercls=Spider)
+    assert listening == [0]
+
+
+@pytest_twisted.ensureDeferred
+async def test_builtin_dont_obey_robotstxt_and_other_schemes_pass(web):
+    site = web.site(robots("User-agent: *\nDisallow: /"))
+    page = Request(site.url("/a"), meta={"dont_obey_robotstxt": True})
+    result = await crawl(page, "data:text/plain,hello", "file:///etc/hostname")
+    assert len(result.responses) == 3
+    assert site.robots_requests == []
+
+
+@pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")
+@pytest_twisted.ensureDeferred
+async def test_builtin_robots_parsed_tells_a_parser_and_the_page(web):
+    site = web.site(robots(RULES + "Crawl-delay: 2\n"))
+    result = await crawl(site.url("/a"))
+    ((parser, request),) = result.parsed
+    assert request.url == site.url("/a")
+    assert parser.allowed(site.url("/a"), "testbot")
+    assert not parser.allowed(site.url("/private").encode(), b"testbot")
+    assert parser.crawl_delay("testbot") == 2.0
+
+
+@pytest_twisted.ensureDeferred
+async def test_builtin_stats(web):
+    site = web.site(robots(RULES))
+    dead = web.site(answer(503))
+    gone = web.site([["close"]])
+    result = await crawl(site.url("/private"), dead.url("/a"), gone.url("/a"))
+    stats = result.stats
+    assert stats["robotstxt/request_count"] == 3
+    assert stats["robotstxt/response_count"] == 2
+    assert stats["robotstxt/response_status_count/200"] == 1
+    assert stats["robotstxt/response_status_count/503"] == 1
+    assert stats["robotstxt/forbidden"] == 3
+    assert stats["robotstxt/forbidden_reason_count/rule"] == 1
+    assert stats["robotstxt/forbidden_reason_count/unreachable"] == 2
+    assert stats["robotstxt/outcome_count/available"] == 1
+    assert stats["robotstxt/outcome_count/unreachable"] == 2
+    assert [name for name in stats if name.startswith("robotstxt/exception_count/")]
+
+
+@pytest.mark.rfc9309("2.2.1")
+@pytest_twisted.ensureDeferred
+async def test_the_group_is_that_of_the_user_agent_that_is_sent(web):
+    body = (
+        "User-agent: *\nDisallow: /anyone\n\n"
+        "User-agent: testbot\nDisallow: /testbot\n\n"
+        "User-agent: otherbot\nDisallow: /otherbot\n"
+    )
+    site = web.site(robots(body))
+    other = {"User-Agent": "Mozilla/5.0 (compatible; otherbot/3; +http://otherbot.example)"}
+    result = await crawl(
+        site.url("/anyone"),
+        site.url("/testbot"),
+        site.url("/otherbot"),
+        Request(site.url("/otherbot?x"), headers=other),
+        Request(site.url("/testbot?x"), headers=other),
+        Request(site.url("/anyone?x"), headers={"User-Agent": "Mozilla/5.0 (X11) Firefox/130.0"}),
+    )
+    assert sorted(result.dropped) == sorted(map(site.url, ("/anyone?x", "/otherbot?x", "/testbot")))
+    assert len(site.robots_requests) == 1
+
+
+@pytest.mark.spec("G-6")
+@pytest_twisted.ensureDeferred
+async def test_robotstxt_user_agent_takes_a_list(web):
+    body = "User-agent: news\nDisallow: /news\n\nUser-agent: testbot-images\nDisallow: /images\n"
+    site = web.site(robots(body))
+    result = await crawl(
+        site.url("/news"),
+        site.url("/images"),
+        settings={"ROBOTSTXT_USER_AGENT": ["testbot-images", "news"]},
+    )
+    assert list(result.dropped) == [site.url("/images")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_user_agent_of_default_request_headers_and_of_the_spider(web):
+    body = "User-agent: headerbot\nDisallow: /header\n\nUser-agent: spiderbot\nDisallow: /spider\n"
+    site = web.site(robots(body))
+    result = await crawl(
+        site.url("/header"),
+        site.url("/spider"),
+        settings={"DEFAULT_REQUEST_HEADERS": {"User-Agent": "headerbot/1"}},
+    )
+    assert list(result.dropped) == [site.url("/header")]
+    assert site.journal[-1]["headers"]["user-agent"] == "headerbot/1"
+
+
+@pytest.mark.spec("F-11")
+@pytest_twisted.ensureDeferred
+async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web):
+    short = answer(200, "", headers={"Cache-Control": "max-age=0"})
+    site = web.site(short, robots("User-agent: *\nDisallow: /"))
+    other = web.site(robots(""), paths={"/slow": [[["wait", 1.2], *answer(200, PAGE)]]})
+
+    def then(response):
+        if response.url == other.url("/slow"):
+            yield Request(site.url("/later"))
+
+    result = await crawl(
+        site.url("/now"),
+        site.url("/also"),
+        other.url("/slow"),
+        settings={"REP_CACHE_TTL_MIN": 1},
+        then=then,
+    )
+    assert sorted(site.targets) == ["/also", "/now"]
+    assert result.dropped == {site.url("/later"): "rule"}
+    assert len(site.robots_requests) == 2
+
+
+@pytest.mark.spec("F-7")
+@pytest_twisted.ensureDeferred
+async def test_unreachable_is_asked_again_when_the_retry_clock_says(web):
+    site = web.site(answer(500), robots(RULES))
+    slow = {f"/slow{i}": [[["wait", 0.8], *answer(200, PAGE)]] for i in range(2)}
+    other = web.site(robots(""), paths=slow)
+
+    def then(response):
+        if response.url == other.url("/slow0"):
+            yield Request(site.url("/between"))
+            yield Request(other.url("/slow1"))
+        if response.url == other.url("/slow1"):
+            yield Request(site.url("/after"))
+
+    result = await crawl(
+        site.url("/before"),
+        other.url("/slow0"),
+        settings={"REP_RETRY_DELAY": 1.2},
+        then=then,
+    )
+    assert result.dropped == {
+        site.url("/before"): "unreachable",
+        site.url("/between"): "unreachable",
+    }
+    assert site.targets == ["/after"]
+    assert len(site.robots_requests) == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_more_fetches_at_a_time_than_the_setting_says(web):
+    slow = [["wait", 0.3], *robots("")]
+    sites = [web.site(slow) for _ in range(6)]
+    await crawl(*(site.url("/a") for site in sites), settings={"REP_CONCURRENT_FETCHES": 2})
+    times = sorted(site.robots_requests[0]["at"] for site in sites)
+    assert times[2] - times[0] > 0.2
+    assert times[4] - times[2] > 0.2
+
+
+@pytest_twisted.ensureDeferred
+async def test_requests_of_download_async_are_obeyed_too(web):
+    from scrapy.exceptions import IgnoreRequest
+
+    site = web.site(robots(RULES))
+    caught = []
+
+    class Spider(ListSpider):
+        async def parse(self, response):
+            try:
+                await self.crawler.engine.download_async(Request(site.url("/private")))
+            except IgnoreRequest as error:
+                caught.append(error)
+            self.crawl.responses.append(response)
+            return
+            yield
+
+    result = await crawl(site.url("/a"), spidercls=Spider)
+    assert [error.verdict.line for error in caught] == [2]
+    assert site.targets == ["/a"]
+    assert result.stats["robotstxt/forbidden"] == 1

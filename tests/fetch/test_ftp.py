@@ -1,0 +1,62 @@
+"""robots.txt of FTP origins, from a real FTP server: SPEC S-5."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import pytest_twisted
+
+from tests.crawling.crawl import crawl
+
+
+@pytest.fixture
+def ftp(tmp_path):
+    """A folder, and the port of an FTP server that shows it to anonymous visitors."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", str(Path(__file__).with_name("ftp_server.py")), tmp_path],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    port = int(process.stdout.readline())
+    yield tmp_path, port
+    process.terminate()
+    process.stdout.close()
+    process.wait(10)
+
+
+@pytest.mark.spec("S-5")
+@pytest_twisted.ensureDeferred
+async def test_rules_of_ftp(ftp):
+    folder, port = ftp
+    (folder / "robots.txt").write_text("User-agent: *\nDisallow: /private\n")
+    (folder / "private").write_text("secret")
+    (folder / "public").write_text("words")
+    base = f"ftp://127.0.0.1:{port}"
+    # The crawl's own account is not for robots.txt.
+    result = await crawl(
+        f"{base}/private",
+        f"{base}/public",
+        settings={"FTP_USER": "account", "FTP_PASSWORD": "password"},
+    )
+    assert [response.body for response in result.responses] == [b"words"]
+    assert result.dropped == {f"{base}/private": "rule"}
+    assert (folder / "logins").read_text().split() == ["anonymous", "account"]
+
+
+@pytest.mark.spec("S-5")
+@pytest_twisted.ensureDeferred
+async def test_no_robots_txt_on_ftp(ftp):
+    folder, port = ftp
+    (folder / "public").write_text("words")
+    result = await crawl(f"ftp://127.0.0.1:{port}/public")
+    assert [response.body for response in result.responses] == [b"words"]
+
+
+@pytest.mark.spec("F-10")
+@pytest_twisted.ensureDeferred
+async def test_an_ftp_server_that_cannot_be_reached():
+    result = await crawl("ftp://127.0.0.1:1/public")
+    assert set(result.dropped.values()) == {"unreachable"}

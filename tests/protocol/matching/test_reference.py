@@ -1,0 +1,158 @@
+"""The engine beside the slow reference, on generated files and URLs.
+
+HYPOTHESIS_PROFILE=long runs 100,000 examples.
+"""
+
+import os
+import random
+
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol import RobotsTxt
+from scrapy_rep.protocol.matching.suffixes import Places
+from scrapy_rep.protocol.matching.wildcards import matches
+from tests.protocol import reference
+
+LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
+many = settings(
+    max_examples=100_000 if LONG else 500,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+PIECES = [
+    "a",
+    "b",
+    "ab",
+    "/",
+    "*",
+    "$",
+    "%",
+    "%2A",
+    "%24",
+    "%2f",
+    "%61",
+    "é",
+    "?",
+    "~",
+    "!",
+    "{",
+    "x.y",
+]
+pieces = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
+values = st.one_of(
+    pieces,
+    pieces.map("/{}".format),
+    st.sampled_from(
+        ["/index.html", "/a/index.htm", "/a*/index.html", "*/index.html$", "/robots.txt"]
+    ),
+    st.text(max_size=6),
+)
+agents = st.sampled_from(["a", "b", "a-b", "A/1.0", "a1", "a.b", "*", "* x", "**", "", "*a", "a b"])
+spaces = st.sampled_from(["", " ", "\t", "  ", "\x0b"])
+ends = st.sampled_from(["\n", "\n", "\n", "\r\n", "\r", "\n\n", " # c\n", "#\n", "\0x\n"])
+fields = st.sampled_from(
+    ["allow", "disallow", "Disallow", "Allow", "ALLOW", "disalow", "allows", "sitemap", "x", ""]
+)
+colons = st.sampled_from([":", ":", ":", ": ", " : ", " ", "", "::"])
+agent_fields = st.sampled_from(
+    ["user-agent", "User-agent", "useragent", "user agent", "USER-AGENTS"]
+)
+line = st.one_of(
+    st.tuples(spaces, fields, colons, values, spaces, ends),
+    st.tuples(spaces, fields, colons, values, spaces, ends),
+    st.tuples(spaces, agent_fields, colons, agents, spaces, ends),
+    st.tuples(st.text(max_size=5), ends),
+).map("".join)
+bodies = st.one_of(
+    st.lists(line, max_size=14).map("".join),
+    st.lists(line, max_size=14).map(lambda them: "user-agent: *\n" + "".join(them)),
+    st.lists(values, max_size=40).map(
+        lambda them: "user-agent: a\n" + "".join(f"disallow: /{value}\n" for value in them)
+    ),
+).map(lambda text: text.encode("utf-8", "surrogatepass"))
+paths = st.one_of(pieces, values, st.text(max_size=8)).map(lambda text: "/" + text.replace("#", ""))
+tokens = st.lists(st.sampled_from(["a", "b", "a-b", "a1", "a.b", "A", "*"]), max_size=2)
+
+
+@many
+@given(bodies, paths, tokens)
+@example(b"user-agent: a\nallow: *\ndisallow: /\n", "/", ["a"])
+@example(b"user-agent: a\nDisallow\nuser-agent: b\nallow: /a**\ndisallow: /a*$\n", "/a", ["a"])
+@example(b"user-agent: a\ndisallow: /a***\nallow: /ab\n", "/ab", ["a"])
+def test_engine_and_reference_agree(body, path, names):
+    verdict = RobotsTxt.parse(body).verdict(f"http://h{path}", *names)
+    allowed, octets = reference.verdict(body, path, names)
+    assert (verdict.allowed, verdict.rule and len(verdict.rule.pattern)) == (allowed, octets)
+
+
+def pieces_of(rng, most):
+    return "".join(rng.choice(PIECES) for _ in range(rng.randrange(most)))
+
+
+@settings(max_examples=1_000 if LONG else 25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_engine_and_reference_agree_on_many_wildcards(seed):
+    rng = random.Random(seed)
+    patterns = {f"/{pieces_of(rng, 3)}*{pieces_of(rng, 7)}" for _ in range(rng.choice([20, 300]))}
+    body = "user-agent: *\n" + "".join(f"disallow: {pattern}\n" for pattern in patterns)
+    rules = RobotsTxt.parse(body.encode()).rules_for("a")
+    forms = [reference.canonical(reference.octets_of(p), pattern=True) for p in patterns]
+    for _ in range(5):
+        target = reference.target_of("/" + pieces_of(rng, 20))
+        found = [reference.octets(form) for form in forms if reference.matches(form, target)]
+        rule = rules.verdict_for(target).rule
+        assert (rule and len(rule.pattern)) == max(found, default=None)
+
+
+@given(
+    st.text(alphabet="ab/", max_size=40), st.text(alphabet="ab/", max_size=5), st.integers(0, 45)
+)
+def test_places_find_what_str_finds(target, part, position):
+    assert Places(target).find(part, position) == target.find(part, position)
+
+
+@given(st.text(alphabet="ab", max_size=600), st.integers(1, 500), st.integers(0, 20))
+def test_places_find_long_parts(target, length, start):
+    part = target[start : start + length] or "a"
+    assert Places(target).find(part, 0) == target.find(part)
+
+
+@given(st.text(alphabet="ab*", max_size=8), st.text(alphabet="ab", max_size=12), st.booleans())
+def test_matching_by_str_by_places_and_by_the_reference_is_one(middle, rest, anchored):
+    pattern = f"/{middle}*{'$' if anchored else ''}"
+    target = f"/{rest}"
+    expected = reference.matches(reference.canonical(pattern, pattern=True), target)
+    assert matches(pattern, target, target.find) == expected
+    assert matches(pattern, target, Places(target).find) == expected
+
+
+def literal_of(rng):
+    path = "/" + "".join(rng.choices("ab/", k=rng.randrange(1, 8)))
+    return path[: rng.randrange(1, 9)] + rng.choice(["", "", "", "$", "*", "**"])
+
+
+@settings(max_examples=2_000 if LONG else 40, deadline=None)
+@given(st.integers(0, 2**32))
+@example(1)
+def test_engine_and_reference_agree_on_literals_of_every_number(seed):
+    rng = random.Random(seed)
+    count = rng.choice([10, 16, 17, 40, 64, 65, 200, 600])
+    prefix = rng.choice(["", "", "/long"])
+    filler = [f"/x{number}" for number in range(count)]
+    patterns = [prefix + literal_of(rng) for _ in range(count)]
+    patterns += rng.sample(filler, rng.randrange(count))
+    lines = {pattern: rng.choice(["Allow", "Disallow", "disallow"]) for pattern in patterns}
+    body = "User-agent: *\n" + "".join(f"{lines[p]}: {p}\n" for p in lines)
+    rules = RobotsTxt.parse(body.encode()).rules_for("a")
+    forms = [(reference.canonical(p, pattern=True), lines[p] == "Allow") for p in lines]
+    for _ in range(12):
+        target = prefix + "/" + "".join(rng.choices("ab/x1", k=rng.randrange(0, 9)))
+        found = [
+            (reference.octets(form), allow)
+            for form, allow in forms
+            if reference.matches(form, target)
+        ]
+        rule = rules.verdict_for(target).rule
+        assert (rule and (len(rule.pattern), rule.allow)) == max(found, default=None)

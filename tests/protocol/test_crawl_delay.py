@@ -1,0 +1,146 @@
+"""Crawl-delay and Request-rate: what is read, and what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.crawl_delay import FIELDS, delay_in
+from scrapy_rep.protocol.parser import RobotsTxt
+
+
+def asked(*lines, tokens=("testbot",)):
+    body = "\n".join(("User-agent: testbot", *lines)).encode()
+    robots = RobotsTxt.parse(body)
+    delay = delay_in(robots.fields_for(*tokens, names=FIELDS))
+    assert delay == delay_in(robots.fields_for(*tokens))
+    return delay
+
+
+@pytest.mark.parametrize(
+    ("line", "seconds"),
+    [
+        ("Crawl-delay: 10", 10),
+        ("crawl-DELAY:10 # seconds", 10),
+        ("Crawl-delay: 0.5", 0.5),
+        ("Crawl-delay: .25", 0.25),
+        ("Crawl-delay: 86400", 86400),
+        ("Request-rate: 1/5", 5),
+        ("Request-rate: 1/5s", 5),
+        ("Request-rate: 2/1m", 30),
+        ("Request-rate: 10/1H", 360),
+        ("Request-rate: 4/1d", 21600),
+        ("Request-rate: 1 / 10 s", 10),
+        ("Request-rate: 1/10m 1300-1659", 600),
+        ("Request-rate: 100/10", 0.1),
+    ],
+)
+def test_a_well_formed_line_is_read(line, seconds):
+    delay = asked(line)
+    assert delay.seconds == pytest.approx(seconds)
+    assert delay.record.line == 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "0",
+        "0.0",
+        "-1",
+        "+1",
+        "1e3",
+        "nan",
+        "inf",
+        "Infinity",
+        "ten",
+        "10s",
+        "10 20",
+        "1,5",
+        "0x10",
+        "1_000",
+        "5.",
+        ".",
+        "٣",
+        "86401",
+        "9" * 400,
+        "0." + "1" * 400,
+    ],
+)
+def test_a_malformed_crawl_delay_asks_for_nothing(value):
+    assert asked(f"Crawl-delay: {value}") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "1",
+        "/",
+        "1/",
+        "/5",
+        "0/5",
+        "1/0",
+        "-1/5",
+        "1/-5",
+        "1/5w",
+        "1/5ss",
+        "1.5/5",
+        "1/5 1300",
+        "1/2d",
+        "1/5 at night",
+        "٣/5",
+        "1/" + "9" * 40,
+    ],
+)
+def test_a_malformed_request_rate_asks_for_nothing(value):
+    assert asked(f"Request-rate: {value}") is None
+
+
+def test_the_longest_of_several_counts():
+    delay = asked("Crawl-delay: 2", "Request-rate: 1/7", "Crawl-delay: 5", "Crawl-delay: x")
+    assert delay.seconds == 7
+    assert delay.record.field == "request-rate"
+
+
+def test_only_lines_of_our_group_count():
+    body = b"User-agent: *\nCrawl-delay: 9\n\nUser-agent: testbot\nDisallow: /a\nHost: x\n"
+    robots = RobotsTxt.parse(body)
+    assert delay_in(robots.fields_for("testbot")) is None
+    assert delay_in(robots.fields_for("other")).seconds == 9
+    assert delay_in(RobotsTxt.parse(b"Crawl-delay: 9").fields_for("testbot")) is None
+
+
+def test_a_delay_is_for_the_user_agents_right_above_it():
+    body = b"""User-agent: slow
+Crawl-delay: 20
+
+User-agent: a
+User-agent: b
+Sitemap: https://a.example/
+User-agent: c
+Crawl-delay: 3
+User-agent: *
+Disallow: /private
+Disallow: /more
+Crawl-delay: 1
+"""
+    robots = RobotsTxt.parse(body)
+    delays = {
+        token: delay.seconds
+        for token in ("slow", "a", "b", "c", "other")
+        if (delay := delay_in(robots.fields_for(token, names=FIELDS)))
+    }
+    assert delays == {"slow": 20, "a": 3, "b": 3, "c": 3, "other": 1}
+    # Of rules it is one group, as G-7 has it.
+    assert not robots.verdict("https://a.example/private", "slow").allowed
+
+
+def test_records_of_merged_groups_come_together():
+    body = b"User-agent: a\nCrawl-delay: 1\nUser-agent: b\nAllow: /\nUser-agent: a\nVisit-time: 1\n"
+    records = RobotsTxt.parse(body).fields_for("a")
+    assert [(r.field, r.value, r.line) for r in records] == [
+        ("crawl-delay", "1", 2),
+        ("visit-time", "1", 6),
+    ]
+    assert [r.line for r in RobotsTxt.parse(body).fields_for("a", names=["visit-time"])] == [6]
+    assert RobotsTxt.parse(body).fields_for("a", names=["request-rate"]) == ()

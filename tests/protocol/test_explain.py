@@ -1,0 +1,68 @@
+"""Which group holds, and which rules of it match."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.protocol.explain import explain
+
+BODY = b"""\
+User-agent: *
+Disallow: /
+
+User-agent: mybot
+Disallow: /shop
+Allow: /shop/open
+Disallow: /*.php$
+Crawl-delay: 2
+
+User-agent: mybot/2
+Allow: /shop/open*
+Allow: /index.html
+"""
+
+
+def lines(explanation):
+    return [rule.line for rule in explanation.matching]
+
+
+@pytest.mark.spec("T-2")
+def test_all_rules_that_match_the_longest_first():
+    explanation = explain(BODY, "/shop/open/a.php", "mybot-images", "mybot")
+    assert explanation.token == "mybot"
+    assert lines(explanation) == [11, 6, 7, 5]
+    assert explanation.verdict.line == 11
+    assert explanation.group.tokens == ("mybot",)
+    assert [field.name for field in explanation.group.fields] == ["crawl-delay"]
+
+
+@pytest.mark.spec("T-2")
+@pytest.mark.parametrize(
+    ("body", "tokens", "token", "matching"),
+    [
+        (BODY, ("otherbot",), "*", [2]),
+        (BODY, (), "*", [2]),
+        (BODY, ("otherbot", "MyBot"), "MyBot", []),
+        (b"User-agent: a\nDisallow: /", ("b",), None, []),
+        (b"User-agent: *\nUser-agent: b\nDisallow: /", ("a", "b"), "b", [3]),
+        (b"User-agent: *\nUser-agent: b\nDisallow: /", ("a",), "*", [3]),
+        (b"", ("a",), None, []),
+    ],
+)
+def test_which_token_has_the_group_that_holds(body, tokens, token, matching):
+    explanation = explain(body, "/x", *tokens)
+    assert explanation.token == token
+    assert lines(explanation) == matching
+    assert (explanation.group is None) == (token is None)
+
+
+def test_an_index_file_also_allows_its_directory():
+    explanation = explain(BODY, "/", "mybot")
+    assert lines(explanation) == [12]
+    assert explanation.verdict.line == 12
+
+
+def test_of_equal_rules_the_first_decides():
+    explanation = explain(b"User-agent: *\nAllow: /a\nDisallow: /a\nAllow: /a", "/a")
+    assert lines(explanation) == [2, 4, 3]
+    assert explanation.verdict.line == 2

@@ -1,0 +1,90 @@
+"""Robots meta tags and X-Robots-Tag (SPEC R-1 to R-4)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol.meta_tags import Tags, of_header, of_meta
+
+NOW = 1_300_000_000.0  # 2011-03-13
+NONE = Tags()
+NOINDEX = Tags(noindex=True)
+NOFOLLOW = Tags(nofollow=True)
+BOTH = Tags(noindex=True, nofollow=True)
+US = ("MyBot-images", "mybot")
+
+
+@pytest.mark.spec("R-1", "R-2", "R-3")
+@pytest.mark.parametrize(
+    ("name", "content", "tags"),
+    [
+        ("robots", "noindex,nofollow", BOTH),  # R-1
+        ("ROBOTS", " NoIndex , NOFOLLOW ", BOTH),
+        ("robots", "noindex", NOINDEX),
+        ("robots", "nofollow", NOFOLLOW),
+        ("robots", "none", BOTH),
+        ("robots", "all", NONE),  # R-2
+        ("robots", "index, follow", NONE),
+        ("robots", "all, noindex", NOINDEX),
+        ("robots", "", NONE),
+        ("robots", "noindexing", NONE),
+        ("robots", "noindex; nofollow", NOINDEX),
+        ("robots", "max-snippet:-1, nofollow", NOFOLLOW),
+        ("mybot", "noindex", NOINDEX),  # R-3
+        ("mybot-IMAGES", "noindex", NOINDEX),
+        ("googlebot", "noindex", NONE),
+        ("description", "noindex", NONE),
+        ("robots", "unavailable_after: 25-Jun-2010 15:00:00 EST", NOINDEX),
+        ("robots", "unavailable_after: 25 Jun 2010 15:00:00 PST", NOINDEX),
+        ("robots", "unavailable_after: Friday, 25-Jun-10 15:00:00 UTC", NOINDEX),
+        ("robots", "unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, nofollow", BOTH),
+        ("robots", "nofollow, unavailable_after: 2010-06-25", BOTH),
+        ("robots", "UNAVAILABLE_AFTER: 2010-06-25T15:00:00Z", NOINDEX),
+        ("robots", "unavailable_after: 2010-06-25T15:00:00", NOINDEX),
+        ("robots", "unavailable_after: 25-Jun-2030 15:00:00 EST, nofollow", NOFOLLOW),
+        ("robots", "unavailable_after: noindex", NONE),
+        ("robots", "unavailable_after:", NONE),
+    ],
+)  # fmt: skip
+def test_meta_tags(name, content, tags):
+    assert of_meta(name, content, US, NOW) == tags
+
+
+@pytest.mark.spec("R-3")
+@pytest.mark.parametrize(
+    ("value", "tags"),
+    [
+        ("noindex", NOINDEX),
+        ("noindex, nofollow", BOTH),
+        ("mybot: noindex, nofollow", BOTH),
+        ("MyBot:noindex", NOINDEX),
+        ("robots: noindex", NOINDEX),
+        ("googlebot: noindex, nofollow", NONE),
+        ("googlebot: nofollow, mybot: noindex", NOINDEX),
+        ("nofollow, googlebot: noindex", NOFOLLOW),
+        ("mybot: nofollow, googlebot: noindex", NOFOLLOW),
+        ("unavailable_after: 25 Jun 2010 15:00:00 PST", NOINDEX),
+        ("unavailable_after: Fri, 25 Jun 2010 15:00:00 PST, nofollow", BOTH),
+        ("mybot: unavailable_after: Fri, 25 Jun 2010 15:00:00 PST", NOINDEX),
+        ("otherbot: unavailable_after: Fri, 25 Jun 2010 15:00:00 PST", NONE),
+        ("unavailable_after: 25 Jun 2030 15:00:00 PST", NONE),
+        ("max-snippet: 20, max-image-preview: large, nofollow", NOFOLLOW),
+        ("", NONE),
+        (":", NONE),
+    ],
+)  # fmt: skip
+def test_the_same_words_in_a_header(value, tags):
+    assert of_header(value, US, NOW) == tags
+
+
+def test_tags_are_true_where_they_ask_for_something():
+    assert [bool(tags) for tags in (NONE, NOINDEX, NOFOLLOW, BOTH)] == [False, True, True, True]
+    assert NOINDEX | NOFOLLOW == BOTH
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_read(text):
+    assert of_header(text, (), NOW).noindex in {False, True}
+    assert of_meta("robots", f"unavailable_after: {text}", (), NOW).nofollow in {False, True}

@@ -1,0 +1,100 @@
+"""Product tokens: SPEC G-3, RFC 9309 §2.2.1."""
+
+import pytest
+
+from scrapy_rep.protocol.product_tokens import is_product_token, tokens_of_header, tokens_of_setting
+
+
+@pytest.mark.rfc9309("2.2.1")
+@pytest.mark.parametrize(
+    ("token", "valid"),
+    [
+        ("googlebot", True),
+        ("Googlebot-News", True),
+        ("foo_bot", True),
+        ("-", True),
+        ("", False),
+        ("*", False),
+        ("bot2", False),
+        ("my.bot", False),
+        ("foo bar", False),
+        ("foo/1.0", False),
+        ("bät", False),
+        ("foo\n", False),
+    ],
+)
+def test_product_token(token, valid):
+    assert is_product_token(token) is valid
+
+
+@pytest.mark.parametrize(
+    ("value", "tokens"),
+    [
+        ("mybot", ("mybot",)),
+        ("  mybot ", ("mybot",)),
+        (["mybot-images", "mybot"], ("mybot-images", "mybot")),
+        (("mybot", "MyBot", "other"), ("mybot", "other")),
+        (["", " ", "mybot"], ("mybot",)),
+        ("", ()),
+        ([], ()),
+        ("*", ()),
+        ("mybot*", ("mybot",)),
+        ("mybot2", ("mybot2",)),
+        ("my.bot", ("my.bot",)),
+        ("mybot/1.0", ("mybot",)),
+        ("Mozilla/5.0 (compatible; mybot/1.0; +http://example.com/bot.html)", ("mybot",)),
+        (["mybot-images", "Scrapy/2.19 (+https://scrapy.org)"], ("mybot-images", "Scrapy")),
+        ("123", ()),
+    ],
+)
+def test_tokens_of_setting(value, tokens):
+    assert tokens_of_setting(value) == tokens
+
+
+GOOGLEBOT_MOBILE = (
+    "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML, like "
+    "Gecko) Chrome/W.X.Y.Z Mobile Safari/537.36 (compatible; Googlebot/2.1; "
+    "+http://www.google.com/bot.html)"
+)
+BINGBOT = (
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; bingbot/2.0; "
+    "+http://www.bing.com/bingbot.htm) Chrome/103.0.5060.134 Safari/537.36"
+)
+CHROME = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) "
+    "Chrome/126.0.0.0 Safari/537.36 Edg/126.0.0.0"
+)
+
+
+@pytest.mark.parametrize(
+    ("header", "tokens"),
+    [
+        ("Scrapy/2.19.0 (+https://scrapy.org)", ("Scrapy",)),
+        (b"Scrapy/2.19.0 (+https://scrapy.org)", ("Scrapy",)),
+        ("MyBot", ("MyBot",)),
+        ("MyBot/1.0 libfoo/2", ("MyBot", "libfoo")),
+        ("MyBot/1.0 (see also: HelperBot/3)", ("MyBot", "HelperBot")),
+        ("MyBot/1.0 mybot/2.0", ("MyBot",)),
+        (
+            "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
+            ("Googlebot",),
+        ),
+        (GOOGLEBOT_MOBILE, ("Googlebot",)),
+        (BINGBOT, ("bingbot",)),
+        (CHROME, ()),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:109.0) Gecko/20100101 Firefox/115.0", ()),
+        ("Mozilla/5.0 (compatible; a.b.example/2 www.x.com/3 me@x.com/4)", ("a.b.example",)),
+        ("CCBot/2.0 (https://commoncrawl.org/faq/)", ("CCBot",)),
+        ("https://example.com/bot", ()),
+        ("python-requests/2.31", ("python-requests",)),
+        ("Mail.RU_Bot/2.0", ("Mail.RU_Bot",)),
+        ("a (b (c/1) d/2) e", ("a", "e", "c", "d")),
+        ("a) b (c/1", ("a", "b", "c")),
+        ("", ()),
+        ("1.0", ()),
+        ("böt/1", ("b",)),
+        (b"\xff\xfe", ()),
+    ],
+)
+def test_tokens_of_header(header, tokens):
+    assert tokens_of_header(header) == tokens

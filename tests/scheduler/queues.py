@@ -1,0 +1,101 @@
+"""Queues without a crawl: what stands in for the engine, and for the gate."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import scrapy
+from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy.settings import Settings
+from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_rep import RobotsAwarePriorityQueue
+from scrapy_rep.scheduler.gate import Gate
+
+
+class Downloader:
+    """Which requests are active, by slot."""
+
+    def __init__(self):
+        self.slots = {}
+
+    @staticmethod
+    def get_slot_key(request):
+        return request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
+
+    def begin(self, request):
+        slot = self.slots.setdefault(self.get_slot_key(request), SimpleNamespace(active=set()))
+        slot.active.add(request)
+
+    def end(self, request):
+        self.slots[self.get_slot_key(request)].active.discard(request)
+
+
+class Doors:
+    """A gate that is opened and shut by hand; ``open`` is None where all is open."""
+
+    def __init__(self):
+        self.open = None
+        self.waiters = {}
+        self.full = set()
+        self.asked = []
+        self.in_use = False
+
+    # What no robots.txt governs is told as in a crawl without overrides.
+    _overriding = SimpleNamespace(decides=lambda origin: False)
+    origin_governing = Gate.origin_governing
+
+    def opens(self, origin, waiter):
+        if self.is_open(origin):
+            return True
+        self.asked.append(str(origin))
+        self.waiters.setdefault(str(origin), []).append(waiter)
+        return False
+
+    def is_open(self, origin):
+        return self.open is None or str(origin) in self.open
+
+    def is_full(self, slot):
+        return slot in self.full
+
+    def ask(self):
+        pass
+
+    def let(self, origin):
+        self.open.add(origin)
+        for waiter in self.waiters.pop(origin, ()):
+            waiter.wake()
+
+
+class FakeCrawler:
+    def __init__(self, gate=None):
+        self.settings = Settings({"CONCURRENT_REQUESTS_PER_IP": 0})
+        self.downloader = Downloader()
+        self.engine = SimpleNamespace(downloader=self.downloader)
+        self.spider = scrapy.Spider("queues")
+        self.gate = gate
+
+    def get_downloader_middleware(self, cls):
+        return None if self.gate is None else SimpleNamespace(gate=self.gate)
+
+
+def ours(crawler, *, key="", state=None, downstream=None, start=None):
+    return _make(RobotsAwarePriorityQueue, crawler, key, state, downstream, start)
+
+
+def scrapys(crawler, *, key="", state=None, downstream=None, start=None):
+    return _make(DownloaderAwarePriorityQueue, crawler, key, state, downstream, start)
+
+
+def _make(cls, crawler, key, state, downstream, start):  # noqa: PLR0917 - as Scrapy calls it
+    downstream = downstream or (PickleFifoDiskQueue if key else FifoMemoryQueue)
+    return cls.from_crawler(crawler, downstream, str(key), state, start_queue_cls=start)
+
+
+def drain(queue):
+    """Pop until there is nothing more."""
+    urls = []
+    while (request := queue.pop()) is not None:
+        urls.append(request.url)
+    return urls

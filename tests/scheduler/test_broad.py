@@ -1,0 +1,470 @@
+"""Broad crawls: no site holds up another, and what is unreachable is not lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from itertools import pairwise
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+from scrapy.core.scheduler import BaseScheduler
+
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.web import PAGE, answer, robots
+
+RULES = "User-agent: *\nDisallow: /private\n"
+HANGS = [["wait", 60]]
+DEFER = {"REP_UNREACHABLE_ACTION": "defer", "REP_RETRY_DELAY": 0.4, "REP_RETRY_DELAY_MAX": 0.4}
+
+
+class StoredSpider(ListSpider):
+    """Its requests can go to disk: they name their callbacks, and hold nothing else."""
+
+    name = "stored"
+
+
+def gate_of(crawler):
+    from scrapy_rep import RobotsTxtMiddleware
+
+    return crawler.get_downloader_middleware(RobotsTxtMiddleware).gate
+
+
+@pytest_twisted.ensureDeferred
+async def test_hanging_origins_take_no_place_of_the_pages(web):
+    hanging = [web.site(HANGS) for _ in range(12)]
+    healthy = web.site(robots(RULES))
+    concurrency = []
+
+    class Spider(ListSpider):
+        def parse(self, response):
+            self.crawl.responses.append(response)
+            downloader = self.crawler.engine.downloader
+            concurrency.append((downloader.total_concurrency, len(downloader.active)))
+            if len(self.crawl.responses) == 10:
+                self.closing = asyncio.ensure_future(
+                    self.crawler.engine.close_spider_async(reason="seen enough")
+                )
+                return
+            yield self.prepare(Request(healthy.url(f"/{len(self.crawl.responses)}")))
+
+    began = time.monotonic()
+    result = await crawl(
+        *(site.url(f"/{n}") for site in hanging for n in range(10)),
+        healthy.url("/0"),
+        settings={"CONCURRENT_REQUESTS": 4},
+        spidercls=Spider,
+    )
+    assert result.fetched == [healthy.url(f"/{n}") for n in range(10)]
+    assert time.monotonic() - began < 10
+    assert [len(site.robots_requests) for site in hanging] == [1] * 12
+    assert all(site.targets == [] for site in hanging)
+    # Twelve fetches were in flight beside the pages, and every place was given back.
+    assert concurrency[5] == (16, 12)
+    assert result.crawler.engine.downloader.total_concurrency == 4
+
+
+@pytest_twisted.ensureDeferred
+async def test_more_hanging_origins_than_fetches_let_the_others_through(web):
+    hanging = [web.site(HANGS) for _ in range(6)]
+    healthy = [web.site(robots(RULES)) for _ in range(3)]
+    result = await crawl(
+        *(site.url("/1") for site in (*hanging, *healthy)),
+        settings={"REP_CONCURRENT_FETCHES": 3, "REP_TIMEOUT": 4},
+    )
+    assert sorted(result.fetched) == sorted(site.url("/1") for site in healthy)
+    assert set(result.dropped.values()) == {"unreachable"}
+    times = [max(entry["at"] for entry in site.journal) for site in healthy]
+    assert max(times) - min(entry["at"] for entry in hanging[0].journal) < 5
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_asked_for_later_comes_by_its_priority(web):
+    site = web.site([["wait", 0.3], *robots(RULES)])
+    result = await crawl(
+        Request(site.url("/last"), priority=-1),
+        Request(site.url("/middle")),
+        Request(site.url("/first"), priority=1),
+        settings={"CONCURRENT_REQUESTS": 1},
+    )
+    assert result.fetched == [site.url(path) for path in ("/first", "/middle", "/last")]
+    assert "robotstxt/waited" not in result.stats
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_leaves_the_queue_has_no_trace_of_it(web):
+    site = web.site(robots(RULES))
+    result = await crawl(site.url("/"))
+    assert not [key for key in result.responses[0].meta if key.startswith("_robotstxt")]
+
+
+# Deferring.
+
+
+@pytest_twisted.ensureDeferred
+async def test_unreachable_for_a_while_loses_nothing(web):
+    site = web.site(answer(503), answer(503), answer(503), robots(RULES))
+    other = web.site(robots(RULES))
+    paths = ("/1", "/private", "/3", "/4")
+    urls = [*(site.url(path) for path in paths), other.url("/1")]
+    # Long enough for a look at the engine while nothing goes on, on a busy machine too.
+    slow = {"REP_RETRY_DELAY": 1.2, "REP_RETRY_DELAY_MAX": 1.2}
+    result = await crawl(*urls, settings={**DEFER, **slow})
+    assert sorted(site.targets) == ["/1", "/3", "/4"]
+    assert len(site.robots_requests) == 4
+    assert result.dropped == {site.url("/private"): "rule"}
+    assert result.fetched[0] == other.url("/1")
+    assert result.stats["robotstxt/deferred"] == 1
+    assert "robotstxt/deferred_dropped" not in result.stats
+    (line,) = [m for m in result.messages(logging.INFO) if m.startswith("Nothing is left")]
+    assert line.startswith("Nothing is left to do but to wait for 1 unreachable origins: the next ")
+    # Between the tries nothing was asked of the site.
+    asked = [entry["at"] for entry in site.robots_requests]
+    assert min(later - sooner for sooner, later in pairwise(asked)) > 0.59
+
+
+@pytest_twisted.ensureDeferred
+async def test_unreachable_for_longer_is_dropped_with_its_reason(web):
+    site = web.site(answer(503))
+    other = web.site(robots(RULES))
+    began = time.monotonic()
+    result = await crawl(
+        *(site.url(f"/{n}") for n in range(5)),
+        other.url("/1"),
+        settings={**DEFER, "REP_DEFER_TIMEOUT": 1},
+    )
+    assert 1 <= time.monotonic() - began < 5
+    assert site.targets == []
+    assert list(result.dropped.values()) == ["unreachable"] * 5
+    assert result.stats["robotstxt/deferred_dropped"] == 5
+    assert result.stats["robotstxt/forbidden_reason_count/unreachable"] == 5
+    assert result.stats["robotstxt/forbidden"] == 5
+    assert result.fetched == [other.url("/1")]
+    assert result.stats["finish_reason"] == "finished"
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_timeout_of_0_defers_nothing(web):
+    site = web.site(answer(503))
+    result = await crawl(
+        site.url("/1"), settings={"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": 0}
+    )
+    assert result.dropped == {site.url("/1"): "unreachable"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_origin_that_becomes_unreachable_has_its_requests_kept(web):
+    """The one that is on its way when the answer has expired goes back to the queue."""
+    site = web.site(robots(RULES), answer(503), answer(503), robots(RULES))
+    settings = {
+        **DEFER,
+        "REP_CACHE_TTL_MIN": 0,
+        "REP_CACHE_TTL": 0.3,
+        "DOWNLOAD_DELAY": 0.25,
+        "CONCURRENT_REQUESTS": 1,
+    }
+    result = await crawl(*(site.url(f"/{n}") for n in range(6)), settings=settings)
+    assert sorted(site.targets) == [f"/{n}" for n in range(6)]
+    assert result.dropped == {}
+    assert result.stats["robotstxt/deferred"] >= 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path):
+    deferred = web.site(answer(503), robots(RULES))
+    hanging = web.site(HANGS, robots(RULES))
+    settings = {**DEFER, "REP_RETRY_DELAY": 60, "REP_RETRY_DELAY_MAX": 60, "JOBDIR": str(tmp_path)}
+
+    def opened(crawler):
+        async def close():
+            await asyncio.sleep(0.6)
+            await crawler.engine.close_spider_async(reason="enough")
+
+        crawler.closer = asyncio.ensure_future(close())
+
+    paths = ("/1", "/private", "/3")
+    began = time.monotonic()
+    first = await crawl(
+        *(site.url(path) for site in (deferred, hanging) for path in paths),
+        settings=settings,
+        opened=opened,
+        spidercls=StoredSpider,
+    )
+    assert time.monotonic() - began < 8
+    assert first.failures == []
+    assert first.stats["scheduler/enqueued/disk"] == 6
+    assert "scheduler/dequeued" not in first.stats
+    second = await crawl(settings=settings, spidercls=StoredSpider)
+    for site in (deferred, hanging):
+        assert sorted(site.targets) == ["/1", "/3"]
+    assert sorted(second.dropped.values()) == ["rule", "rule"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_links_into_a_site_that_is_waited_for_are_all_followed_from_disk(web, tmp_path):
+    late = web.site([["wait", 1.5], *robots(RULES)])
+    first = web.site(robots(RULES), paths={"/2": [[["wait", 0.5], *answer(200, PAGE)]]})
+
+    def then(response):
+        if response.url == first.url("/1"):
+            return [Request(first.url("/2")), Request(late.url("/0"))]
+        if response.url == first.url("/2"):
+            return [Request(late.url(f"/{n}")) for n in range(1, 5)]
+        return []
+
+    result = await crawl(
+        first.url("/1"),
+        settings={"JOBDIR": str(tmp_path)},
+        then=then,
+        spidercls=StoredSpider,
+    )
+    assert sorted(late.targets) == [f"/{n}" for n in range(5)]
+    assert result.stats["scheduler/enqueued/disk"] == 7
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_jobdir_of_scrapys_queue_is_gone_on_with(web, tmp_path):
+    hanging = web.site(HANGS, robots(RULES))
+    settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
+
+    def opened(crawler):
+        async def close():
+            await asyncio.sleep(0.4)
+            await crawler.engine.close_spider_async(reason="enough")
+
+        crawler.closer = asyncio.ensure_future(close())
+
+    paths = ("/1", "/private", "/3", "/4")
+    first = await crawl(
+        *(hanging.url(path) for path in paths),
+        settings={**settings, **SCRAPYS_QUEUE},
+        opened=opened,
+        spidercls=StoredSpider,
+    )
+    assert first.failures == []
+    second = await crawl(settings=settings, spidercls=StoredSpider)
+    assert sorted(hanging.targets) == ["/1", "/3", "/4"]
+    assert second.dropped == {hanging.url("/private"): "rule"}
+    assert "robotstxt/waited" not in second.stats
+
+
+@pytest_twisted.ensureDeferred
+async def test_memory_for_one_origin_still_obeys_and_ends(web):
+    sites = [web.site(robots(RULES)) for _ in range(3)]
+    failing = web.site(answer(503))
+    result = await crawl(
+        *(site.url(path) for path in ("/1", "/private", "/3") for site in (*sites, failing)),
+        settings={**DEFER, "REP_MEMORY_MAX_ORIGINS": 1, "REP_DEFER_TIMEOUT": 1},
+    )
+    for site in sites:
+        assert sorted(site.targets) == ["/1", "/3"]
+    assert failing.targets == []
+    assert len(result.failures) == 6
+    assert len(result.responses) == 6
+
+
+# Other schedulers.
+
+
+class FifoScheduler(BaseScheduler):
+    """One queue for all, which knows no priorities."""
+
+    popped = 0
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls()
+
+    def open(self, spider):
+        self.queue = []
+        self.seen = set()
+
+    def has_pending_requests(self):
+        return bool(self.queue)
+
+    def enqueue_request(self, request):
+        if request.url in self.seen and not request.dont_filter:
+            return False
+        self.seen.add(request.url)
+        self.queue.append(request)
+        return True
+
+    def next_request(self):
+        if not self.queue:
+            return None
+        type(self).popped += 1
+        return self.queue.pop(0)
+
+
+class PriorityScheduler(FifoScheduler):
+    """One queue for all, by priority."""
+
+    def enqueue_request(self, request):
+        stored = super().enqueue_request(request)
+        self.queue.sort(key=lambda request: -request.priority)
+        return stored
+
+
+@pytest.mark.parametrize("scheduler", [FifoScheduler, PriorityScheduler])
+@pytest_twisted.ensureDeferred
+async def test_under_another_scheduler_half_of_the_places_stay_free(web, scheduler):
+    class Scheduler(scheduler):
+        popped = 0
+
+    hanging = [web.site(HANGS) for _ in range(4)]
+    healthy = web.site(robots(RULES), paths={"*": [[["wait", 0.02], *answer(200, PAGE)]]})
+    at_end = {}
+
+    class Spider(ListSpider):
+        def parse(self, response):
+            self.crawl.responses.append(response)
+            if len(self.crawl.responses) == 40:
+                at_end["seconds"] = time.monotonic() - began
+                at_end["popped"] = Scheduler.popped
+                at_end["priorities"] = {r.request.priority for r in self.crawl.responses}
+
+                async def later():
+                    await asyncio.sleep(1)
+                    at_end["idle pops"] = Scheduler.popped - at_end["popped"]
+                    await self.crawler.engine.close_spider_async(reason="enough")
+
+                self.closing = asyncio.ensure_future(later())
+                return
+            for _ in range(2):
+                self.crawl.asked = getattr(self.crawl, "asked", 0) + 1
+                if self.crawl.asked < 40:
+                    yield self.prepare(Request(healthy.url(f"/{self.crawl.asked}")))
+
+    began = time.monotonic()
+    result = await crawl(
+        *(site.url(f"/{n}") for n in range(10) for site in hanging),
+        healthy.url("/0"),
+        settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 8},
+        spidercls=Spider,
+    )
+    assert sorted(result.fetched) == sorted(healthy.url(f"/{n}") for n in range(40))
+    assert at_end["seconds"] < 8
+    assert at_end["priorities"] == {0}
+    # The rest goes to and fro, but not as fast as it can.
+    assert at_end["idle pops"] < 200
+    assert result.stats["robotstxt/put_off"] > 30
+    assert all(site.targets == [] for site in hanging)
+    assert result.crawler.engine.downloader.total_concurrency == 8
+    assert result.stats["elapsed_time_seconds"] < 15
+
+
+@pytest_twisted.ensureDeferred
+async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web):
+    class Scheduler(PriorityScheduler):
+        popped = 0
+
+    late = web.site([["wait", 1.2], *robots(RULES)])
+    paths = [f"/{n}" for n in range(12)]
+    result = await crawl(
+        *(Request(late.url(path), priority=7) for path in (*paths, "/private")),
+        settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 2},
+    )
+    assert sorted(late.targets) == sorted(paths)
+    assert len(late.robots_requests) == 1
+    assert result.dropped == {late.url("/private"): "rule"}
+    for response in result.responses:
+        assert response.request.priority == 7
+        assert not response.request.dont_filter
+        assert not [key for key in response.meta if key.startswith("_robotstxt")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_under_another_scheduler_requests_of_download_async_are_never_put_off(web):
+    late = web.site([["wait", 0.5], *robots(RULES)])
+    front = web.site(robots(RULES))
+    answers = []
+
+    class Spider(ListSpider):
+        async def parse(self, response):
+            downloads = [
+                self.crawler.engine.download_async(Request(late.url(f"/{n}"))) for n in range(9)
+            ]
+            answers.extend(await asyncio.gather(*downloads))
+            return
+            yield
+
+    class Scheduler(FifoScheduler):
+        popped = 0
+
+    result = await crawl(
+        front.url("/"),
+        settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 2},
+        spidercls=Spider,
+    )
+    assert [answer.status for answer in answers] == [200] * 9
+    assert "robotstxt/put_off" not in result.stats
+    assert Scheduler.popped == 1
+
+
+# What the addon sets.
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, "RobotsAwarePriorityQueue"),
+        (SCRAPYS_QUEUE, "DownloaderAwarePriorityQueue"),
+        (
+            {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"},
+            "ScrapyPriorityQueue",
+        ),
+        ({"ROBOTSTXT_OBEY": False}, "RobotsAwarePriorityQueue"),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_the_addon_sets_the_queue_where_nobody_has(web, settings, expected):
+    site = web.site(robots(RULES))
+    seen = []
+
+    class Spider(ListSpider):
+        def parse(self, response):
+            seen.append(type(self.crawler.engine._slot.scheduler.mqs).__name__)
+            yield from super().parse(response)
+
+    result = await crawl(site.url("/"), site.url("/private"), settings=settings, spidercls=Spider)
+    assert set(seen) == {expected}
+    assert len(result.responses) == (2 if settings.get("ROBOTSTXT_OBEY") is False else 1)
+
+
+@pytest.mark.filterwarnings("ignore:.*CONCURRENT_REQUESTS_PER_IP")
+def test_the_addon_leaves_a_queue_for_concurrent_requests_per_ip_to_the_user():
+    from scrapy.settings import Settings
+
+    from scrapy_rep import Addon
+
+    settings = Settings({"CONCURRENT_REQUESTS_PER_IP": 4})
+    Addon().update_settings(settings)
+    assert settings.getpriority("SCHEDULER_PRIORITY_QUEUE") == 0
+
+
+@pytest_twisted.ensureDeferred
+async def test_places_are_given_back_after_errors_and_cancelled_waits(web):
+    site = web.site([["reset"]])
+    result = await crawl(site.url("/1"), settings={"CONCURRENT_REQUESTS": 3})
+    assert result.crawler.engine.downloader.total_concurrency == 3
+    for queue in ({}, SCRAPYS_QUEUE):
+        hanging = web.site(HANGS)
+
+        def opened(crawler):
+            def close(**_):
+                crawler.closer = asyncio.ensure_future(
+                    crawler.engine.close_spider_async(reason="enough")
+                )
+
+            asyncio.get_running_loop().call_later(0.4, close)
+
+        result = await crawl(
+            hanging.url("/1"),
+            hanging.url("/2"),
+            settings={"CONCURRENT_REQUESTS": 3, **queue},
+            opened=opened,
+        )
+        assert result.stats["finish_reason"] == "enough"
+        assert result.crawler.engine.downloader.total_concurrency == 3

@@ -1,0 +1,63 @@
+"""A crawl of many sites that is killed, and gone on with."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+
+from tests.benchmarks.broad import OURS, crawl, start, web_of
+from tests.benchmarks.broad_web import host
+
+STORIES = ["rules", "rules", "missing", "recovers", "failing", "hang", "slow"]
+ORIGINS = 140
+AFTER = 150
+"""Outcomes before the kill: enough that the duplicates filter has written its first requests down."""
+CONCURRENT_REQUESTS = 16
+SETTINGS = {
+    **OURS,
+    "CONCURRENT_REQUESTS": CONCURRENT_REQUESTS,
+    "REP_STORE": "memory://",
+    "REP_TIMEOUT": 3,
+    "REP_RETRY_DELAY": 1,
+    "REP_RETRY_DELAY_MAX": 2,
+    "REP_DEFER_TIMEOUT": 4,
+}
+
+
+def test_killed_while_origins_wait_and_are_deferred_none_that_was_kept_is_lost(
+    tmp_path,
+):
+    accounts = tmp_path / "accounts"
+    accounts.touch()
+    order = {
+        "origins": list(range(ORIGINS)),
+        "paths": ["/p/1", "/private/2"],
+        "accounts": str(accounts),
+    }
+    settings = {**SETTINGS, "JOBDIR": str(tmp_path / "job")}
+    with web_of(STORIES, 0.001) as web:
+        process = start(web, settings, **order)
+        while len(accounts.read_text().splitlines()) < AFTER:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+        process.communicate()
+        before = Counter(line.split("\t")[0] for line in accounts.read_text().splitlines())
+        result = crawl(web, settings, **order)
+        journal = web.journal()
+    outcomes = Counter(line.split("\t")[0] for line in accounts.read_text().splitlines())
+    expected = {
+        f"http://{host(n)}:{web.port}{path}": STORIES[n % len(STORIES)]
+        for n in range(ORIGINS)
+        for path in order["paths"]
+    }
+    lost = [story for url, story in expected.items() if url not in outcomes]
+    assert {*outcomes} <= {*expected}
+    # What was being downloaded is lost, as it is with Scrapy's queue; nothing that was kept back is.
+    assert len(lost) <= CONCURRENT_REQUESTS
+    assert not {"failing", "hang"} & {*lost}
+    # Once from the queue; and again from the spider, where the duplicates filter forgot it.
+    assert max((outcomes - before).values()) <= 2
+    assert len(before) < 2 * ORIGINS, "killed too late to show anything"
+    assert journal["wrong"] == 0
+    assert result["stats"]["finish_reason"] == "finished"

@@ -1,0 +1,333 @@
+"""The queue alone: order, what it keeps back, what it leaves on disk."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+import scrapy
+from scrapy import Request
+from scrapy.squeues import (
+    FifoMemoryQueue,
+    LifoMemoryQueue,
+    PickleFifoDiskQueue,
+    PickleLifoDiskQueue,
+)
+
+from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
+
+IN_TURNS = pytest.mark.skipif(
+    scrapy.version_info < (2, 19), reason="Scrapy's queue takes slots of equal load by name alone"
+)
+
+
+def pages(host, *paths, **kwargs):
+    return [Request(f"https://{host}/{path}", **kwargs) for path in paths]
+
+
+def urls(*requests):
+    return [request.url for request in requests]
+
+
+@IN_TURNS
+@pytest.mark.parametrize("downstream", [FifoMemoryQueue, LifoMemoryQueue])
+@pytest.mark.parametrize("start", [None, FifoMemoryQueue])
+@pytest.mark.parametrize("seed", range(6))
+def test_order_is_that_of_scrapys_queue(downstream, start, seed):
+    dice = random.Random(seed)
+    crawler = FakeCrawler(Doors())
+    queues = [make(crawler, downstream=downstream, start=start) for make in (scrapys, ours)]
+    hosts = [f"{dice.randrange(10**6)}.example" for _ in range(1 + 5 * seed)]
+    active = []
+    popped = 0
+    for step in range(1500):
+        act = dice.random()
+        if act < 0.45:
+            request = Request(
+                f"https://{dice.choice(hosts)}/{step}",
+                priority=dice.choice([0, 0, 0, 1, -1, 10]),
+                meta={"is_start_request": True} if dice.random() < 0.3 else None,
+            )
+            for queue in queues:
+                queue.push(request.copy())
+        elif act < 0.5:
+            assert len(queues[0]) == len(queues[1])
+            our = queues[1].peek()
+            theirs = queues[0].pop()
+            assert (theirs and theirs.url) == (our and our.url)
+            our = queues[1].pop()
+            assert (theirs and theirs.url) == (our and our.url)
+        elif act < 0.8:
+            theirs, our = (queue.pop() for queue in queues)
+            assert (theirs and theirs.url) == (our and our.url)
+            if our is not None:
+                popped += 1
+                if dice.random() < 0.8:
+                    crawler.downloader.begin(our)
+                    active.append(our)
+        elif active:
+            crawler.downloader.end(active.pop(dice.randrange(len(active))))
+    assert popped > 300
+    assert drain(queues[0]) == drain(queues[1])
+    assert len(queues[1]) == 0
+
+
+def test_requests_wait_until_their_origin_is_open():
+    doors = Doors()
+    doors.open = set()
+    queue = ours(FakeCrawler(doors))
+    waiting = pages("a.example", 1, 2, 3)
+    for request in (*waiting, *pages("b.example", 1)):
+        queue.push(request)
+    assert queue.pop() is None
+    assert len(queue) == 4
+    assert sorted(doors.asked) == ["https://a.example", "https://b.example"]
+    assert queue.pop() is None
+    assert len(doors.asked) == 2, "asked once, not at every pop"
+    queue.push(Request("https://a.example/4", priority=9))
+    doors.let("https://a.example")
+    assert drain(queue) == ["https://a.example/4", *urls(*waiting)]
+    assert len(queue) == 1
+    doors.let("https://b.example")
+    assert drain(queue) == ["https://b.example/1"]
+    assert len(queue) == 0
+    assert drain(queue) == []
+
+
+def test_an_origin_that_waits_holds_up_no_other_of_its_slot():
+    doors = Doors()
+    doors.open = {"http://a.example"}
+    queue = ours(FakeCrawler(doors))
+    queue.push(Request("https://a.example/1", priority=5))
+    queue.push(Request("http://a.example/1"))
+    assert drain(queue) == ["http://a.example/1"]
+    doors.let("https://a.example")
+    assert drain(queue) == ["https://a.example/1"]
+
+
+def test_origins_of_a_slot_take_turns_by_priority():
+    queue = ours(FakeCrawler(Doors()))
+    for path, priority in ((1, 0), (2, 0), (3, 7)):
+        queue.push(Request(f"https://a.example/{path}", priority=priority))
+        queue.push(Request(f"http://a.example/{path}", priority=priority))
+    popped = drain(queue)
+    assert {*popped[:2]} == {"https://a.example/3", "http://a.example/3"}
+    assert [url.split(":")[0] for url in popped[2:]] in (
+        ["https", "http"] * 2,
+        ["http", "https"] * 2,
+    )
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request("https://a.example/1", meta={"dont_obey_robotstxt": True}),
+        Request("https://a.example/robots.txt"),
+        Request("data:,x"),
+        Request("http:///x"),
+        Request("file:///x"),
+    ],
+    ids=lambda request: request.url,
+)
+def test_what_robots_txt_does_not_govern_does_not_wait(request_):
+    doors = Doors()
+    doors.open = set()
+    queue = ours(FakeCrawler(doors))
+    queue.push(request_)
+    assert drain(queue) == [request_.url]
+    assert doors.asked == []
+
+
+def test_without_the_middleware_nothing_waits():
+    queue = ours(FakeCrawler())
+    for request in pages("a.example", 1, 2):
+        queue.push(request)
+    assert "a.example" in queue
+    assert drain(queue) == ["https://a.example/1", "https://a.example/2"]
+    assert "a.example" not in queue
+
+
+def test_a_full_slot_is_passed_over():
+    doors = Doors()
+    queue = ours(FakeCrawler(doors))
+    for request in (*pages("a.example", 1, 2), *pages("b.example", 1)):
+        queue.push(request)
+    doors.full.add("a.example")
+    assert drain(queue) == ["https://b.example/1"]
+    doors.full.clear()
+    assert drain(queue) == ["https://a.example/1", "https://a.example/2"]
+
+
+def test_a_full_and_busy_slot_is_passed_over():
+    doors = Doors()
+    crawler = FakeCrawler(doors)
+    queue = ours(crawler)
+    for request in (*pages("a.example", 1, 2), *pages("b.example", 1, 2)):
+        queue.push(request)
+        crawler.downloader.begin(request)
+    doors.full.add("a.example")
+    assert drain(queue) == ["https://b.example/1", "https://b.example/2"]
+    assert len(queue) == 2
+
+
+@pytest.mark.parametrize("downstream", [PickleFifoDiskQueue, PickleLifoDiskQueue])
+def test_what_scrapys_queue_left_on_disk_is_opened(tmp_path, downstream):
+    crawler = FakeCrawler()
+    left = scrapys(crawler, key=tmp_path, downstream=downstream)
+    requests = [
+        *pages("a.example", 1, 2, 3),
+        *pages("b.example", 1, priority=3),
+        *pages("a.example", 9, meta={"is_start_request": True, "dont_obey_robotstxt": True}),
+        Request("http://a.example/1"),
+    ]
+    for request in requests:
+        left.push(request)
+    state = left.close()
+    doors = Doors()
+    doors.open = {"https://b.example", "http://a.example"}
+    queue = ours(FakeCrawler(doors), key=tmp_path, state=state, downstream=downstream)
+    assert len(queue) == 6
+    assert sorted(drain(queue)) == [
+        "http://a.example/1",
+        "https://a.example/9",
+        "https://b.example/1",
+    ]
+    assert len(queue) == 3
+    doors.let("https://a.example")
+    assert sorted(drain(queue)) == urls(*pages("a.example", 1, 2, 3))
+    assert queue.close() == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("downstream", [PickleFifoDiskQueue, PickleLifoDiskQueue])
+@pytest.mark.parametrize("make", [ours, scrapys])
+def test_what_is_left_on_disk_is_opened_by_either(tmp_path, downstream, make):
+    doors = Doors()
+    doors.open = {"https://c.example"}
+    queue = ours(FakeCrawler(doors), key=tmp_path, downstream=downstream)
+    requests = [
+        *pages("a.example", 1, 2),
+        *pages("a.example", 3, priority=-4),
+        *pages("b.example", 1, meta={"dont_obey_robotstxt": True}),
+        *pages("b.example:8080", 1),
+        *pages("c.example", 1, 2),
+        *pages("d.example", 1, meta={"download_slot": "a slot"}),
+        *pages("[::1]", 1),
+    ]
+    for request in requests:
+        queue.push(request)
+    assert {queue.pop().url, queue.pop().url} <= {
+        *urls(*pages("b.example", 1), *pages("c.example", 1, 2))
+    }
+    state = queue.close()
+    assert len(queue) == 0
+    for _ in range(2):  # and again, as nothing was changed
+        queue = make(FakeCrawler(Doors()), key=tmp_path, state=state, downstream=downstream)
+        assert len(queue) == 7
+        state = queue.close()
+    queue = make(FakeCrawler(Doors()), key=tmp_path, state=state, downstream=downstream)
+    rest = drain(queue)
+    assert len(rest) == len({*rest}) == 7
+    assert {*urls(*requests)} >= {*rest}
+    assert queue.close() == {}
+
+
+@pytest.mark.parametrize("downstream", [PickleFifoDiskQueue, PickleLifoDiskQueue])
+def test_a_look_at_the_next_request_on_disk_does_no_harm_to_what_follows(tmp_path, downstream):
+    doors = Doors()
+    doors.open = set()
+    queue = ours(FakeCrawler(doors), key=tmp_path, downstream=downstream)
+    requests = pages("a.example", 1, 2, 3)
+    for request in requests:
+        queue.push(request)
+        assert queue.pop() is None
+        (waiter,) = doors.waiters["https://a.example"]
+        assert waiter.head().url in urls(*requests)
+    doors.let("https://a.example")
+    assert sorted(drain(queue)) == urls(*requests)
+
+
+def open_files():
+    folder = Path("/proc/self/fd")
+    return len([*folder.iterdir()]) if folder.exists() else 0
+
+
+def test_many_origins_on_disk_take_a_bounded_number_of_open_files(tmp_path, monkeypatch):
+    monkeypatch.setattr("scrapy_rep.scheduler.origin_queues._max_files", lambda: 64)
+    doors = Doors()
+    doors.open = set()
+    queue = ours(FakeCrawler(doors), key=tmp_path)
+    before = open_files()
+    requests = [page for n in range(100) for page in pages(f"{n}.example", 1, 2)]
+    for request in requests:
+        queue.push(request)
+    assert queue.pop() is None
+    assert open_files() - before <= 2 * 16 + 4
+    state = queue.close()
+    queue = ours(FakeCrawler(Doors()), key=tmp_path, state=state)
+    assert len(queue) == 200
+    assert open_files() - before <= 2 * 16 + 4
+    assert sorted(drain(queue)) == sorted(urls(*requests))
+    assert queue.close() == {}
+
+
+def test_what_cannot_be_stored_leaves_no_trace(tmp_path):
+    queue = ours(FakeCrawler(Doors()), key=tmp_path)
+    request = Request("https://a.example/", meta={"x": lambda: None})
+    with pytest.raises(ValueError, match=r"\."):
+        queue.push(request)
+    long = Request(f"https://{'a.' * 110}example/")
+    with pytest.raises(ValueError, match="too long for a file name"):
+        queue.push(long)
+    assert len(queue) == 0
+    assert "a.example" not in queue
+    assert queue.pop() is None
+
+
+class NoPeek(FifoMemoryQueue):
+    def peek(self):
+        raise NotImplementedError
+
+
+def test_downstream_queues_without_peek_do():
+    doors = Doors()
+    doors.open = set()
+    queue = ours(FakeCrawler(doors), downstream=NoPeek)
+    for request in pages("a.example", 1, 2):
+        queue.push(request)
+    assert queue.pop() is None
+    (waiter,) = doors.waiters["https://a.example"]
+    assert waiter.head().url in urls(*pages("a.example", 1, 2))
+    queue.push(Request("data:,x"))
+    assert drain(queue) == ["data:,x"]
+    doors.let("https://a.example")
+    assert sorted(drain(queue)) == urls(*pages("a.example", 1, 2))
+
+
+def test_the_state_of_another_queue_is_refused():
+    with pytest.raises(ValueError, match="incompatible"):
+        ours(FakeCrawler(Doors()), state=[0, 1])
+
+
+@pytest.mark.filterwarnings("ignore:The CONCURRENT_REQUESTS_PER_IP setting is deprecated")
+def test_concurrent_requests_per_ip_is_refused_as_by_scrapys_queue():
+    crawler = FakeCrawler(Doors())
+    crawler.settings.set("CONCURRENT_REQUESTS_PER_IP", 2)
+    with pytest.raises(ValueError, match="CONCURRENT_REQUESTS_PER_IP"):
+        ours(crawler)
+
+
+def test_pop_looks_at_no_slot_twice():
+    """Ten times as many slots that wait make no pop slower: each is asked about once."""
+    doors = Doors()
+    doors.open = {"https://open.example"}
+    queue = ours(FakeCrawler(doors))
+    for n in range(500):
+        queue.push(Request(f"https://{n}.example/"))
+    for request in pages("open.example", *range(50)):
+        queue.push(request)
+    looked = []
+    queue._ready_lane = lambda slot, look=queue._ready_lane: looked.append(slot.name) or look(slot)
+    assert len(drain(queue)) == 50
+    assert len(looked) <= 500 + 50 + 2

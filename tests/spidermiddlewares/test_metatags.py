@@ -1,0 +1,159 @@
+"""Meta tags and X-Robots-Tag in crawls (SPEC R-1 to R-4)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import pytest_twisted
+import scrapy
+
+from tests.crawling.crawl import ListSpider, crawl
+from tests.crawling.web import answer
+
+
+def page(tag="", **headers):
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    body = f"<html><head>{tag}</head><body>words</body></html>"
+    return [answer(200, body, headers={"Content-Type": "text/html", **headers})]
+
+
+def meta(content, name="robots"):
+    return f'<META content="{content}" name="{name}">'
+
+
+PATHS = {
+    "/robots.txt": [answer(404)],
+    "/plain": page(),
+    "/all": page(meta("all")),
+    "/both": page(meta("noindex,nofollow")),
+    "/nofollow": page(meta("nofollow")),
+    "/header": page(X_Robots_Tag="none"),
+    "/ours": page(meta("none", "testbot")),
+    "/theirs": page(meta("none", "otherbot"), X_Robots_Tag="otherbot: none"),
+    "/headers": [
+        answer(
+            200,
+            "x",
+            headers={
+                "Content-Type": "text/plain",
+                "X-Robots-Tag": "nofollow",
+                "x-robots-tag": "testbot: noindex",
+            },
+        )
+    ],
+}
+
+
+@dataclasses.dataclass
+class Declared:
+    url: str
+    robots_noindex: bool = False
+
+
+class TaggedSpider(ListSpider):
+    handle_httpstatus_all = False
+
+    def parse(self, response):
+        self.crawl.responses.append(response)
+        if "from" in response.url:
+            return
+        yield scrapy.Request(f"{response.url}?from", callback=self.parse)
+        yield {"url": response.url}
+        yield Declared(response.url)
+
+
+async def tagged(web, *paths, settings=None):
+    site = web.site(paths=PATHS)
+    items = []
+
+    def opened(crawler):
+        def kept(item):
+            items.append(item)
+
+        crawler.kept = kept
+        crawler.signals.connect(crawler.kept, scrapy.signals.item_scraped)
+
+    urls = [site.url(path) for path in paths]
+    result = await crawl(*urls, settings=settings, opened=opened, spidercls=TaggedSpider)
+    followed = {t.partition("?")[0] for t in site.targets if t.endswith("?from")}
+    indexed = {
+        url.removeprefix(site.url(""))
+        for item in items
+        if isinstance(item, dict)
+        for url in [item["url"]]
+    }
+    marked = {
+        item.url.removeprefix(site.url(""))
+        for item in items
+        if isinstance(item, Declared) and item.robots_noindex
+    }
+    return followed, indexed, marked, result
+
+
+ALL = tuple(path for path in PATHS if path != "/robots.txt")
+NOFOLLOW = {"/both", "/nofollow", "/header", "/ours", "/headers"}
+NOINDEX = NOFOLLOW - {"/nofollow"}
+
+
+@pytest.mark.spec("R-1", "R-2", "R-3")
+@pytest_twisted.ensureDeferred
+async def test_by_default_links_are_dropped_and_items_marked(web):
+    followed, indexed, marked, result = await tagged(web, *ALL)
+    assert followed == set(ALL) - NOFOLLOW
+    assert indexed == set(ALL)
+    assert marked == NOINDEX
+    assert result.stats["robotstxt/tags/nofollow"] == len(NOFOLLOW)
+    assert result.stats["robotstxt/tags/noindex"] == 2 * len(NOINDEX)
+    tags = {r.url.rpartition("/")[2]: r.meta.get("robots_tags") for r in result.responses}
+    assert tags["both"] == {"noindex": True, "nofollow": True}
+    assert tags["nofollow"] == {"noindex": False, "nofollow": True}
+    assert tags["plain"] is None
+
+
+@pytest.mark.spec("R-1")
+@pytest_twisted.ensureDeferred
+async def test_items_are_dropped_where_that_is_asked_for(web):
+    _, indexed, marked, _ = await tagged(web, *ALL, settings={"REP_META_TAGS": "drop"})
+    assert indexed == set(ALL) - NOINDEX
+    assert marked == set()
+
+
+@pytest.mark.spec("R-4")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"REP_META_TAGS": False},
+        {"REP_META_TAGS": "False"},
+        {"ROBOTSTXT_OBEY": False},
+        {"REP_DRY_RUN": True, "REP_META_TAGS": "drop"},
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_advice_that_can_be_left_alone(web, settings):
+    followed, indexed, marked, _ = await tagged(web, *ALL, settings=settings)
+    assert followed == indexed == set(ALL)
+    assert marked == set()
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_request_that_does_not_obey_and_the_page_itself_are_sent(web):
+    site = web.site(paths=PATHS)
+    disobedient = {"dont_obey_robotstxt": True}
+
+    class Spider(TaggedSpider):
+        def parse(self, response):
+            if response.meta.get("again"):
+                return
+            again = {**response.meta, "again": True}
+            yield response.request.replace(dont_filter=True, meta=again)
+            other = {"again": True, **disobedient}
+            yield scrapy.Request(f"{response.url}?1", callback=self.parse, meta=other)
+            yield scrapy.Request(f"{response.url}?2", callback=self.parse, meta={"again": True})
+
+    obeying = scrapy.Request(site.url("/both"))
+    not_obeying = scrapy.Request(site.url("/header"), meta=disobedient)
+    await crawl(obeying, not_obeying, spidercls=Spider)
+    assert sorted(site.targets) == [
+        "/both", "/both", "/both?1", "/header", "/header", "/header?1", "/header?2",
+    ]  # fmt: skip

@@ -1,0 +1,326 @@
+"""A store that breaks in the middle of a crawl: nothing gets out, nobody waits long, little is lost."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sqlite3
+import subprocess
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+import pytest_twisted
+
+from scrapy_rep.protocol.record import Record, RecordError
+from tests.crawling.crawl import crawl
+from tests.crawling.web import PAGE, answer, robots
+from tests.redis_server import RedisServer, needs_redis
+
+RULES = "User-agent: *\nDisallow: /private\n"
+BOUND = 4.0
+"""Seconds that an origin's first pages take at most while the store is broken: REP_STORE_TIMEOUT
+twice, for reading and for the lease, and half a second for each to say so itself."""
+
+
+def readable(held):
+    """The origins whose records can be read."""
+    origins = set()
+    for origin, data in held.items():
+        with suppress(RecordError):
+            Record.decode(data, origin, max_size=512_000)
+            origins.add(origin)
+    return origins
+
+
+class Redis:
+    """A Redis, and ways to break it."""
+
+    def __init__(self, directory):
+        needs_redis()
+        self.server = RedisServer(directory)
+        self.uri = self.server.uri
+        self.client = self.server.client
+
+    def origins(self):
+        self.client.config_set("maxmemory", 0)
+        keys = [key.decode() for key in self.client.keys("robots:record:*")]
+        keys = [key for key in keys if self.client.type(key) == b"string"]
+        held = {key.partition("record:")[2]: self.client.get(key) for key in keys}
+        return readable(held)
+
+    def stop(self):
+        self.server.stop()
+
+    def restart(self):
+        self.server.start()
+
+    def flush(self):
+        self.client.flushall()
+
+    def pause(self):
+        self.server.pause()
+
+    def resume(self):
+        self.server.resume()
+
+    def fill(self):
+        self.client.config_set("maxmemory-policy", "noeviction")
+        self.client.config_set("maxmemory", 1)
+
+    def empty(self):
+        self.client.config_set("maxmemory", 0)
+
+    def be_replica(self):
+        self.client.replicaof("127.0.0.1", 1)
+
+    def be_master(self):
+        self.client.replicaof("NO", "ONE")
+
+    def alter(self):
+        for key in self.client.keys("robots:record:*"):
+            self.client.set(key, b"\x01\x00\x00\x00\x02{}")
+
+    def retype(self):
+        for key in self.client.keys("robots:record:*"):
+            self.client.delete(key)
+            self.client.rpush(key, b"a list")
+
+    def close(self):
+        self.server.stop()
+
+
+class SQLite:
+    """A file, and ways to break it."""
+
+    def __init__(self, directory):
+        self.directory = directory / "data"
+        self.directory.mkdir()
+        self.path = self.directory / "robots.sqlite"
+        self.uri = f"sqlite:///{self.path}"
+        self.other = None
+        self.mounted = False
+
+    def origins(self):
+        with closing(sqlite3.connect(self.path)) as connection:
+            return readable(dict(connection.execute("SELECT origin, data FROM records")))
+
+    def mount(self):
+        """Put a disk of a megabyte there."""
+        command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(self.directory)]
+        if os.geteuid() != 0 or subprocess.run(command, check=False).returncode:
+            pytest.skip("mounts a small disk, which takes root")
+        self.mounted = True
+
+    def lock(self):
+        self.other = sqlite3.connect(self.path, isolation_level=None)
+        self.other.execute("BEGIN EXCLUSIVE")
+
+    def unlock(self):
+        self.other.close()
+
+    def fill(self):
+        with Path(self.directory / "filler").open("wb", buffering=0) as filler:
+            try:
+                while filler.write(b"\0" * 4_096):
+                    pass
+            except OSError:
+                pass
+
+    def empty(self):
+        (self.directory / "filler").unlink()
+
+    def remove(self):
+        for path in self.directory.iterdir():
+            path.unlink()
+
+    def move(self):
+        self.directory.rename(self.directory.with_name("elsewhere"))
+        self.directory.write_text("no directory any more")
+
+    def move_back(self):
+        self.directory.unlink()
+        self.directory.with_name("elsewhere").rename(self.directory)
+
+    def overwrite(self):
+        with closing(sqlite3.connect(self.path)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with self.path.open("r+b") as file:
+            file.write(b"\xff" * self.path.stat().st_size)
+
+    def alter(self):
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute("UPDATE records SET data = X'0100000002'")
+
+    def retype(self):
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute("UPDATE records SET data = 'a text'")
+
+    def close(self):
+        if self.other is not None:
+            self.other.close()
+        if self.mounted:
+            ctypes.CDLL(None).umount2(str(self.directory).encode(), 2)
+
+
+NOTHING = None
+CASES = [
+    # fault, store, how it breaks, how it mends, records lost: those from before, or none
+    ("no fault", Redis, NOTHING, NOTHING, ()),
+    ("stopped, started again empty", Redis, "stop", "restart", ("before",)),
+    ("stopped for good", Redis, "stop", NOTHING, None),
+    ("flushed", Redis, "flush", NOTHING, ("before",)),
+    ("paused", Redis, "pause", "resume", ()),
+    ("out of memory", Redis, "fill", "empty", ()),
+    ("out of memory for good", Redis, "fill", NOTHING, ("broken", "after")),
+    ("turned into a replica", Redis, "be_replica", "be_master", ()),
+    ("records altered", Redis, "alter", NOTHING, ("before",)),
+    ("records of another type", Redis, "retype", NOTHING, ("before",)),
+    ("no fault", SQLite, NOTHING, NOTHING, ()),
+    ("locked by another program", SQLite, "lock", "unlock", ()),
+    ("disk full", SQLite, "fill", "empty", ()),
+    ("disk full for good", SQLite, "fill", NOTHING, ("broken", "after")),
+    ("file removed", SQLite, "remove", NOTHING, ("before",)),
+    ("directory moved away, and back", SQLite, "move", "move_back", ()),
+    ("file overwritten", SQLite, "overwrite", NOTHING, ("before",)),
+    ("records altered", SQLite, "alter", NOTHING, ("before",)),
+    ("records of another type", SQLite, "retype", NOTHING, ("before",)),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "breaks", "mends", "lost"),
+    CASES,
+    ids=[f"{kind.__name__}: {fault}" for fault, kind, *_ in CASES],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_store_that_breaks(  # noqa: PLR0917 - of the table
+    web, store_fault_table, tmp_path, fault, kind, breaks, mends, lost
+):
+    store = kind(tmp_path)
+    try:
+        if "disk" in fault:
+            store.mount()
+        await a_store_that_breaks(web, store_fault_table, store, fault, breaks, mends, lost)
+    finally:
+        store.close()
+
+
+async def a_store_that_breaks(  # noqa: C901, PLR0917 - of the table
+    web, table, store, fault, breaks, mends, lost
+):
+    slow = {"/wait": [[["wait", 3.2 if mends else 0.0], *answer(200, PAGE)]]}
+    phases = {name: web.site(robots(RULES), paths=slow) for name in ("before", "broken", "after")}
+    took = {}
+    started = time.monotonic()
+
+    def then(response):
+        nonlocal started
+        phase = next(name for name, site in phases.items() if site.url("/") in response.url)
+        if response.url.endswith("/wait"):
+            if mends:
+                getattr(store, mends)()
+            started = time.monotonic()
+            return [phases["after"].url("/1"), phases["after"].url("/private")]
+        if response.url.endswith("/1"):
+            took[phase] = time.monotonic() - started
+            if phase == "before":
+                # What is still on its way can't be lost.
+                while phases["before"].url("/")[:-1] not in store.origins():
+                    time.sleep(0.01)
+                if breaks:
+                    getattr(store, breaks)()
+                started = time.monotonic()
+                return [phases["broken"].url("/1"), phases["broken"].url("/private")]
+            if phase == "broken":
+                # Known of old, and still obeyed; then a while.
+                return [phases["before"].url("/private/2"), phases["before"].url("/wait")]
+        return []
+
+    settings = {"REP_STORE": store.uri, "REP_STORE_TIMEOUT": 1.5, "LOG_LEVEL": "DEBUG"}
+    # A memory of one origin: whatever is asked again comes from the store.
+    settings["REP_MEMORY_MAX_ORIGINS"] = 1 if lost == () and not breaks else 100
+    result = await crawl(phases["before"].url("/1"), settings=settings, then=then)
+    on_wire = [target for site in phases.values() for target in site.targets]
+    assert sorted(on_wire) == ["/1", "/1", "/1", "/wait"]
+    assert set(result.dropped.values()) == {"rule"}
+    assert len(result.dropped) == 3
+    asked = [len(site.robots_requests) for site in phases.values()]
+    assert asked == [1, 1, 1]
+    assert max(took.values()) < BOUND
+    warnings = result.messages(30)
+    assert len(warnings) <= 2
+    if breaks in {"stop", "pause", "fill", "lock", "move", "be_replica", "overwrite"}:
+        assert warnings
+    gone = None
+    if lost is not None:
+        held = store.origins()
+        gone = tuple(name for name, site in phases.items() if site.url("/")[:-1] not in held)
+        assert gone == lost
+    forbidden = sum(target.startswith("/private") for target in on_wire)
+    counts = sum(asked), forbidden, len(warnings)
+    table.append((type(store).__name__, fault, max(took.values()), *counts, gone))
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_path):
+    (tmp_path / "file").write_text("")
+    uris = [
+        "redis://127.0.0.1:1/0",
+        f"sqlite:///{tmp_path}/file/robots.sqlite",
+        "sqlite:////proc/robots.sqlite",
+    ]
+    for uri in uris:
+        sites = [web.site(robots(RULES)) for _ in range(5)]
+        pages = [site.url(path) for path in ("/1", "/private", "/2") for site in sites]
+        start = time.monotonic()
+        result = await crawl(*pages, settings={"REP_STORE": uri})
+        assert time.monotonic() - start < BOUND
+        assert [sorted(site.targets) for site in sites] == [["/1", "/2"]] * 5
+        assert [len(site.robots_requests) for site in sites] == [1] * 5
+        warnings = result.messages(30)
+        assert "can't be used just now" in warnings[0]
+        # And one when it closes, of what could not be kept.
+        assert len(warnings) == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_password_is_logged(web, tmp_path):
+    site = web.site(robots(RULES))
+    needs_redis()
+    server = RedisServer(tmp_path, "--requirepass", "right-secret")
+    uris = ["redis://somebody:wrong-secret@127.0.0.1:1/0"]
+    uris.append(f"redis://somebody:wrong-secret@127.0.0.1:{server.port}/0")
+    uris.append(f"redis://:right-secret@127.0.0.1:{server.port}/0")
+    for uri in uris:
+        result = await crawl(site.url("/1"), settings={"REP_STORE": uri})
+        text = "\n".join(result.messages())
+        assert "redis://***@127.0.0.1" in text
+        assert "secret" not in text
+        assert "somebody" not in text
+        assert bool(result.messages(30)) == ("wrong" in uri)
+    server.stop()
+
+
+@pytest_twisted.ensureDeferred
+async def test_crawls_at_once_in_one_process_share_what_they_know(web, tmp_path):
+    from twisted.internet.defer import ensureDeferred, gatherResults
+
+    for uri in ("memory://", f"sqlite:///{tmp_path}/robots.sqlite"):
+        body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
+        site = web.site([["wait", 0.5], *robots(body)])
+        pages = [site.url("/a"), site.url("/b")]
+        results = await gatherResults(
+            [
+                ensureDeferred(
+                    crawl(*pages, settings={"REP_STORE": uri, "ROBOTSTXT_USER_AGENT": name})
+                )
+                for name in "ab"
+            ]
+        )
+        assert [list(result.dropped) for result in results] == [[page] for page in pages]
+        assert len(site.robots_requests) == 1
+        # The level went with its last user: memory has nothing left.
+        await crawl(site.url("/c"), settings={"REP_STORE": uri})
+        assert len(site.robots_requests) == (2 if uri == "memory://" else 1)

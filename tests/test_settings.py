@@ -1,0 +1,240 @@
+"""Settings are checked at the start; the addon leaves alone what the user has set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import pytest_twisted
+from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
+from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.settings import Settings
+
+import scrapy_rep
+from scrapy_rep import Addon, RobotsTxtFetchMiddleware, RobotsTxtMiddleware, SettingsError
+from scrapy_rep.settings import Options
+from scrapy_rep.stores.base import from_uri
+from tests.crawling.crawl import crawl
+from tests.crawling.web import robots
+
+WRONG = [
+    ("REP_STORE", "robots.sqlite"),
+    ("REP_STORE", "sqlite://robots.sqlite"),
+    ("REP_STORE", "sqlite:///"),
+    ("REP_STORE", "sqlite:///robots/"),
+    ("REP_STORE", "redis://"),
+    ("REP_STORE", "redis://localhost:port"),
+    ("REP_STORE", "mysql://localhost"),
+    ("REP_STORE", 5),
+    ("REP_STORE_PREFIX", 5),
+    ("REP_STORE_PREFIX", "a\nb"),
+    ("REP_STORE_MAX_AGE", 0),
+    ("REP_STORE_MAX_BYTES", 1_000),
+    ("REP_STORE_TIMEOUT", 0),
+    ("REP_MEMORY_MAX_ORIGINS", 0),
+    ("REP_MEMORY_MAX_ORIGINS", "many"),
+    ("REP_MEMORY_MAX_BYTES", 1.5),
+    ("REP_MEMORY_MAX_BYTES", True),
+    ("REP_CACHE_TTL", -1),
+    ("REP_CACHE_TTL", "a day"),
+    ("REP_CACHE_TTL", float("nan")),
+    ("REP_CACHE_TTL", float("inf")),
+    ("REP_CACHE_TTL_MIN", 100_000.0),
+    ("REP_CACHE_TTL_MAX", [5]),
+    ("REP_TIMEOUT", 0),
+    ("REP_TIMEOUT", True),
+    ("REP_TIMEOUT", "1e999"),
+    ("REP_MAX_REDIRECTS", -1),
+    ("REP_MAX_REDIRECTS", 21),
+    ("REP_MAX_SIZE", 0),
+    ("REP_UNREACHABLE_STALE_AFTER", -1),
+    ("REP_UNREACHABLE_ALLOW_AFTER", {}),
+    ("REP_UNREACHABLE_ACTION", "wait"),
+    ("REP_UNREACHABLE_ACTION", "allow"),
+    ("REP_RETRY_DELAY", 0),
+    ("REP_RETRY_DELAY", 7200.0),
+    ("REP_RETRY_DELAY_MAX", "hour"),
+    ("REP_SOFT_404", "perhaps"),
+    ("REP_SOFT_404", 2),
+    ("REP_CONCURRENT_FETCHES", 0),
+    ("REP_DRY_RUN", "perhaps"),
+    ("REP_META_TAGS", True),
+    ("REP_META_TAGS", "keep"),
+    ("REP_META_TAGS", 5),
+    ("REP_REPORT", "report.txt"),
+    ("REP_REPORT", 5),
+    ("REP_REPORT", True),
+    ("REP_DEFER_TIMEOUT", -1),
+    ("REP_DEFER_TIMEOUT", "for ever"),
+    ("REP_CRAWL_DELAY", "perhaps"),
+    ("REP_CRAWL_DELAY_MAX", -1),
+    ("REP_CRAWL_DELAY_MAX", float("inf")),
+    ("ROBOTSTXT_USER_AGENT", 5),
+    ("ROBOTSTXT_USER_AGENT", []),
+    ("ROBOTSTXT_USER_AGENT", ["bot", 5]),
+    ("ROBOTSTXT_USER_AGENT", "*"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, value):
+    with pytest.raises(SettingsError) as caught:
+        Options.from_settings(Settings({name: value}))
+    message = str(caught.value)
+    assert message.startswith(f"{name} is {value!r}: it takes ")
+    assert "\n" not in message
+    assert name in message
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "redis://user:secret@host:port/0",
+        "redis://:sec/ret@host",
+        "redis://:sec@ret@host:x",
+        "rediss:/:secret@host",
+        "postgres://me:secret@host/db?password=secret",
+        ":secret@host",
+        "redis://host:port/0?password=secret",
+    ],
+)
+def test_a_password_is_in_no_message(uri):
+    with pytest.raises(SettingsError) as caught:
+        from_uri(Options.from_settings(Settings({"REP_STORE": uri})))
+    assert "REP_STORE is " in str(caught.value)
+    assert "***" in str(caught.value)
+    for part in ("secret", "sec", "ret@", "user", "me:"):
+        assert part not in str(caught.value).partition(": it takes")[0].replace("redis-py", "")
+
+
+def test_a_password_is_not_among_what_was_changed():
+    changed = Options.from_settings(Settings({"REP_STORE": "rediss://u:secret@h/0?a=b"})).changed()
+    assert changed == {"REP_STORE": "rediss://***@h/0?***"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "field", "read"),
+    [
+        ("REP_TIMEOUT", "10", "timeout", 10.0),
+        ("REP_SOFT_404", "False", "soft_404", False),
+        ("REP_SOFT_404", "1", "soft_404", True),
+        ("REP_SOFT_404", 0, "soft_404", False),
+        ("REP_MAX_REDIRECTS", "7", "max_redirects", 7),
+        ("REP_MAX_SIZE", 1e6, "max_size", 1_000_000),
+        ("REP_CACHE_TTL", 0, "cache_ttl", 0.0),
+        ("REP_META_TAGS", "0", "meta_tags", False),
+        ("REP_META_TAGS", False, "meta_tags", False),
+        ("REP_META_TAGS", "drop", "meta_tags", "drop"),
+        ("REP_REPORT", "", "report", None),
+        ("REP_REPORT", Path("a.html"), "report", "a.html"),
+        ("ROBOTSTXT_USER_AGENT", "mybot", "tokens", ("mybot",)),
+        ("ROBOTSTXT_USER_AGENT", "mybot/1.0 (+http://x)", "tokens", ("mybot",)),
+        ("ROBOTSTXT_USER_AGENT", ["mybot-news", "mybot"], "tokens", ("mybot-news", "mybot")),
+        ("ROBOTSTXT_USER_AGENT", None, "tokens", None),
+        ("ROBOTSTXT_USER_AGENT", "", "tokens", None),
+    ],
+)
+def test_values_as_settings_and_the_command_line_give_them(name, value, field, read):
+    assert getattr(Options.from_settings(Settings({name: value})), field) == read
+
+
+def test_defaults_are_valid_and_nothing_is_changed():
+    assert Options.from_settings(Settings()) == Options()
+    assert Options().changed() == {}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_wrong_value_stops_the_crawl_before_any_request(web):
+    site = web.site(robots(""))
+    with pytest.raises(SettingsError, match="REP_TIMEOUT is 'soon': it takes a number of seconds"):
+        await crawl(site.url("/"), settings={"REP_TIMEOUT": "soon"})
+    assert site.journal == []
+
+
+async def middlewares(settings):
+    """The downloader middlewares of a crawl, and its settings."""
+    seen = []
+
+    def opened(crawler):
+        seen.extend(map(type, crawler.engine.downloader.middleware.middlewares))
+
+    result = await crawl(settings=settings, opened=opened)
+    return seen, result.crawler.settings
+
+
+BUILTIN = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+OURS = "scrapy_rep.RobotsTxtMiddleware"
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_addon_takes_the_place_of_the_builtin():
+    seen, settings = await middlewares({})
+    assert BuiltInMiddleware not in seen
+    assert seen.index(RobotsTxtMiddleware) == 1
+    assert seen.index(RobotsTxtFetchMiddleware) == seen.index(HttpCompressionMiddleware) + 1
+    assert settings.getbool("ROBOTSTXT_OBEY")
+    assert settings["ROBOTSTXT_PARSER"] == "scrapy_rep.RobotParser"
+
+
+@pytest.mark.parametrize("builtin", [BUILTIN, BuiltInMiddleware])
+@pytest_twisted.ensureDeferred
+async def test_the_builtin_moved_by_the_user_is_replaced_where_it_was(builtin):
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {builtin: 320}})
+    assert BuiltInMiddleware not in seen
+    assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) + 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_the_user_has_set_or_switched_off_stays():
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {OURS: 320}})
+    assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) + 1
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {OURS: None}})
+    assert not {BuiltInMiddleware, RobotsTxtMiddleware} & set(seen)
+    seen, settings = await middlewares({"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": BUILTIN})
+    assert not {BuiltInMiddleware, RobotsTxtMiddleware} & set(seen)
+    assert settings["ROBOTSTXT_PARSER"] == BUILTIN
+
+
+@pytest_twisted.ensureDeferred
+async def test_builtin_without_robotstxt_obey_nothing_is_asked(web):
+    site = web.site(robots("User-agent: *\nDisallow: /"))
+    result = await crawl(site.url("/a"), settings={"ROBOTSTXT_OBEY": False})
+    assert result.fetched == [site.url("/a")]
+    assert site.robots_requests == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_without_the_addon_both_middlewares_can_be_set_by_hand(web):
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    settings = {
+        "ADDONS": {},
+        "ROBOTSTXT_OBEY": True,
+        "DOWNLOADER_MIDDLEWARES": {
+            BUILTIN: None,
+            OURS: 100,
+            "scrapy_rep.RobotsTxtFetchMiddleware": 595,
+        },
+    }
+    result = await crawl(site.url("/private"), settings=settings)
+    assert result.dropped == {site.url("/private"): "rule"}
+    del settings["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RobotsTxtFetchMiddleware"]
+    with pytest.raises(SettingsError, match="DOWNLOADER_MIDDLEWARES"):
+        await crawl(site.url("/private"), settings=settings)
+
+
+@pytest_twisted.ensureDeferred
+async def test_our_parser_serves_the_builtin_middleware_too(web):
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    settings = {"ADDONS": {}, "ROBOTSTXT_OBEY": True, "ROBOTSTXT_PARSER": "scrapy_rep.RobotParser"}
+    result = await crawl(site.url("/private"), site.url("/public"), settings=settings)
+    assert result.fetched == [site.url("/public")]
+
+
+def test_the_package_tells_what_it_has():
+    assert {"Addon", "RobotParser", "RobotsTxtDisallowed", "RobotsTxtMiddleware"} <= set(
+        dir(scrapy_rep)
+    )
+    assert scrapy_rep.Addon is Addon
+    with pytest.raises(AttributeError, match="nothing"):
+        scrapy_rep.nothing  # noqa: B018 - looked up only

@@ -1,0 +1,208 @@
+"""What spiders and extensions hear of robots.txt: meta, signals, and the API."""
+
+from __future__ import annotations
+
+import gc
+import json
+import weakref
+
+import pytest
+import pytest_twisted
+import scrapy
+
+from scrapy_rep import Robots, signals
+from scrapy_rep.protocol.verdict import Reason
+from tests.crawling.crawl import ListSpider, crawl
+from tests.crawling.web import answer, redirect, robots
+
+RULES = (
+    "User-agent: *\nDisallow: /private\nAllow: /private/open\nSitemap: https://a.example/s.xml\n"
+)
+
+
+class Ear:
+    """Hears signals, as (name, what came with it)."""
+
+    def __init__(self, *names):
+        self.names = names
+        self.heard = []
+
+    def listen(self, crawler):
+        # Kept, as signals hold their receivers weakly.
+        self.receivers = [self.receiver(name) for name in self.names]
+        for name, receiver in zip(self.names, self.receivers, strict=True):
+            crawler.signals.connect(receiver, getattr(signals, name))
+
+    def receiver(self, name):
+        def receive(signal, sender, **what):
+            self.heard.append((name, what))
+
+        return receive
+
+
+@pytest_twisted.ensureDeferred
+async def test_meta_holds_the_verdict_as_plain_values(web):
+    site = web.site(robots(RULES))
+    urls = [site.url(path) for path in ("/", "/private/open", "/private")]
+    result = await crawl(*urls)
+    metas = {r.url: r.meta["robotstxt"] for r in result.responses}
+    metas |= {f.request.url: f.request.meta["robotstxt"] for f in result.failures}
+    assert metas == {
+        urls[0]: {"allowed": True, "reason": "no-rule", "rule": None, "line": None},
+        urls[1]: {"allowed": True, "reason": "rule", "rule": "/private/open", "line": 3},
+        urls[2]: {"allowed": False, "reason": "rule", "rule": "/private", "line": 2},
+    }
+    assert json.loads(json.dumps(metas)) == metas
+    assert {type(meta["reason"]) for meta in metas.values()} == {str}
+
+
+@pytest_twisted.ensureDeferred
+async def test_meta_of_another_page_does_not_stay(web):
+    site = web.site(robots(RULES))
+    old = {"robotstxt": {"allowed": False}}
+    asked = scrapy.Request(site.url("/a"), meta=old)
+    not_asked = scrapy.Request(site.url("/b"), meta={"dont_obey_robotstxt": True, **old})
+    other_scheme = scrapy.Request("data:,x", meta=old)
+    result = await crawl(asked, not_asked, other_scheme)
+    metas = {response.url: response.meta.get("robotstxt") for response in result.responses}
+    assert metas[site.url("/a")]["allowed"] is True
+    assert metas[site.url("/b")] is None
+    assert metas["data:,x"] is None
+
+
+@pytest_twisted.ensureDeferred
+async def test_signals_tell_verdicts_drops_and_fetches(web):
+    site = web.site(robots(RULES))
+    ear = Ear("robotstxt_verdict", "robotstxt_forbidden", "robotstxt_fetched", "robotstxt_changed")
+    await crawl(site.url("/"), site.url("/private"), opened=ear.listen)
+    verdicts = {w["request"].url: w["verdict"] for n, w in ear.heard if n == "robotstxt_verdict"}
+    assert {url: verdict.allowed for url, verdict in verdicts.items()} == {
+        site.url("/"): True,
+        site.url("/private"): False,
+    }
+    assert {v.robotstxt_url for v in verdicts.values()} == {site.url("/robots.txt")}
+    (forbidden,) = [w for n, w in ear.heard if n == "robotstxt_forbidden"]
+    assert forbidden == {
+        "request": forbidden["request"],
+        "verdict": verdicts[site.url("/private")],
+        "dropped": True,
+    }
+    (fetched,) = [w for n, w in ear.heard if n == "robotstxt_fetched"]
+    assert str(fetched["origin"]) == site.url("")
+    assert fetched["outcome"].body == RULES.encode()
+    assert fetched["record"].last is fetched["outcome"]
+    assert "robotstxt_changed" not in dict(ear.heard)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "old", "new"),
+    [
+        (robots("User-agent: *\nDisallow: /a"), robots("User-agent: *\nDisallow: /b"), "/a", "/b"),
+        (robots("User-agent: *\nDisallow: /a"), answer(404), "/a", None),
+        (answer(404), robots("User-agent: *\nDisallow: /b"), None, "/b"),
+        (robots("User-agent: *\nDisallow: /a"), robots("User-agent: *\nDisallow: /a"), "", ""),
+        (answer(404), answer(410), "", ""),
+        (robots("User-agent: *\nDisallow: /a"), answer(503), "", ""),
+        (answer(503), robots("User-agent: *\nDisallow: /a"), "", ""),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_signal_tells_of_a_robots_txt_that_changed(web, first, second, old, new):
+    slow = [["wait", 0.3], *answer(200, "x")]
+    site = web.site(first, second)
+    # Not by robots.txt: time passes between the first page and the second.
+    other = web.site(answer(404), paths={"*": [slow]})
+    ear = Ear("robotstxt_changed")
+    again = {other.url("/"): site.url("/2")}
+
+    def then(response):
+        return [again[response.url]] if response.url in again else []
+
+    settings = {"REP_CACHE_TTL_MIN": 0.01, "REP_CACHE_TTL": 0.01, "REP_RETRY_DELAY": 0.01}
+    await crawl(site.url("/1"), other.url("/"), settings=settings, then=then, opened=ear.listen)
+    assert len(site.robots_requests) >= 2
+    if old == new:
+        assert ear.heard == []
+        return
+    what = ear.heard[0][1]
+    assert str(what["origin"]) == site.url("")
+    for name, pattern in (("old", old), ("new", new)):
+        if pattern is None:
+            assert what[name] is None
+        else:
+            assert what[name].groups[0].rules[0].pattern == pattern
+
+
+class AskingSpider(ListSpider):
+    """Asks of each of its URLs, and fetches none."""
+
+    async def start(self):
+        robots = Robots.of(self.crawler)
+        self.crawl.before = [robots.known_verdict(url) for url in self.requests]
+        self.crawl.verdicts = [await robots.verdict(url) for url in self.requests]
+        self.crawl.known = [robots.known_verdict(url) for url in self.requests]
+        self.crawl.sitemaps = [await robots.sitemaps(url) for url in self.requests]
+        self.crawl.records = [await robots.record(url) for url in self.requests]
+        self.crawl.tokens = robots.tokens(self.requests[0])
+        for request in ():
+            yield request
+
+
+@pytest_twisted.ensureDeferred
+async def test_spiders_ask_without_an_extra_fetch(web):
+    rules, missing, failing = web.site(robots(RULES)), web.site(answer(404)), web.site(answer(503))
+    urls = [rules.url("/private"), rules.url("/"), missing.url("/private"), failing.url("/")]
+    result = await crawl(*urls, spidercls=AskingSpider)
+    assert result.before == [None] * 4
+    assert [verdict.reason.value for verdict in result.verdicts] == [
+        "rule",
+        "no-rule",
+        "unavailable",
+        "unreachable",
+    ]
+    assert result.verdicts[0].robotstxt_url == rules.url("/robots.txt")
+    assert result.known == result.verdicts
+    assert result.sitemaps == [["https://a.example/s.xml"]] * 2 + [[]] * 2
+    assert [r.last.evidence.status for r in result.records] == [200, 200, 404, 503]
+    assert result.tokens == ("testbot",)
+    assert [len(site.robots_requests) for site in (rules, missing, failing)] == [1, 1, 1]
+    assert rules.targets == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_does_not_obey_has_nobody_to_ask():
+    def opened(crawler):
+        with pytest.raises(LookupError, match="RobotsTxtMiddleware"):
+            Robots.of(crawler)
+
+    await crawl(settings={"ROBOTSTXT_OBEY": False}, opened=opened)
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_redirected_page_has_the_verdict_on_its_own_url(web):
+    site = web.site(robots(RULES), paths={"/moved": [redirect("/private/open")]})
+    request = scrapy.Request(site.url("/moved"))
+
+    class Spider(ListSpider):
+        handle_httpstatus_all = False
+
+        def prepare(self, request):
+            return request.replace(callback=self.parse, errback=self.failed)
+
+    result = await crawl(request, spidercls=Spider)
+    assert result.responses[0].meta["robotstxt"]["rule"] == "/private/open"
+    assert Reason(result.responses[0].meta["robotstxt"]["reason"]) is Reason.RULE
+
+
+def test_a_crawl_that_has_ended_is_let_go_of():
+    class Thing:
+        pass
+
+    crawler, keeper = Thing(), Thing()
+    keeper.crawler = crawler
+    crawler.robots = Robots(crawler, keeper, None, None, None)
+    assert Robots.of(crawler) is crawler.robots
+    gone = weakref.ref(crawler)
+    del crawler, keeper
+    gc.collect()
+    assert gone() is None

@@ -1,0 +1,84 @@
+"""Sitemaps by way of robots.txt; and the line in the log that says where the crawl stands."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import pytest_twisted
+
+from scrapy_rep import RobotsSitemapSpider
+from tests.crawling.crawl import crawl
+from tests.crawling.web import answer, redirect, robots
+
+
+class SitemapSpider(RobotsSitemapSpider):
+    name = "sitemaps"
+
+    def __init__(self, requests=(), crawl=None, then=None, **kwargs):
+        super().__init__(**kwargs)
+        self.sitemap_urls = requests
+        self.crawl = crawl
+
+    def parse(self, response):
+        self.crawl.responses.append(response)
+
+
+def sitemap(*urls):
+    locations = "".join(f"<url><loc>{url}</loc></url>" for url in urls)
+    xmlns = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    body = f'<?xml version="1.0"?><urlset xmlns="{xmlns}">{locations}</urlset>'
+    return [answer(200, body, headers={"Content-Type": "application/xml"})]
+
+
+@pytest.mark.spec("L-6")
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_begins_with_the_sitemaps_of_robots_txt(web):
+    other = web.site(answer(404))
+    other_map = sitemap(other.url("/2"))
+    pages = web.site(answer(404), paths={"/one.xml": other_map, "/direct.xml": sitemap()})
+    body = (
+        f"Sitemap: {pages.url('/one.xml')}\nSitemap: {pages.url('/one.xml')}\n"
+        "Sitemap: /two.xml\nSitemap: ftp://a.example/x.xml\nUser-agent: *\nDisallow: /private\n"
+    )
+    site = web.site(redirect("/r"), paths={"/r": [robots(body)]})
+    # A sitemap that a site names by a path alone is taken for one of its own, as Scrapy does.
+    urls = [site.url("/robots.txt"), pages.url("/direct.xml")]
+    result = await crawl(*urls, spidercls=SitemapSpider)
+    assert result.fetched == [other.url("/2")]
+    assert sorted(pages.targets) == ["/direct.xml", "/one.xml"]
+    assert site.targets == ["/r", "/two.xml"]
+    # Once for the sitemaps and for the pages.
+    assert len(site.robots_requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("answered", "says"),
+    [(answer(503), "is unreachable"), (answer(404), "names none"), (robots(""), "names none")],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_warning_where_there_are_no_sitemaps(web, answered, says):
+    site = web.site(answered)
+    result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider)
+    assert f"No sitemaps: {site.url('/robots.txt')} {says}" in result.messages(logging.WARNING)
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_line_says_where_the_crawl_stands(web):
+    known, failing = web.site(robots("User-agent: *\nDisallow: /private\n")), web.site(answer(503))
+    slow = web.site([["wait", 1], *robots("")])
+    urls = [known.url("/private"), failing.url("/"), slow.url("/1"), slow.url("/2")]
+    result = await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.5})
+    line = next(text for text in result.messages(logging.INFO) if text.startswith("robots.txt: "))
+    assert line == (
+        "robots.txt: 2 origins known, of which 1 unreachable; 1 looked up just now; so far "
+        "0 origins deferred, 2 requests dropped"
+    )
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_line_where_it_is_switched_off(web):
+    site = web.site([["wait", 0.3], *robots("")])
+    result = await crawl(site.url("/"), settings={"LOGSTATS_INTERVAL": 0})
+    assert not [text for text in result.messages() if "origins known" in text]
