@@ -37,7 +37,7 @@ def asked(*lines, tokens=("testbot",)):
 def test_a_well_formed_line_is_read(line, seconds):
     delay = asked(line)
     assert delay.seconds == pytest.approx(seconds)
-    assert delay.record.line == 2
+    assert delay.field.line == 2
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_malformed_request_rate_asks_for_nothing(value):
 def test_the_longest_of_several_counts():
     delay = asked("Crawl-delay: 2", "Request-rate: 1/7", "Crawl-delay: 5", "Crawl-delay: x")
     assert delay.seconds == 7
-    assert delay.record.field == "request-rate"
+    assert delay.field.name == "request-rate"
 
 
 def test_only_lines_of_our_group_count():
@@ -135,10 +135,10 @@ Crawl-delay: 1
     assert not robots.verdict("https://a.example/private", "slow").allowed
 
 
-def test_records_of_merged_groups_come_together():
+def test_fields_of_merged_groups_come_together():
     body = b"User-agent: a\nCrawl-delay: 1\nUser-agent: b\nAllow: /\nUser-agent: a\nVisit-time: 1\n"
-    records = RobotsTxt.parse(body).fields_for("a")
-    assert [(r.field, r.value, r.line) for r in records] == [
+    fields = RobotsTxt.parse(body).fields_for("a")
+    assert [(f.name, f.value, f.line) for f in fields] == [
         ("crawl-delay", "1", 2),
         ("visit-time", "1", 6),
     ]
