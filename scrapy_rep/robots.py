@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from weakref import ReferenceType, WeakKeyDictionary, ref
+from typing import TYPE_CHECKING, Final
 
 from scrapy import Request
 
-from scrapy_rep.protocol.origin import origin_of, split_url
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.utils.per_crawl import PerCrawl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.cache.cache import Census, Keeper
-    from scrapy_rep.decision.product_tokens import ProductTokens
-    from scrapy_rep.overrides import Override, Overrides
-    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.cache.cache import Cache, Census
+    from scrapy_rep.decision.decider import Decider, Decision
+    from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
 
-# Weak on both sides: what is known of a crawl leads to the crawl itself.
-_OF: WeakKeyDictionary[Crawler, ReferenceType[Robots]] = WeakKeyDictionary()
+_ROBOTS: Final[PerCrawl[Robots]] = PerCrawl()
 
 
 class Robots:
@@ -34,81 +30,60 @@ class Robots:
     User-Agent and proxy count then, as in a crawl.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        keeper: Keeper,
-        tokens: ProductTokens,
-        overrides: Overrides,
-        spellings: Callable[[Request, str], set[str]],
-    ) -> None:
-        """Take the parts of a crawl; ``spellings`` tells what may become of a URL on its way."""
-        self._spellings = spellings
-        self._keeper = keeper
-        self._tokens = tokens
-        self._overrides = overrides
-        _OF[crawler] = ref(self)
+    def __init__(self, crawler: Crawler, cache: Cache, decider: Decider) -> None:
+        self._cache = cache
+        self._decider = decider
+        _ROBOTS.put(crawler, self)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Robots:
         """Return that of a crawl; LookupError where it doesn't obey robots.txt."""
-        weak = _OF.get(crawler)
-        robots = None if weak is None else weak()
+        robots = _ROBOTS.get(crawler)
         if robots is None:
             raise LookupError("this crawl has no scrapy_rep.RobotsTxtMiddleware")
         return robots
 
     def tokens(self, page: str | Request) -> tuple[str, ...]:
         """Return the product tokens that count for ``page``, the most specific first."""
-        override = self.override(page)
-        if override is not None and override.tokens:
-            return override.tokens
-        return self._tokens.of(_request(page))
+        request = _request(page)
+        return self._decider.tokens_of(request, origin_of(request.url))
 
     def override(self, page: str | Request) -> Override | None:
         """Return the entry of REP_OVERRIDES that holds for ``page``, if one does."""
-        return self._overrides.of(origin_of(_request(page).url).host)
+        return self._decider.override_of(origin_of(_request(page).url))
 
     def known_verdict(self, page: str | Request) -> Verdict | None:
         """Return what is decided of ``page``; None where it isn't known yet. Nothing is fetched.
 
         Raises ValueError where the URL is none that can have a robots.txt.
         """
-        request = _request(page)
-        origin, target = split_url(request.url)
-        verdict = self._known(request, origin, target)
-        for spelling in self._spellings(request, target):
-            if verdict is None or not verdict.allowed:
-                break
-            verdict = self._known(request, origin, spelling) or verdict
-        return None if verdict is None else verdict.of(origin)
-
-    def _known(self, request: Request, origin: Origin, target: str) -> Verdict | None:
-        tokens = self.tokens(request)
-        override = self._overrides.of(origin.host)
-        verdict = None if override is None else self._overrides.verdict(override, target, tokens)
-        if verdict is None:
-            entry = self._keeper.known(origin)
-            verdict = None if entry is None else entry.verdict(target, tokens)
-        return verdict
+        decision = self._known(_request(page))
+        return None if decision.verdict is None else decision.verdict.of(decision.origin)
 
     async def verdict(self, page: str | Request) -> Verdict:
         """Return what is decided of ``page``, when its robots.txt is known.
 
         Raises ValueError as known_verdict does, and CrawlClosingError.
         """
-        verdict = self.known_verdict(page)
-        if verdict is not None:
-            return verdict
+        verdict, _ = await self.decide(page)
+        return verdict
+
+    async def decide(self, page: str | Request) -> tuple[Verdict, Decision]:
+        """Return what is decided of ``page``, and all that led to it; as ``verdict`` does."""
         request = _request(page)
-        origin, target = split_url(request.url)
-        tokens = self.tokens(request)
-        verdict = await self._keeper.verdict(origin, target, tokens, request)
-        for spelling in self._spellings(request, target):
-            if not verdict.allowed:
-                break
-            verdict = await self._keeper.verdict(origin, spelling, tokens, request)
-        return verdict.of(origin)
+        decision = self._known(request)
+        if decision.verdict is None:
+            decision = await self._decider.find_out(request, decision)
+        if decision.verdict is None:
+            raise LookupError(f"no verdict on {request}")
+        return decision.verdict.of(decision.origin), decision
+
+    def _known(self, request: Request) -> Decision:
+        decision = self._decider.known(request)
+        if decision is None or decision.origin is None:
+            origin_of(request.url)
+            raise ValueError("not an absolute http, https or ftp URL")
+        return decision
 
     async def robotstxt(self, page: str | Request) -> RobotsTxt | None:
         """Return the robots.txt that holds for ``page``; None where there is none, or none known.
@@ -117,7 +92,7 @@ class Robots:
         """
         request = _request(page)
         origin = origin_of(request.url)
-        return await self._keeper.robotstxt(origin, self.tokens(request), request)
+        return await self._cache.robotstxt(origin, self.tokens(request), request)
 
     async def sitemaps(self, page: str | Request) -> list[str]:
         """Return the sitemaps that the robots.txt of ``page`` names, as written there.
@@ -129,11 +104,11 @@ class Robots:
 
     def census(self) -> Census:
         """Return how many origins are known, looked up just now, and unreachable."""
-        return self._keeper.census()
+        return self._cache.census()
 
     async def record(self, page: str | Request) -> Record | None:
         """Return what the store holds of the origin of ``page``: evidence, times, body."""
-        return await self._keeper.record(origin_of(_request(page).url))
+        return await self._cache.record(origin_of(_request(page).url))
 
 
 def _request(page: str | Request) -> Request:

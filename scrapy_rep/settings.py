@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass, field, fields
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.stores import registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,33 +81,13 @@ def _tokens(value: Any) -> tuple[str, ...] | None:
 def _store(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
-    scheme, slashes, rest = value.partition("://")
-    if not slashes or value != value.strip():
-        raise ValueError
-    if scheme == "memory":
-        right = rest == ""
-    elif scheme == "sqlite":
-        right = rest.startswith("/") and rest.strip("/") != "" and not rest.endswith("/")
-    else:
-        # Read by the client, which knows more of it; here only that there is a host.
-        right = scheme in {"redis", "rediss"} and urlsplit(value).hostname is not None
-        urlsplit(value).port  # noqa: B018 - raises ValueError
-    if not right or "\0" in value:
+    if not registry.is_store(value):
         raise ValueError
     return value
 
 
-def shown_store(uri: object) -> object:
-    """Return the value of REP_STORE as it may be shown: without the credentials it may hold."""
-    if not isinstance(uri, str):
-        return uri
-    # Whatever stands before an @ or in the query may be a password, however the rest is written.
-    before, at, rest = uri.rpartition("@")
-    if at:
-        scheme, slashes, _ = before.partition("://")
-        rest = f"{scheme}://***@{rest}" if slashes else f"***@{rest}"
-    visible, question, _ = rest.partition("?")
-    return f"{visible}?***" if question else visible
+def _shown_store(value: Any) -> Any:
+    return registry.shown(value) if isinstance(value, str) else value
 
 
 def _prefix(value: Any) -> str:
@@ -176,8 +156,8 @@ class Options:
         "REP_STORE",
         "sqlite:///robots.sqlite",
         _store,
-        "'memory://', 'sqlite:///PATH', 'redis://HOST' or 'rediss://HOST'",
-        shown_store,
+        registry.TAKES,
+        _shown_store,
     )
     store_prefix: str = _setting(
         "REP_STORE_PREFIX",
@@ -292,6 +272,20 @@ class Options:
             allow_after=self.unreachable_allow_after,
             retry_delay=self.retry_delay,
             retry_delay_max=self.retry_delay_max,
+        )
+
+    @property
+    def store_config(self) -> registry.StoreConfig:
+        """What the store is made of."""
+        return registry.StoreConfig(
+            uri=self.store,
+            prefix=self.store_prefix,
+            max_age=self.store_max_age,
+            max_bytes=self.store_max_bytes,
+            max_size=self.max_size,
+            timeout=self.store_timeout,
+            memory_max_origins=self.memory_max_origins,
+            memory_max_bytes=self.memory_max_bytes,
         )
 
     def changed(self) -> dict[str, Any]:

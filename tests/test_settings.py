@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 import scrapy_rep
 from scrapy_rep import Addon, RobotsTxtFetchMiddleware, RobotsTxtMiddleware, SettingsError
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import from_uri
+from scrapy_rep.stores.registry import make_store
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 
@@ -101,7 +101,7 @@ def test_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, value)
 )
 def test_a_password_is_in_no_message(uri):
     with pytest.raises(SettingsError) as caught:
-        from_uri(Options.from_settings(Settings({"REP_STORE": uri})))
+        make_store(Options.from_settings(Settings({"REP_STORE": uri})).store_config)
     assert "REP_STORE is " in str(caught.value)
     assert "***" in str(caught.value)
     for part in ("secret", "sec", "ret@", "user", "me:"):

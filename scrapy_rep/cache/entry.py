@@ -55,6 +55,10 @@ class Entry:
         """About how many bytes of memory this takes."""
         return _ENTRY_BYTES + sum(rules.nbytes for rules in self._rules.values())
 
+    def has(self, tokens: Tokens) -> bool:
+        """Return whether the rules for ``tokens`` are held."""
+        return tokens in self._rules
+
     def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
         """Hold the rules for ``tokens``, too."""
         if len(self._rules) >= _MAX_TOKEN_LISTS:

@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
-from scrapy_rep.stores.base import from_uri
+from scrapy_rep.stores.registry import make_store
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Shared:
     """
 
     def __init__(self, options: Options) -> None:
-        self.store = from_uri(options)
+        self.store = make_store(options.store_config)
         self.entries: BoundedCache[Origin, Entry] = BoundedCache(
             options.memory_max_origins, options.memory_max_bytes
         )
@@ -50,14 +50,7 @@ def shared(options: Options) -> Shared:
     # these a crawler has a level of its own. Threads have event loops of their own.
     key = (
         threading.get_ident(),
-        options.store,
-        options.store_prefix,
-        options.store_max_age,
-        options.store_max_bytes,
-        options.store_timeout,
-        options.memory_max_origins,
-        options.memory_max_bytes,
-        options.max_size,
+        options.store_config,
         options.policy,
     )
     found = _ALL.get(key)

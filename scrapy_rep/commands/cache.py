@@ -28,9 +28,8 @@ from scrapy_rep.commands.terminal import (
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.settings import shown_store
-from scrapy_rep.stores.base import StoreError, bare_from_uri
-from scrapy_rep.stores.sqlite import path_of
+from scrapy_rep.stores import registry
+from scrapy_rep.stores.base import StoreError
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def cache(args: list[str], opts: argparse.Namespace, options: Options, ask: Ask)
     if action in _OF_ORIGIN and len(arguments) != 1:
         raise UsageError(f"cache {action} takes one origin", print_help=False)
     origin = _origin(arguments[0]) if arguments else None
-    if options.store == "memory://":
+    if not registry.outlives_the_process(options.store):
         raise UsageError(
             "REP_STORE is memory://, and nothing of that outlives a process"
             if inside_project()
@@ -76,14 +75,13 @@ def cache(args: list[str], opts: argparse.Namespace, options: Options, ask: Ask)
             "-s REP_STORE=sqlite:////PATH",
             print_help=False,
         )
-    if action != "refresh" and options.store.startswith("sqlite:"):
-        path = path_of(options.store)
-        if not path.exists():
-            print(f"nothing is kept yet: there is no file {path}", file=sys.stderr)
-            return FINE if origin is None else FOUND
+    path = registry.path_of(options.store)
+    if action != "refresh" and path is not None and not path.exists():
+        print(f"nothing is kept yet: there is no file {path}", file=sys.stderr)
+        return FINE if origin is None else FOUND
 
     async def question(crawler: Crawler) -> int:
-        store = bare_from_uri(options, set_aside=False)
+        store = registry.make_bare_store(options.store_config, set_aside=False)
         shelf = _Cache(crawler, options, store, as_json=opts.json)
         try:
             if origin is None:
@@ -91,7 +89,7 @@ def cache(args: list[str], opts: argparse.Namespace, options: Options, ask: Ask)
             actions = {"show": shelf.show, "refresh": shelf.refresh, "drop": shelf.drop}
             return await actions[action](origin)
         except StoreError as error:
-            print(f"{shown_store(options.store)}: {printable(str(error))}", file=sys.stderr)
+            print(f"{registry.shown(options.store)}: {printable(str(error))}", file=sys.stderr)
             return UNKNOWN
         finally:
             await store.close()
@@ -117,7 +115,7 @@ class _Cache:
             values = {"outcome": None} if record is None else self._dict(record)
             self._print(_line(origin, record, self._options), {"origin": origin, **values})
         if not self._as_json:
-            print(f"{shown_store(self._options.store)} holds {counted(count, 'origin')}")
+            print(f"{registry.shown(self._options.store)} holds {counted(count, 'origin')}")
         return FINE
 
     async def show(self, origin: Origin) -> int:
@@ -126,7 +124,7 @@ class _Cache:
         if record is None:
             return self._nothing(f"nothing that can be read of {origin}")
         lines = record_text.in_detail(
-            record, self._options, time(), f"from {shown_store(self._options.store)}"
+            record, self._options, time(), f"from {registry.shown(self._options.store)}"
         )
         if holder is not None:
             lines.append("a crawl fetches it just now")
@@ -202,7 +200,7 @@ class _Cache:
         print(json.dumps(values) if self._as_json else text)
 
     def _nothing(self, what: str) -> int:
-        print(f"{shown_store(self._options.store)} holds {what}", file=sys.stderr)
+        print(f"{registry.shown(self._options.store)} holds {what}", file=sys.stderr)
         return FOUND
 
 

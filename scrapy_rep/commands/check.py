@@ -6,29 +6,26 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, with_scheme
-from scrapy_rep.decision.spellings import without_dots
+from scrapy_rep.decision.decider import verdict_of_rules
 from scrapy_rep.exceptions import explain
-from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
+    from scrapy_rep.decision.spellings import Spellings
     from scrapy_rep.protocol.matching.ruleset import RuleSet
 
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 
 
-def verdict_of(rules: RuleSet, url: str, name: str) -> Verdict | ValueError:
+def verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
     """Return what ``rules``, of a file of that name, say of a URL, or why it can have none."""
     try:
         origin_of(url)
     except ValueError as error:
         return error
-    target = target_of(url)
-    # As in a crawl: what the site may make of it counts as well.
-    verdicts = [rules.verdict_for(each) for each in (target, without_dots(target))]
-    decides = next((verdict for verdict in verdicts if not verdict.allowed), verdicts[0])
-    return decides._replace(robotstxt_url=name)
+    return verdict_of_rules(rules, url, spellings)._replace(robotstxt_url=name)
 
 
 def status_of(verdict: Verdict | ValueError) -> int:

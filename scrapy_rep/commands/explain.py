@@ -12,15 +12,14 @@ from scrapy_rep.commands import record_text
 from scrapy_rep.commands.terminal import coloured, section
 from scrapy_rep.exceptions import explain as in_words
 from scrapy_rep.protocol.explain import Explanation, explain
-from scrapy_rep.protocol.origin import target_of
 from scrapy_rep.protocol.parser import ANYONE
 from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.settings import shown_store
+from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
-    from scrapy_rep.overrides import Override
+    from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
@@ -32,9 +31,8 @@ class Got:
 
     url: str
     verdict: Verdict
-    tokens: tuple[str, ...]
+    decision: Decision
     record: Record | None
-    override: Override | None
     started: float
     """When the command began, seconds since the epoch."""
 
@@ -44,15 +42,15 @@ class Got:
 
     def explanation(self, options: Options) -> Explanation | None:
         """Return which rules match, where rules decide."""
-        target = target_of(self.url)
-        if self.override is not None and self.override.path is not None:
-            return explain(Path(self.override.path).read_bytes(), target, *self.tokens)
-        if self.record is None or (self.override is not None and not self.override.tokens):
+        _, target, tokens, _, _, override = self.decision
+        if override is not None and override.path is not None:
+            return explain(Path(override.path).read_bytes(), target, *tokens)
+        if self.record is None or (override is not None and not override.tokens):
             return None
         access = options.policy.access(self.record, time())
         if access.grant is not Grant.RULES or access.copy is None:
             return None
-        return explain(access.copy.body, target, *self.tokens)
+        return explain(access.copy.body, target, *tokens)
 
 
 def as_json(got: Got, options: Options) -> str:
@@ -61,9 +59,9 @@ def as_json(got: Got, options: Options) -> str:
     result: dict[str, Any] = {
         "url": got.url,
         **got.verdict.as_dict(),
-        "tokens": list(got.tokens),
-        "override": None if got.override is None else str(got.override),
-        "target": target_of(got.url),
+        "tokens": list(got.decision.tokens),
+        "override": None if got.decision.override is None else str(got.decision.override),
+        "target": got.decision.target,
         "group": None,
         "matching": [],
         "robotstxt": None,
@@ -98,14 +96,16 @@ def as_text(got: Got, options: Options) -> str:
         f"{coloured(word, word)}: {printable(got.url)}",
         f"  {printable(in_words(got.verdict))}",
     ]
-    if got.override is not None:
-        lines += section("An override decides", [printable(str(got.override))])
+    if got.decision.override is not None:
+        lines += section("An override decides", [printable(str(got.decision.override))])
     if got.record is not None:
         stored = got.is_from_store(got.record)
-        source = f"from {shown_store(options.store)}" if stored else "just fetched"
+        source = f"from {registry.shown(options.store)}" if stored else "just fetched"
         how = record_text.in_detail(got.record, options, time(), source)
         lines += section("How robots.txt was got", how)
-    lines += section("Who asks", [", ".join(map(printable, got.tokens)) or "nobody by name"])
+    lines += section(
+        "Who asks", [", ".join(map(printable, got.decision.tokens)) or "nobody by name"]
+    )
     explanation = got.explanation(options)
     if explanation is not None:
         lines += section("The group that holds", _group(explanation))

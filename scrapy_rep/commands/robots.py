@@ -23,6 +23,7 @@ from scrapy_rep.commands.crawl import AskingSpider, ask, verdicts
 from scrapy_rep.commands.explain import Got, as_json, as_text
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, with_scheme
 from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.lint import lint
@@ -32,7 +33,7 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import bare_from_uri
+from scrapy_rep.stores.registry import make_bare_store
 
 if TYPE_CHECKING:
     import argparse
@@ -122,7 +123,7 @@ class Command(ScrapyCommand):
         try:
             # What would break the crawl is told of here. No store is opened by that.
             options = Options.from_settings(settings)
-            bare_from_uri(options)
+            make_bare_store(options.store_config)
             Overrides(options.overrides, time)
         except (SettingsError, OSError) as error:
             raise UsageError(str(error), print_help=False) from None
@@ -161,8 +162,9 @@ class Command(ScrapyCommand):
             raise UsageError("check takes URLs", print_help=False)
         found: list[Verdict | ValueError]
         if opts.file:
-            rules = RobotsTxt.parse(_read(opts.file)).rules_for(*self._tokens())
-            found = [verdict_of(rules, url, _name(opts.file)) for url in urls]
+            tokens, spellings = self._names()
+            rules = RobotsTxt.parse(_read(opts.file)).rules_for(*tokens)
+            found = [verdict_of(rules, url, _name(opts.file), spellings) for url in urls]
         else:
             found = self._ask(lambda crawler: verdicts(crawler, urls)) or []
         if not found:
@@ -181,10 +183,8 @@ class Command(ScrapyCommand):
 
         async def question(crawler: Crawler) -> Got:
             robots = Robots.of(crawler)
-            verdict = await robots.verdict(url)
-            override = robots.override(url)
-            record = await robots.record(url)
-            return Got(url, verdict, robots.tokens(url), record, override, started)
+            verdict, decision = await robots.decide(url)
+            return Got(url, verdict, decision, await robots.record(url), started)
 
         got = self._ask(question)
         if got is None:
@@ -225,11 +225,13 @@ class Command(ScrapyCommand):
             raise UsageError
         return ask(self.crawler_process, question)
 
-    def _tokens(self) -> tuple[str, ...]:
+    def _names(self) -> tuple[tuple[str, ...], Spellings]:
+        """Return the names of the crawler, and what its URLs may be sent as."""
         if self.crawler_process is None or self.settings is None:
             raise UsageError
         crawler = self.crawler_process.create_crawler(AskingSpider)
-        return ProductTokens(crawler, Options.from_settings(self.settings)).of_crawl()
+        tokens = ProductTokens(crawler, Options.from_settings(self.settings)).of_crawl()
+        return tokens, Spellings(self.settings)
 
 
 def _one(args: list[str], usage: str) -> list[str]:

@@ -6,10 +6,11 @@ it is, and a disallowed page must not be had by another spelling of it.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.misc import load_object
+
+from scrapy_rep.protocol.origin import target_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 _EDGES: Final = "".join(map(chr, range(0x21)))
 _REMOVED: Final = str.maketrans("", "", "\t\r\n")
-_AFTER_AUTHORITY: Final = re.compile(r"[^:/?#]+://[^/?#]*").match
 
 
 def as_parsed(url: str) -> str:
@@ -49,7 +49,30 @@ def without_dots(target: str) -> str:
     return "/" + "/".join([*kept, name]) + question + query
 
 
-def rewriter(settings: BaseSettings) -> Callable[[str], str] | None:
+class Spellings:
+    """What else may become of the target of a request, in a crawl with these settings."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        self._rewritten = _rewriter(settings)
+
+    def of(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
+        """Return the other targets that ``target``, that of ``url``, may be sent or read as.
+
+        ``verbatim`` is what ``meta["verbatim_url"]`` says.
+        """
+        parsed = as_parsed(url)
+        targets = {target}
+        if parsed is not url:
+            targets.add(target_of(parsed))
+        if self._rewritten is not None and not verbatim:
+            rewritten = self._rewritten(url)
+            if rewritten != url:
+                targets.add(target_of(rewritten))
+        targets |= {without_dots(spelling) for spelling in targets if "/." in spelling}
+        return targets - {target}
+
+
+def _rewriter(settings: BaseSettings) -> Callable[[str], str] | None:
     """Return what the crawl's download handler makes of an http URL; None where it changes nothing.
 
     Scrapy's handler for aiohttp, the default without a reactor, lets yarl undo escapes that need

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.cache.cache import Keeper
+    from scrapy_rep.cache.cache import Cache
+    from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
@@ -68,17 +69,20 @@ class BuiltIn:
 class DryRun:
     """Lets every request pass, and tells what would have become of it."""
 
-    def __init__(self, crawler: Crawler, keeper: Keeper, announcer: Announcer) -> None:
+    def __init__(self, crawler: Crawler, cache: Cache, announcer: Announcer) -> None:
         self._crawler = crawler
-        self._keeper = keeper
+        self._cache = cache
         self._announcer = announcer
         self._builtin = BuiltIn(crawler)
 
-    async def tell(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+    async def tell(self, request: Request, decision: Decision) -> None:
         """Log and count what would have become of ``request``, here and with Scrapy's own.
 
         Nothing of this may keep a request from being sent.
         """
+        origin, verdict = decision.origin, decision.verdict
+        if origin is None or verdict is None:
+            return
         try:
             self._announcer.verdict(request, verdict, origin)
             await self._compare(request, verdict.of(origin), origin)
@@ -95,7 +99,7 @@ class DryRun:
             )
             logger.info("Dry run, would drop %s: %s", show(request), explain(verdict), extra=extra)
             self._announcer.forbidden(request, verdict, dropped=False)
-        allows = self._builtin.allows(request, await self._keeper.record(origin))
+        allows = self._builtin.allows(request, await self._cache.record(origin))
         if allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
             logger.info(

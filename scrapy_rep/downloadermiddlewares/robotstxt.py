@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from functools import partial
-from time import monotonic, time
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
 from scrapy import signals
@@ -16,26 +15,27 @@ from scrapy.utils.misc import load_object
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.cache.cache import Keeper
+from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.shared import shared
-from scrapy_rep.decision.overriding import Overriding
-from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.decision.spellings import as_parsed, rewriter, without_dots
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import DryRun
-from scrapy_rep.downloadermiddlewares.startup import check_components, log_start
-from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, explain
+from scrapy_rep.downloadermiddlewares.startup import check_components, log_start, read_overrides
+from scrapy_rep.downloadermiddlewares.telling import Telling
+from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
+from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed
 from scrapy_rep.fetch.fetcher import Fetcher
-from scrapy_rep.protocol.origin import ROBOTSTXT, split_url, target_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.robots import Robots
-from scrapy_rep.scheduler.delays import Politeness
-from scrapy_rep.scheduler.gate import FROM_KEY, FROM_QUEUE, FROM_SCHEDULER, SCHEMES, Gate
+from scrapy_rep.scheduler.delays import Delays
+from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.source import DIRECT, Note, Source, note_returned, note_source, read_note
+from scrapy_rep.scheduler.source import META_KEY as NOTE_KEY
 from scrapy_rep.settings import Options
-from scrapy_rep.signals import META_KEY, Announcer, as_meta
+from scrapy_rep.signals import META_KEY, Announcer
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import sleep, within
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, beside_the_pages
-from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.parser import RobotsTxt
 
 logger = logging.getLogger(__name__)
@@ -54,8 +53,6 @@ _LEASE_SLACK: Final = 5.0
 """Seconds that a lease lasts beyond REP_TIMEOUT, in which the record is stored."""
 _CLOSING_TIME: Final = 5.0
 """Seconds for what is still to be told to the store when the crawl is over."""
-_RETURNED: Final = "_robotstxt_returned"
-"""Meta key of a request that was given back: its own dont_filter and priority."""
 _MAX_WAITING: Final = 16
 """How many requests of a scheduler wait here where CONCURRENT_REQUESTS sets no limit."""
 _LESS: Final = 1_000
@@ -63,14 +60,9 @@ _LESS: Final = 1_000
 _PAUSE: Final = 1.0
 _SHORT_PAUSE: Final = 0.05
 """Seconds that it waits before it is given back again: the scheduler has nothing better."""
-
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 """The built-in's signal, which came with Scrapy 2.18."""
-_REASON_COUNTS: Final = {
-    reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
-}
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
-_NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -87,13 +79,12 @@ class RobotsTxtMiddleware:
         self._scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or not issubclass(
             load_object(crawler.settings["SCHEDULER"]), Scheduler
         )
-        self._rewritten = rewriter(crawler.settings)
-        self._tokens = ProductTokens(crawler, options)
+        clock = Clock()
+        overrides = read_overrides(options, clock)
         self._announcer = Announcer(crawler)
-        self._overriding = Overriding(crawler, options, self._announcer)
-        self._has_overrides = bool(self._overriding.overrides)
+        self._telling = Telling(crawler, self._announcer, overrides)
         self._shared = shared(options)
-        self._keeper = Keeper(
+        self._cache = Cache(
             policy=options.policy,
             entries=self._shared.entries,
             store=self._shared.store,
@@ -101,27 +92,26 @@ class RobotsTxtMiddleware:
             parsed=self._parsed,
             learned=self._announcer.learned,
             count=partial(stats.count, crawler),
-            clock=time,
-            timer=monotonic,
+            clock=clock,
             jitter=random.random,
             concurrent_fetches=options.concurrent_fetches,
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
         )
+        self._decider = Decider(crawler, options, self._cache, overrides)
         polite = options.crawl_delay and not options.dry_run
-        self._politeness = Politeness(crawler, options) if polite else None
-        self._dry_run = DryRun(crawler, self._keeper, self._announcer) if options.dry_run else None
-        self.robots = Robots(
-            crawler, self._keeper, self._tokens, self._overriding.overrides, self._spellings
-        )
+        self._delays = Delays(crawler, options) if polite else None
+        self._dry_run = DryRun(crawler, self._cache, self._announcer) if options.dry_run else None
+        self._looks_closer = options.dry_run or bool(overrides)
+        self.robots = Robots(crawler, self._cache, self._decider)
         """What robots.txt says, for others than requests."""
         self.gate = Gate(
             crawler=crawler,
-            keeper=self._keeper,
-            tokens=self._tokens,
+            cache=self._cache,
+            decider=self._decider,
             options=options,
-            politeness=self._politeness,
-            overriding=self._overriding,
+            delays=self._delays,
+            clock=clock,
         )
         """What the queue asks before it lets a request go."""
         limit = crawler.settings.getint("CONCURRENT_REQUESTS")
@@ -137,138 +127,117 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
         return cls(crawler)
 
-    def process_request(  # noqa: C901, PLR0911, PLR0912 - the hot path: calls would cost
-        self, request: Request
-    ) -> Awaitable[Request | None] | None:
+    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
 
         An awaitable comes back only where the origin isn't known yet, or its answer has expired,
         and in a dry run.
         """
-        url, meta = request.url, request.meta
-        if meta.get("dont_obey_robotstxt"):
-            # It may come from the page before.
-            meta.pop(META_KEY, None)
-            return None
-        source = meta.pop(FROM_KEY, None)
-        returned = meta.pop(_RETURNED, None)
-        put_off = False
-        if returned is not None:
-            put_off = request.priority != returned[1]
-            request.dont_filter, request.priority = returned
-        if not url.startswith(SCHEMES):
-            url = as_parsed(url)
-            if not url.lower().startswith(SCHEMES):
-                meta.pop(META_KEY, None)
-                return None
-        origin = entry = verdict = None
+        noted = request.meta.pop(NOTE_KEY, None)
+        if request.meta.get("dont_obey_robotstxt"):
+            return self._pass_ungoverned(request)
         try:
-            origin, target = split_url(url)
-            tokens = self._tokens.of(request)
-            if self._has_overrides:
-                verdict, tokens = self._overriding.decide(
-                    request, origin, target, tokens, again=returned is not None
-                )
-            if verdict is None:
-                entry = self._keeper.known(origin)
-                verdict = None if entry is None else entry.verdict(target, tokens)
-            if verdict is None:
-                if target == ROBOTSTXT:
-                    return None
-                if returned is None or not self._keeper.closing:
-                    if source == FROM_SCHEDULER and self._waiting >= self._max_waiting:
-                        self.gate.find_out(origin, request)
-                        return self._put_off(request, again=put_off)
-                    return self._wait(request, origin, target, tokens, source)
-                # It was no request of the scheduler's: who waits for it must not wait for ever.
-                verdict = _CLOSING
-            elif entry is not None and verdict.allowed and ("/." in target or "%" in target):
-                for spelling in self._spellings(request, target):
-                    verdict = entry.verdict(spelling, tokens) or verdict
-                    if not verdict.allowed:
-                        break
-            if self._dry_run is not None:
-                return self._dry_run.tell(request, verdict, origin)
-            if not verdict.allowed and self._keeps(verdict, origin, source):
-                return _now(self._given_back(request))
-            self._announcer.verdict(request, verdict, origin)
-        except ValueError as error:
-            if origin is not None:
-                self._fail(request, error)
-                return None
-            verdict = _NO_ORIGIN
-            if self._dry_run is not None:
-                return None
+            note = DIRECT if noted is None else read_note(request, noted)
+            decision = self._decider.known(request)
+            if decision is None:
+                return self._pass_ungoverned(request)
+            verdict = decision.verdict
+            if verdict is None or not verdict.allowed or self._looks_closer:
+                return self._act(request, decision, note)
+            self._pass(request, decision, verdict)
+        except RobotsTxtDisallowed:
+            raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
-            return None
-        if not verdict.allowed:
-            self._drop(request, verdict, origin, source)
-        if entry is not None and self._politeness is not None and origin is not None:
-            self._politeness.obey(request, origin, entry.delay(tokens))
         return None
 
-    def _spellings(self, request: Request, target: str) -> set[str]:
-        """Return what else may become of the target of ``request`` on its way."""
-        url, parsed = request.url, as_parsed(request.url)
-        targets = {target}
-        if parsed is not url:
-            targets.add(target_of(parsed))
-        if self._rewritten is not None and not request.meta.get("verbatim_url"):
-            rewritten = self._rewritten(url)
-            if rewritten != url:
-                targets.add(target_of(rewritten))
-        targets |= {without_dots(spelling) for spelling in targets if "/." in spelling}
-        return targets - {target}
+    def _act(
+        self, request: Request, decision: Decision, note: Note
+    ) -> Awaitable[Request | None] | None:
+        """Do what the table says of a request that may not simply pass."""
+        self._telling.overridden(request, decision.override, again=note.returned)
+        situation = self._situation(decision, note)
+        action = TRANSITIONS[situation][note.source]
+        if action is Action.WAIT:
+            return self._wait(request, decision, note)
+        if action is Action.PUT_OFF and decision.origin is not None:
+            self.gate.find_out(decision.origin, request)
+            return self._put_off(request, note)
+        if self._dry_run is not None and decision.verdict is not None:
+            return self._dry_run.tell(request, decision)
+        returned = self._settle(request, decision, note, situation)
+        return None if returned is None else _now(returned)
 
-    async def _wait(
-        self,
-        request: Request,
-        origin: Origin,
-        target: str,
-        tokens: tuple[str, ...],
-        source: str | None,
+    def _situation(self, decision: Decision, note: Note) -> Situation:
+        verdict = decision.verdict
+        if verdict is None:
+            if self._cache.closing:
+                return Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
+            is_crowded = self._waiting >= self._max_waiting
+            return Situation.CROWDED if is_crowded else Situation.UNKNOWN
+        if verdict.allowed:
+            return Situation.ALLOWED
+        if (
+            verdict.reason is Reason.UNREACHABLE
+            and decision.origin is not None
+            and self.gate.keeps(decision.origin)
+        ):
+            return Situation.DEFERRED
+        return Situation.FORBIDDEN
+
+    def _settle(
+        self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
-        stats.count(self._crawler, stats.WAITED)
-        self._waiting += 1
+        """Let ``request`` pass, give it back or drop it; nothing is left to wait for."""
+        action = TRANSITIONS[situation][note.source]
+        if action is Action.GIVE_BACK or (
+            action is Action.GIVE_BACK_IF_KEPT and self._scheduler_keeps
+        ):
+            return self._given_back(request, note)
+        verdict = decision.verdict
+        if verdict is None:
+            raise self._dropped(request, _CLOSING.of(decision.origin))
+        if action is Action.PASS:
+            self._pass(request, decision, verdict)
+            return None
+        if decision.origin is not None:
+            self._announcer.verdict(request, verdict, decision.origin)
+        if (
+            verdict.reason is Reason.UNREACHABLE
+            and note.source is Source.QUEUE
+            and self._options.unreachable_action == "defer"
+        ):
+            stats.count(self._crawler, stats.DEFERRED_DROPPED)
+        raise self._dropped(request, verdict.of(decision.origin))
+
+    async def _wait(self, request: Request, decision: Decision, note: Note) -> Request | None:
+        """Do what the table says when the verdict on ``request`` is known."""
+        situation = Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
         try:
-            with beside_the_pages(self._crawler):
-                verdict = await self._keeper.verdict(origin, target, tokens, request)
-                for spelling in self._spellings(request, target) if verdict.allowed else ():
-                    verdict = await self._keeper.verdict(origin, spelling, tokens, request)
-                    if not verdict.allowed:
-                        break
+            decision = await self._found_out(request, decision)
             if self._dry_run is not None:
-                await self._dry_run.tell(request, verdict, origin)
+                await self._dry_run.tell(request, decision)
                 return None
-            if self._keeps(verdict, origin, source):
-                return self._given_back(request)
-            self._announcer.verdict(request, verdict, origin)
+            situation = self._situation(decision, note)
         except CrawlClosingError:
-            return self._return(request, origin)
+            pass
         except CancelledError:  # an Exception in Twisted
             raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
             return None
+        return self._settle(request, decision, note, situation)
+
+    async def _found_out(self, request: Request, decision: Decision) -> Decision:
+        stats.count(self._crawler, stats.WAITED)
+        self._waiting += 1
+        try:
+            with beside_the_pages(self._crawler):
+                return await self._decider.find_out(request, decision)
         finally:
             self._waiting -= 1
-        if not verdict.allowed:
-            self._drop(request, verdict, origin, source)
-        entry: Entry | None = self._keeper.known(origin)
-        if entry is not None and self._politeness is not None:
-            self._politeness.obey(request, origin, entry.delay(tokens))
-        return None
 
-    def _keeps(self, verdict: Verdict, origin: Origin, source: str | None) -> bool:
-        """Return whether a request waits in our queue, though it has left it just now."""
-        return (
-            verdict.reason is Reason.UNREACHABLE
-            and source == FROM_QUEUE
-            and self.gate.keeps(origin)
-        )
-
-    async def _put_off(self, request: Request, *, again: bool) -> Request:
+    async def _put_off(self, request: Request, note: Note) -> Request:
         """Give ``request`` back to its scheduler, as too many wait already.
 
         It gets a lower priority, so that those of known origins come first. When it comes back at
@@ -276,64 +245,39 @@ class RobotsTxtMiddleware:
         keep each other busy. Up to half of CONCURRENT_REQUESTS wait longer, the others shortly.
         """
         stats.count(self._crawler, stats.PUT_OFF)
-        if again:
+        if note.put_off:
             long = 2 * self._pausing < self._max_waiting - 1
             self._pausing += long
             try:
                 await sleep(_PAUSE if long else _SHORT_PAUSE)
             finally:
                 self._pausing -= long
-        returned = self._given_back(request)
-        returned.priority -= _LESS
-        return returned
+        return self._given_back(request, note, less=_LESS)
 
-    def _return(self, request: Request, origin: Origin) -> Request:
-        """Give ``request`` back to the scheduler where that keeps it, else drop it."""
-        if not self._scheduler_keeps:
-            self._drop(request, _CLOSING, origin)
-        logger.debug("Not known before the crawl closed, back to the scheduler: %s", show(request))
-        return self._given_back(request)
-
-    def _given_back(self, request: Request) -> Request:
+    def _given_back(self, request: Request, note: Note, *, less: int = 0) -> Request:
         """Return what the engine is to give back to the scheduler in place of ``request``."""
         stats.count(self._crawler, stats.RETURNED)
-        # It is in the dupefilter already.
-        meta = {**request.meta, _RETURNED: [request.dont_filter, request.priority]}
-        return request.replace(dont_filter=True, meta=meta)
+        return note_returned(request, note.source, less=less)
+
+    def _pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
+        self._announcer.verdict(request, verdict, decision.origin)
+        entry = decision.entry
+        if entry is not None and self._delays is not None and decision.origin is not None:
+            self._delays.obey(request, decision.origin, entry.delay(decision.tokens))
+
+    @staticmethod
+    def _pass_ungoverned(request: Request) -> None:
+        request.meta.pop(META_KEY, None)  # it may come from the page before
 
     def _fail(self, request: Request, error: Exception) -> None:
         """Drop ``request`` because of an error of ours: nothing else is safe."""
-        logger.error(
-            "Error while obeying robots.txt, the request is %s: %s",
-            "dropped" if self._dry_run is None else "sent, as this is a dry run",
-            show(request),
-            exc_info=error,
-        )
-        stats.count(self._crawler, stats.ERROR_COUNT)
+        self._telling.failed(request, error, dry_run=self._dry_run is not None)
         if self._dry_run is None:
-            self._drop(request, _ERROR, None)
+            raise self._dropped(request, _ERROR) from error
 
-    def _drop(
-        self, request: Request, verdict: Verdict, origin: Origin | None, source: str | None = None
-    ) -> NoReturn:
-        verdict = verdict.of(origin)
-        request.meta[META_KEY] = as_meta(verdict)
-        stats.count(self._crawler, stats.FORBIDDEN)
-        stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
-        if (
-            verdict.reason is Reason.UNREACHABLE
-            and source == FROM_QUEUE
-            and self._options.unreachable_action == "defer"
-        ):
-            stats.count(self._crawler, stats.DEFERRED_DROPPED)
-        if logger.isEnabledFor(logging.DEBUG):
-            logger.debug(
-                "Forbidden by robots.txt: %(request)s: %(verdict)s",
-                {"request": show(request), "verdict": explain(verdict)},
-                extra={"spider": self._crawler.spider},
-            )
-        self._announcer.forbidden(request, verdict, dropped=True)
-        raise RobotsTxtDisallowed(verdict)
+    def _dropped(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
+        self._telling.dropped(request, verdict)
+        return RobotsTxtDisallowed(verdict)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
         if _ROBOTS_PARSED is not None:
@@ -346,14 +290,14 @@ class RobotsTxtMiddleware:
         self._watch.start()
         if not self.gate.in_use:
             self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
-        log_start(self._crawler, self._options, self._tokens.of_crawl())
-        self._overriding.warn_of_expired()
+        log_start(self._crawler, self._options, self._decider.tokens.of_crawl())
+        self._telling.expired()
 
     async def _spider_closed(self) -> None:
         self._watch.stop()
         self._close()
         try:
-            await within(_CLOSING_TIME, self._keeper.finish())
+            await within(_CLOSING_TIME, self._cache.finish())
         except TimeoutError:
             logger.warning("Some records of robots.txt may not have been stored")
         finally:
@@ -361,12 +305,12 @@ class RobotsTxtMiddleware:
 
     def _close(self) -> None:
         self.gate.close()
-        self._keeper.close()
+        self._cache.close()
 
     @staticmethod
     def _scheduled(request: Request) -> None:
         # Only what comes from a scheduler may be given back to it.
-        request.meta[FROM_KEY] = FROM_SCHEDULER
+        note_source(request, Source.SCHEDULER)
 
 
 async def _now(request: Request) -> Request:

@@ -9,18 +9,29 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.product_tokens import is_product_token
-from scrapy_rep.settings import shown_store, unknown_settings
+from scrapy_rep.settings import unknown_settings
+from scrapy_rep.stores import registry
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.settings import Options
+    from scrapy_rep.utils.clock import Clock
 
 logger = logging.getLogger(__name__)
 
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
+
+
+def read_overrides(options: Options, clock: Clock) -> Overrides:
+    """Return what REP_OVERRIDES says, its files read. Raises SettingsError."""
+    try:
+        return Overrides(options.overrides, clock.time)
+    except OSError as error:
+        raise SettingsError(f"REP_OVERRIDES names a file that can't be read: {error}") from None
 
 
 def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> None:
@@ -30,7 +41,7 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
     logger.info(
         "Obeying robots.txt as %s, records in %s%s",
         ", ".join(map(ascii, tokens)) or "a crawler without a product token ('*' alone)",
-        shown_store(options.store),
+        registry.shown(options.store),
         "".join(f", {name}={value!r}" for name, value in changed.items()),
         extra=extra,
     )

@@ -46,7 +46,7 @@ class _Asked:
         return max(self.origins.values(), default=0.0)
 
 
-class Politeness:
+class Delays:
     """Keeps the requests of a download slot as far apart as its sites ask.
 
     The delay is set again with every request: Scrapy forgets slots that nothing was asked of for a

@@ -6,42 +6,29 @@ import logging
 import math
 from collections import deque
 from heapq import heappop, heappush
-from time import monotonic, time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, target_of
 from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import is_waiting, nudge
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import CallLaterResult
 
-    from scrapy_rep.cache.cache import Keeper
+    from scrapy_rep.cache.cache import Cache
     from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.overriding import Overriding
-    from scrapy_rep.decision.product_tokens import ProductTokens
+    from scrapy_rep.decision.decider import Decider
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.delays import Politeness
+    from scrapy_rep.scheduler.delays import Delays
     from scrapy_rep.settings import Options
+    from scrapy_rep.utils.clock import Clock, Timer
 
 logger = logging.getLogger(__name__)
-
-SCHEMES: Final = ("http:", "https:", "ftp:")
-"""How the URLs begin that a robots.txt can govern."""
-
-FROM_KEY: Final = "_robotstxt_from"
-"""Meta key that tells the middleware where a request comes from; absent: not from a scheduler."""
-FROM_QUEUE: Final = "queue"
-"""It comes from our queue, which keeps it while its origin is unreachable."""
-FROM_SCHEDULER: Final = "scheduler"
-"""It comes from some other queue or scheduler, which knows nothing of robots.txt."""
 
 _MARGIN: Final = 0.02
 """Seconds that a timer is set too late, so that it doesn't find its time still to come."""
@@ -72,6 +59,9 @@ class _Nobody:
         pass
 
 
+_GATES: Final[PerCrawl[Gate]] = PerCrawl()
+
+
 class Gate:
     """Finds out what is not known of an origin, and tells those that wait when it is."""
 
@@ -79,18 +69,18 @@ class Gate:
         self,
         *,
         crawler: Crawler,
-        keeper: Keeper,
-        tokens: ProductTokens,
+        cache: Cache,
+        decider: Decider,
         options: Options,
-        politeness: Politeness | None,
-        overriding: Overriding,
+        delays: Delays | None,
+        clock: Clock,
     ) -> None:
         self._crawler = crawler
-        self._keeper = keeper
-        self._tokens = tokens
+        self._cache = cache
+        self._decider = decider
         self._options = options
-        self._politeness = politeness
-        self._overriding = overriding
+        self._delays = delays
+        self._clock = clock
         self._defers = options.unreachable_action == "defer" and not options.dry_run
         self.in_use = False
         """Whether a queue asks here, and so keeps the requests of unreachable origins."""
@@ -102,37 +92,27 @@ class Gate:
         self._deferred: BoundedCache[Origin, float] = BoundedCache(options.memory_max_origins, 1)
         """Since when each unreachable origin is deferred."""
         self._due: list[tuple[float, Origin]] = []
-        self._timer: CallLaterResult | None = None
+        self._timer: Timer | None = None
         self._timer_at = math.inf
         self._looks = 0
-        keeper.when_slow(self.ask)
+        self.origin_governing = decider.origin_governing
+        cache.when_slow(self.ask)
+        _GATES.put(crawler, self)
 
-    def origin_governing(self, request: Request) -> Origin | None:
-        """Return the origin whose robots.txt decides about ``request``; None where none does.
-
-        A request whose URL has no origin that can be told is the middleware's to drop.
-        """
-        url = request.url
-        if request.meta.get("dont_obey_robotstxt") or not url.startswith(SCHEMES):
-            return None
-        try:
-            # Most URLs need no look at their target.
-            if ("%" in url or ROBOTSTXT in url) and target_of(url) == ROBOTSTXT:  # SPEC S-9
-                return None
-            origin = origin_of(url)
-        except ValueError:
-            return None
-        return None if self._overriding.decides(origin) else origin
+    @classmethod
+    def of(cls, crawler: Crawler) -> Gate | None:
+        """Return that of a crawl; None where it doesn't obey robots.txt."""
+        return _GATES.get(crawler)
 
     def opens(self, origin: Origin, waiter: Waiter) -> bool:
         """Return whether a request of ``origin`` may leave; if not, ``waiter`` is woken later."""
-        if self._overriding.decides(origin):
+        if not self._decider.needs_robotstxt(origin):
             return True  # it waits on disk since a crawl that had no such override
         waiters = self._waiting.get(origin)
         if waiters is not None:
             waiters.append(waiter)
             return False
-        entry = self._keeper.known(origin)
+        entry = self._cache.known(origin)
         if entry is None:
             if origin in self._asked:
                 # It was found out and is forgotten already: the middleware finds out by itself.
@@ -151,12 +131,12 @@ class Gate:
 
     def is_open(self, origin: Origin) -> bool:
         """Return whether a request of ``origin`` may leave; nobody waits and nothing is asked."""
-        entry = self._keeper.known(origin)
+        entry = self._cache.known(origin)
         return entry is not None and not (self._defers and entry.is_unreachable)
 
     def keeps(self, origin: Origin) -> bool:
         """Return whether requests of ``origin``, unreachable just now, are to wait in the queue."""
-        entry = self._keeper.known(origin)
+        entry = self._cache.known(origin)
         return self.in_use and entry is not None and self._defer(origin, entry) is not None
 
     def find_out(self, origin: Origin, request: Request) -> None:
@@ -173,7 +153,7 @@ class Gate:
         Whatever left the scheduler takes a place of CONCURRENT_REQUESTS as long as it waits for its
         turn in the slot, and a site that is slow on purpose is to hold up no other.
         """
-        return self._politeness is not None and self._politeness.is_full(slot)
+        return self._delays is not None and self._delays.is_full(slot)
 
     def ask(self) -> None:
         """Begin to find out what is not known, as far as there is room."""
@@ -182,17 +162,14 @@ class Gate:
             return
         self._asking = True
         try:
-            while self._to_ask and self._keeper.has_room and not self._keeper.closing:
+            while self._to_ask and self._cache.has_room and not self._cache.closing:
                 deferred_from_coro(self._find_out(*self._to_ask.popleft()))
         finally:
             self._asking = False
 
     async def _find_out(self, origin: Origin, waiter: Waiter) -> None:
         try:
-            request = waiter.head()
-            # By the names that the middleware will ask by.
-            tokens = self._overriding.tokens(origin) or self._tokens.of(request)
-            await self._keeper.verdict(origin, "/", tokens, request)
+            await self._decider.look_up(waiter.head())
         except CrawlClosingError:
             return
         except Exception:
@@ -209,17 +186,17 @@ class Gate:
             if len(self._deferred):
                 self._deferred.drop(origin)
             return None
-        now = monotonic()
+        now = self._clock.monotonic()
         since = self._deferred.get(origin)
         if since is None:
             since = now
             self._deferred.put(origin, since, 0)
             stats.count(self._crawler, stats.DEFERRED)
         left = since + self._options.defer_timeout - now
-        return None if left <= 0 else min(left, max(0.0, entry.end - time()))
+        return None if left <= 0 else min(left, max(0.0, entry.end - self._clock.time()))
 
     def _wake_in(self, seconds: float, origin: Origin) -> None:
-        heappush(self._due, (monotonic() + seconds + _MARGIN, origin))
+        heappush(self._due, (self._clock.monotonic() + seconds + _MARGIN, origin))
         self._set_timer()
 
     def _set_timer(self) -> None:
@@ -228,12 +205,14 @@ class Gate:
         if self._timer is not None:
             self._timer.cancel()
         self._timer_at = self._due[0][0]
-        self._timer = call_later(max(0.0, self._timer_at - monotonic()), self._time_has_come)
+        self._timer = self._clock.call_later(
+            max(0.0, self._timer_at - self._clock.monotonic()), self._time_has_come
+        )
 
     def _time_has_come(self) -> None:
         self._timer = None
         self._timer_at = math.inf
-        now = monotonic()
+        now = self._clock.monotonic()
         while self._due and self._due[0][0] <= now:
             self._wake(heappop(self._due)[1])
         self._set_timer()
@@ -247,7 +226,7 @@ class Gate:
         """Say, once, that the crawl goes on though all that is left of it waits."""
         if self._looks >= _LOOKS:
             return
-        waits = self._due and not self._to_ask and not self._keeper.flights
+        waits = self._due and not self._to_ask and not self._cache.flights
         self._looks = self._looks + 1 if waits and is_waiting(self._crawler) else 0
         if self._looks >= _LOOKS:
             logger.info(
@@ -255,7 +234,7 @@ class Gate:
                 "robots.txt is in %.0f s, and requests that have waited for REP_DEFER_TIMEOUT, "
                 "%g s, are dropped",
                 len(self._due),
-                max(0.0, self._due[0][0] - monotonic()),
+                max(0.0, self._due[0][0] - self._clock.monotonic()),
                 self._options.defer_timeout,
                 extra={"spider": self._crawler.spider},
             )

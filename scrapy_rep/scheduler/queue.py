@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue, _path_safe
 
-from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.crash_recovery import durable, salvage
-from scrapy_rep.scheduler.gate import FROM_KEY, FROM_QUEUE
+from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.origin_queues import Lanes, head, key_of, peek
 from scrapy_rep.scheduler.slot_order import Rotation
+from scrapy_rep.scheduler.source import Source, note_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,8 +61,7 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
             None if is_state else slot_startprios,
             start_queue_cls=start_queue_cls,
         )
-        middleware = crawler.get_downloader_middleware(RobotsTxtMiddleware)
-        self._gate = None if middleware is None else middleware.gate
+        self._gate = Gate.of(crawler)
         if self._gate is not None:
             self._gate.in_use = True
         self._turns = 0
@@ -144,8 +143,8 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
             return None
         self._rotation.served(lane.slot)
         request = self._take(lane)
-        if request is not None and lane.origin is not None and self._gate is not None:
-            request.meta[FROM_KEY] = FROM_QUEUE
+        if request is not None and self._gate is not None:
+            note_source(request, Source.QUEUE)
         return request
 
     def peek(self) -> Request | None:

@@ -1,19 +1,13 @@
-"""What a store of records is, and which one a URI names."""
+"""What a store of records is: a protocol that all of them have."""
 
 from __future__ import annotations
 
-from time import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
-
-from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.settings import shown_store
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from scrapy_rep.protocol.record import Record
-    from scrapy_rep.settings import Options
-    from scrapy_rep.stores.memory import MemoryStore
 
 
 class StoreError(Exception):
@@ -75,66 +69,3 @@ class Store(Protocol):
 
         A store may be used again after that.
         """
-
-
-def from_uri(options: Options) -> Store:
-    """Return the store that REP_STORE names, kept from failing. Nothing is opened before its use.
-
-    Raises SettingsError where what it needs isn't installed, or the URI can't be read.
-    """
-    if options.store == "memory://":
-        return _memory(options)
-    from scrapy_rep.stores.guarded import GuardedStore  # noqa: PLC0415 - they import this module
-
-    return GuardedStore(
-        bare_from_uri(options),
-        _memory(options),
-        name=shown_store(options.store),
-        timeout=options.store_timeout,
-    )
-
-
-def bare_from_uri(options: Options, *, set_aside: bool = True) -> Store:
-    """Return the store that REP_STORE names, whose errors come to who asks it.
-
-    ``set_aside`` tells whether a file that is none of ours is renamed, so that another can take its
-    place. Raises SettingsError as from_uri does.
-    """
-    if options.store == "memory://":
-        return _memory(options)
-    if options.store.startswith("sqlite:"):
-        from scrapy_rep.stores.sqlite import SQLiteStore, path_of  # noqa: PLC0415 - imports this
-
-        return SQLiteStore(
-            path_of(options.store),
-            max_size=options.max_size,
-            max_age=options.store_max_age,
-            max_bytes=options.store_max_bytes,
-            timeout=options.store_timeout,
-            clock=time,
-            set_aside=set_aside,
-        )
-    try:
-        from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415 - needs redis-py
-    except ImportError:
-        raise SettingsError(
-            f"REP_STORE is {shown_store(options.store)!r}: it takes redis-py, which isn't "
-            "installed: pip install scrapy-rep[redis]"
-        ) from None
-    return RedisStore(
-        options.store,
-        prefix=options.store_prefix,
-        max_size=options.max_size,
-        max_age=options.store_max_age,
-        timeout=options.store_timeout,
-    )
-
-
-def _memory(options: Options) -> MemoryStore:
-    from scrapy_rep.stores.memory import MemoryStore  # noqa: PLC0415 - imports this
-
-    return MemoryStore(
-        max_origins=options.memory_max_origins,
-        max_bytes=options.memory_max_bytes,
-        max_size=options.max_size,
-    )

@@ -13,9 +13,7 @@ from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.retry import Retry
 
-from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
-from scrapy_rep.settings import shown_store
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.utils.concurrency import Workers
 
@@ -44,6 +42,7 @@ class RedisStore:
     def __init__(
         self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
     ) -> None:
+        """Take a URI. Raises ValueError where redis-py can't read it."""
         try:
             # redis-py gives it no types.
             options: dict[str, Any] = parse_url(uri)  # type: ignore[no-untyped-call]
@@ -58,10 +57,7 @@ class RedisStore:
             )
             self._client = Redis(connection_pool=ConnectionPool(**options))
         except (ValueError, TypeError, RedisError):
-            # Its message may hold what must not be shown.
-            raise SettingsError(
-                f"REP_STORE is {shown_store(uri)!r}: redis-py can't read that URL"
-            ) from None
+            raise ValueError("redis-py can't read that URL") from None
         self._prefix = prefix
         self._limit = max_encoded(max_size)
         self._max_size = max_size

@@ -48,7 +48,8 @@ def know_ours(middleware, url, body):
     copy = Available(body, Evidence(now, url, 200))
     entry = Entry(Access(Grant.RULES, Reason.RULE, copy, now - 1, now + 1e6))
     robots = RobotsTxt.parse(body)
-    middleware._keeper._hold(origin, entry, middleware._tokens.of(Request(url)), robots)
+    tokens = middleware._decider.tokens.of(Request(url))
+    middleware._cache._hold(origin, entry, tokens, robots)
 
 
 def know_builtin(middleware, url, body):

@@ -227,7 +227,7 @@ async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch):
     def broken(url):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("scrapy_rep.downloadermiddlewares.robotstxt.split_url", broken)
+    monkeypatch.setattr("scrapy_rep.decision.decider.split_url", broken)
     result = await crawl(site.url("/private"), settings={"REP_DRY_RUN": True})
     assert result.fetched == [site.url("/private")]
     assert result.stats["robotstxt/error_count"] == 1

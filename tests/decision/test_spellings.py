@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_rep.decision.spellings import as_parsed, rewriter, without_dots
+from scrapy_rep.decision.spellings import Spellings, as_parsed, without_dots
+from scrapy_rep.protocol.origin import target_of
 
 
 @pytest.mark.rfc3986("5.2.4")
@@ -36,10 +37,15 @@ def test_blanks_as_url_parsers_read_them():
     assert as_parsed(" \t\x00ht\ntp://a/p\tq r\r\n ") == "http://a/pq r"
 
 
+def spellings(url, **settings):
+    return Spellings(Settings(settings)).of(url, target_of(url))
+
+
 def test_only_the_handler_for_aiohttp_rewrites():
-    assert rewriter(Settings()) is None
-    assert rewriter(Settings({"DOWNLOAD_HANDLERS": {"http": None}})) is None
+    url = "http://a/x%3Dy"
+    assert spellings(url) == set()
+    assert spellings(url, DOWNLOAD_HANDLERS={"http": None}) == set()
     aiohttp = pytest.importorskip("scrapy.core.downloader.handlers._aiohttp")
-    handler = aiohttp.AiohttpDownloadHandler
-    rewrite = rewriter(Settings({"DOWNLOAD_HANDLERS": {"http": handler}}))
-    assert rewrite("http://a/x%3Dy/../z") == "http://a/z"
+    handlers = {"http": aiohttp.AiohttpDownloadHandler}
+    assert spellings(url, DOWNLOAD_HANDLERS=handlers) == {"/x=y"}
+    assert "/z" in spellings("http://a/x%3Dy/../z", DOWNLOAD_HANDLERS=handlers)

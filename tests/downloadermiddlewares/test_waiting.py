@@ -191,7 +191,7 @@ async def async_boom(*args, **kwargs):
         (Fetcher, "fetch", async_boom),
         (Fetcher, "_follow", async_boom),
         (MemoryStore, "get", async_boom),
-        ("scrapy_rep.downloadermiddlewares.robotstxt", "split_url", boom),
+        ("scrapy_rep.decision.decider", "split_url", boom),
         ("scrapy_rep.cache.cache", "Entry", boom),
         ("scrapy_rep.protocol.policy.Policy", "access", boom),
         ("scrapy_rep.decision.product_tokens.ProductTokens", "of", boom),

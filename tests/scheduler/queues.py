@@ -11,7 +11,8 @@ from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
-from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.decision.decider import Decider
+from scrapy_rep.scheduler.gate import _GATES
 
 
 class Downloader:
@@ -43,8 +44,8 @@ class Doors:
         self.in_use = False
 
     # What no robots.txt governs is told as in a crawl without overrides.
-    _overriding = SimpleNamespace(decides=lambda origin: False)
-    origin_governing = Gate.origin_governing
+    needs_robotstxt = staticmethod(lambda origin: True)
+    origin_governing = Decider.origin_governing
 
     def opens(self, origin, waiter):
         if self.is_open(origin):
@@ -75,9 +76,8 @@ class FakeCrawler:
         self.engine = SimpleNamespace(downloader=self.downloader)
         self.spider = scrapy.Spider("queues")
         self.gate = gate
-
-    def get_downloader_middleware(self, cls):
-        return None if self.gate is None else SimpleNamespace(gate=self.gate)
+        if gate is not None:
+            _GATES.put(self, gate)
 
 
 def ours(crawler, *, key="", state=None, downstream=None, start=None):

@@ -5,12 +5,13 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from scrapy_rep import CrawlClosingError
-from scrapy_rep.cache.cache import Keeper
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.flights import Flights
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores.memory import MemoryStore
 
-known, access, land, claim = Keeper.known, Policy.access, Keeper._land, MemoryStore.claim
+known, access, land, claim = Cache.known, Policy.access, Flights._land, MemoryStore.claim
 
 
 def answers_are_used_for_ever(self, origin):
@@ -55,14 +56,14 @@ def a_closing_crawl_flies_on(self):
 BREAKAGES = {
     broken.__name__: (owner, name, broken)
     for owner, name, broken in [
-        (Keeper, "known", answers_are_used_for_ever),
+        (Cache, "known", answers_are_used_for_ever),
         (Policy, "access", unreachable_is_open),
         (Policy, "is_due", expired_records_are_used),
         (MemoryStore, "claim", leases_are_given_to_all),
         (MemoryStore, "claim", leases_come_without_the_record),
-        (Keeper, "_land", one_waiter_is_told),
-        (Keeper, "close", a_flight_is_cancelled_and_nobody_told),
-        (Keeper, "close", a_closing_crawl_flies_on),
+        (Flights, "_land", one_waiter_is_told),
+        (Flights, "close", a_flight_is_cancelled_and_nobody_told),
+        (Flights, "close", a_closing_crawl_flies_on),
     ]
 }
 

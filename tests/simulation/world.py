@@ -1,4 +1,4 @@
-"""A fleet of keepers on one store, in made-up time, with everything going wrong that can.
+"""A fleet of caches on one store, in made-up time, with everything going wrong that can.
 
 A seed decides all of it: what is asked and cancelled, how sites answer, which step comes next,
 which worker dies at which await, how the store fails and whose clock jumps. What must hold is
@@ -15,7 +15,7 @@ from random import Random
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import CrawlClosingError
-from scrapy_rep.cache.cache import Keeper
+from scrapy_rep.cache.cache import Cache
 from scrapy_rep.protocol.freshness import fresh_for
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
@@ -24,6 +24,7 @@ from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.lru import BoundedCache
 from tests.simulation.loop import DeadlockError, SimulatedLoop
 
@@ -141,7 +142,7 @@ class DyingStore:
 
 
 class Worker:
-    """One process: a keeper, its clock, and what it was asked."""
+    """One process: a cache, its clock, and what it was asked."""
 
     def __init__(self, world, number):
         self.world = world
@@ -155,7 +156,7 @@ class Worker:
         self.tasks = set()
         store = DyingStore(world, self, world.store)
         spare = MemoryStore(**SIZES, clock=world.loop.time)
-        self.keeper = Keeper(
+        self.cache = Cache(
             policy=POLICY,
             entries=BoundedCache(world.random.choice((1, 2, 100)), 2**24),
             store=GuardedStore(
@@ -164,8 +165,7 @@ class Worker:
             fetch=self.fetch,
             parsed=self.parsed,
             count=lambda name: None,
-            clock=self.clock,
-            timer=world.loop.time,
+            clock=Clock(self.clock, world.loop.time),
             jitter=world.random.random,
             concurrent_fetches=world.random.choice((1, 2, 16)),
             name=f"worker-{number}",
@@ -207,18 +207,19 @@ class Worker:
         wall = [self.clock(), self.clock()]
         self.walls[id(wall)] = wall
         try:
-            entry = self.keeper.known(origin)
+            entry = self.cache.known(origin)
             verdict = None if entry is None else entry.verdict(target, tokens)
             if verdict is None:
-                verdict = await self.keeper.verdict(origin, target, tokens, None)
+                entry = await self.cache.find_out(origin, tokens, None)
+                verdict = entry.verdict(target, tokens)
+            if verdict is None:
+                raise ViolationError("no verdict")
         except CrawlClosingError:
-            if not self.keeper.closing:
+            if not self.cache.closing:
                 raise ViolationError("a crawl that isn't closing said so") from None
             return
         except (CancelledError, asyncio.CancelledError):
             return
-        except LookupError as error:
-            raise ViolationError(f"no verdict: {error}") from error
         finally:
             del self.walls[id(wall)]
             if self.alive and self.world.loop.now - start > DEADLINE:
@@ -355,8 +356,8 @@ class World:
         if late:
             raise ViolationError(f"{len(late)} waiters that never end")
         for worker in self.workers:
-            worker.keeper.close()
-            await worker.keeper.finish()
+            worker.cache.close()
+            await worker.cache.finish()
         if self.problems:
             raise self.problems[0]
 
@@ -369,7 +370,7 @@ class World:
             self.kill(worker)
         elif chance < 0.02:
             self.faults["worker closes"] += 1
-            worker.keeper.close()
+            worker.cache.close()
             self.workers.remove(worker)
             self.add_worker()
         elif chance < 0.02 + self.clock_jumps:
@@ -440,7 +441,7 @@ def clean_up(world):
     """End what dead workers have left behind."""
     loop = world.loop
     for worker in world.all_workers:
-        worker.keeper.closing = True
+        worker.cache._flights.closing = True
     for _ in range(10):
         tasks = asyncio.all_tasks(loop)
         for task in tasks:

@@ -10,7 +10,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from scrapy_rep.stores.sqlite import STEPS, migrate
+from scrapy_rep.stores.sqlite_file import STEPS, migrate
 from tests.stores.records import every
 
 DIRECTORY = Path(__file__).with_name("databases")

@@ -18,8 +18,10 @@ import pytest
 from scrapy.utils.project import data_path
 
 from scrapy_rep.stores import sqlite as module
+from scrapy_rep.stores import sqlite_file
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.sqlite import APPLICATION_ID, STEPS, path_of
+from scrapy_rep.stores.registry import path_of
+from scrapy_rep.stores.sqlite_file import APPLICATION_ID, STEPS
 from tests.running import in_asyncio
 from tests.stores import make_databases
 from tests.stores.records import ORIGIN, available, unavailable
@@ -220,12 +222,12 @@ async def test_a_file_that_was_removed_is_made_again(path):
 @in_asyncio
 async def test_bad_files_one_after_the_other_are_not_set_aside_for_ever(path):
     store = sqlite(path)
-    for _ in range(module._MAX_SET_ASIDE + 2):
+    for _ in range(sqlite_file._MAX_SET_ASIDE + 2):
         await store.close()
         make_garbage(path)
         with suppress(StoreError):
             await store.put(available())
-    assert len(list(path.parent.glob("robots.sqlite.bad-*[0-9]"))) == module._MAX_SET_ASIDE
+    assert len(list(path.parent.glob("robots.sqlite.bad-*[0-9]"))) == sqlite_file._MAX_SET_ASIDE
     with pytest.raises(StoreError, match="were bad too"):
         await store.put(available())
     await store.close()
@@ -363,14 +365,14 @@ async def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypa
     await store.put(available())
     # As a disk that has no place for another page.
     pages = rows(path, "PRAGMA page_count")[0][0]
-    original = module._File.connect
+    original = sqlite_file.DatabaseFile.connect
 
     def connect(file):
         connection = original(file)
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
-    monkeypatch.setattr(module._File, "connect", connect)
+    monkeypatch.setattr(sqlite_file.DatabaseFile, "connect", connect)
     await store.close()
     with pytest.raises(StoreError, match="full"):
         await store.put(available("https://large.example", os.urandom(100_000)))

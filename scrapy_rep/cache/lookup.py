@@ -1,0 +1,255 @@
+"""What an origin's robots.txt came to: from the store, else by one fetch under a lease."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep import stats
+from scrapy_rep.cache.fetch_limit import FetchLimit, Place
+from scrapy_rep.protocol.origin import origin_of, split_url
+from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.policy import Grant
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.stores.base import Held, StoreError
+from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.concurrency import sleep
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import TypeGuard
+
+    from scrapy import Request
+
+    from scrapy_rep.cache.entry import Entry
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.outcome import Outcome
+    from scrapy_rep.protocol.policy import Policy
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.stores.base import Store
+    from scrapy_rep.utils.clock import Clock
+
+    Tokens = tuple[str, ...]
+    Fetch = Callable[[Origin, Request, Callable[[str], bool]], Awaitable[Outcome]]
+    Learned = Callable[[Origin, Record, Record | None, Request], None]
+
+logger = logging.getLogger(__name__)
+
+_POLL: Final = 0.05
+"""Seconds to the first look whether another worker has finished its fetch."""
+_POLL_MAX: Final = 1.0
+"""Seconds between two such looks at most."""
+_POLL_GROWTH: Final = 1.5
+_PATIENCE: Final = 3
+"""Leases after which a worker fetches without one, whatever the store says: two workers that died
+one after the other, and a little."""
+_MEANWHILE: Final = {
+    Grant.NONE: "its pages are not fetched",
+    Grant.RULES: "its last copy is used",
+    Grant.ALL: "all of it is allowed by now",
+}
+"""What unreachable means, in words."""
+
+
+class Lookup:
+    """Looks an origin up, with all the workers that use a store: one fetch for all of them."""
+
+    def __init__(  # noqa: PLR0913 - all that it depends on, each by name
+        self,
+        *,
+        policy: Policy,
+        store: Store,
+        fetch: Fetch,
+        learned: Learned,
+        count: Callable[[str], None],
+        clock: Clock,
+        jitter: Callable[[], float],
+        limit: FetchLimit,
+        name: str,
+        lease: float,
+        known: Callable[[Origin], Entry | None],
+    ) -> None:
+        """Take the parts of a crawl.
+
+        ``fetch`` gives an outcome; ``learned`` is called with what a look-up came to, and what was
+        stored before: the same record where nothing was fetched; ``count`` is told the names of
+        stats; ``jitter`` gives a number from 0 to 1. ``name`` tells this worker from all others
+        that use the store, ``lease`` is for how many seconds a fetch is its own. ``known`` gives
+        what is in memory.
+        """
+        self._policy = policy
+        self._store = store
+        self._fetch = fetch
+        self._learned = learned
+        self._count = count
+        self._clock = clock
+        self._jitter = jitter
+        self._limit = limit
+        self._name = name
+        self._lease = lease
+        self._known = known
+        self._claims = 0
+        self._background = Background()
+        self._being_kept: dict[Origin, Record] = {}
+        """Records on their way to the store."""
+
+    async def record(self, origin: Origin, tokens: Tokens, page: Request) -> Record:
+        """Return a record of ``origin`` that holds; ``page`` is the request that waits for it."""
+        held = await self._held(origin)
+        since, pause = self._clock.monotonic(), _POLL
+        while True:
+            if self._is_fresh(held.record):
+                self._count(stats.STORE_FOUND)
+                self._learned(origin, held.record, held.record, page)
+                return held.record
+            impatient = self._clock.monotonic() - since >= self._lease * _PATIENCE
+            if held.holder is None or impatient:
+                record = await self._claimed(origin, tokens, page, impatient=impatient)
+                if record is not None:
+                    return record
+            # Another worker is at it: its record is there as soon as it knows more.
+            if pause == _POLL:
+                self._count(stats.STORE_WAITED)
+            await sleep(pause)
+            pause = min(_POLL_MAX, pause * _POLL_GROWTH)
+            held = await self._held(origin)
+
+    async def stored(self, origin: Origin) -> Record | None:
+        """Return what the store holds of ``origin``. Nothing is fetched."""
+        if origin in self._being_kept:
+            return self._being_kept[origin]
+        return (await self._held(origin)).record
+
+    async def finish(self) -> None:
+        """Wait until the store has been told of everything."""
+        await self._background.end()
+
+    def _is_fresh(self, record: Record | None) -> TypeGuard[Record]:
+        return record is not None and not self._policy.is_due(record, self._clock.time())
+
+    async def _held(self, origin: Origin) -> Held:
+        try:
+            return await self._store.get(str(origin))
+        except StoreError as error:
+            logger.debug("The store has no record of %s: %s", origin, error)
+            return Held(None, None)
+
+    async def _claimed(
+        self, origin: Origin, tokens: Tokens, page: Request, *, impatient: bool
+    ) -> Record | None:
+        """Fetch under a lease; None where another worker holds it.
+
+        Also return the record that another one has stored in the meantime.
+        """
+        self._claims += 1
+        holder = f"{self._name}-{self._claims}"
+        key = str(origin)
+        # The lease is for the fetch, not for the time until its turn comes.
+        await self._limit.acquire()
+        place = Place(self._limit, self._clock)
+        try:
+            try:
+                held = await self._store.claim(key, holder, self._lease)
+            except StoreError as error:
+                logger.debug("No lease of %s: %s", origin, error)
+                held = Held(None, holder)
+            if self._is_fresh(held.record):
+                self._count(stats.STORE_FOUND)
+                self._learned(origin, held.record, held.record, page)
+                self._background.add(self._release(key, holder))
+                return held.record
+            if held.holder != holder and not impatient:
+                return None
+            record = await self._fetched(origin, held.record, tokens, page)
+        except BaseException:
+            # Nobody waits for the end of a lease whose holder has given up.
+            self._background.add(self._release(key, holder))
+            raise
+        finally:
+            place.leave()
+        # Who waits for the answer doesn't wait for the disk.
+        self._being_kept[origin] = record
+        self._background.add(self._keep_fetched(origin, record, holder))
+        other = _answered_for(record.last)
+        if other is not None and self._known(other) is None:
+            self._background.add(self._keep_other(other, record.last))
+        return record
+
+    async def _fetched(
+        self, origin: Origin, previous: Record | None, tokens: Tokens, page: Request
+    ) -> Record:
+        def is_disallowed(url: str) -> bool:
+            other, target = split_url(url)
+            entry = self._known(other)
+            verdict = None if entry is None else entry.verdict(target, tokens)
+            # SPEC F-3 speaks of rules; an origin in another state forbids nothing to a redirect.
+            return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
+
+        outcome = await self._fetch(origin, page, is_disallowed)
+        record = self._policy.record_after(previous, str(origin), outcome, jitter=self._jitter())
+        self._log(origin, record, previous)
+        self._learned(origin, record, previous, page)
+        return record
+
+    async def _keep_fetched(self, origin: Origin, record: Record, holder: str) -> None:
+        try:
+            await self._keep(record, holder)
+        finally:
+            if self._being_kept.get(origin) is record:
+                del self._being_kept[origin]
+
+    async def _keep(self, record: Record, holder: str | None = None) -> None:
+        try:
+            await self._store.put(record, holder)
+        except StoreError as error:
+            logger.debug("The record of %s was not stored: %s", record.origin, error)
+
+    async def _keep_other(self, origin: Origin, outcome: Outcome) -> None:
+        """Keep what a redirect told of the origin that it led to, unless that is known."""
+        held = await self._held(origin)
+        if not self._is_fresh(held.record) and held.holder is None:
+            jitter = self._jitter()
+            await self._keep(
+                self._policy.record_after(held.record, str(origin), outcome, jitter=jitter)
+            )
+
+    async def _release(self, key: str, holder: str) -> None:
+        try:
+            await self._store.release(key, holder)
+        except StoreError as error:
+            logger.debug("The lease of %s was not released: %s", key, error)
+
+    def _log(self, origin: Origin, record: Record, previous: Record | None) -> None:
+        evidence = record.last.evidence
+        what = (evidence.error or f"HTTP status {evidence.status}").rstrip(".")
+        if not isinstance(record.last, Unreachable):
+            logger.debug(
+                "robots.txt of %s: %s (%s, %d bytes, redirects: %d)",
+                origin,
+                type(record.last).__name__.lower(),
+                what,
+                evidence.size,
+                len(evidence.hops),
+            )
+            return
+        first = previous is None or previous.unreachable_since is None
+        logger.log(
+            logging.WARNING if first else logging.DEBUG,
+            "robots.txt of %s is unreachable: %s; %s, next try in %.1f s",
+            origin,
+            what,
+            _MEANWHILE[self._policy.access(record, self._clock.time()).grant],
+            (record.next_try or 0) - evidence.at,
+        )
+
+
+def _answered_for(outcome: Outcome) -> Origin | None:
+    """Return the origin whose own robots.txt a chain of redirects ended at, if it did.
+
+    RFC 9309 §2.3.1.2 gives the answer to the origin first asked; it is this one's just as well.
+    """
+    evidence = outcome.evidence
+    if not evidence.hops or evidence.error is not None or isinstance(outcome, Unreachable):
+        return None
+    origin = origin_of(evidence.url)
+    return origin if evidence.url == origin.robotstxt_url else None

@@ -1,0 +1,183 @@
+"""The one place that decides about a request: by an override, else by its origin's robots.txt."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.decision.spellings import Spellings, as_parsed
+from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
+from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.cache.cache import Cache
+    from scrapy_rep.cache.entry import Entry
+    from scrapy_rep.overrides import Override, Overrides
+    from scrapy_rep.protocol.matching.ruleset import RuleSet
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.settings import Options
+
+    Tokens = tuple[str, ...]
+    Judge = Callable[[str, Tokens], Verdict | None]
+
+SCHEMES: Final = ("http:", "https:", "ftp:")
+"""How the URLs begin that a robots.txt can govern."""
+_NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
+
+
+class Decision(NamedTuple):
+    """What is decided of a request, or what it takes to decide."""
+
+    origin: Origin | None
+    """None where the URL has none that any two parsers would read alike."""
+    target: str
+    """Path and query, canonical; of several spellings the one that decided."""
+    tokens: Tokens
+    """The product tokens that count."""
+    verdict: Verdict | None
+    """None where it has to be found out."""
+    entry: Entry | None = None
+    """What is known of the origin, where its robots.txt decided."""
+    override: Override | None = None
+    """The entry of REP_OVERRIDES that holds for the host."""
+
+
+class Decider:
+    """Knows overrides, product tokens and spellings, and asks the cache for everything else."""
+
+    def __init__(
+        self, crawler: Crawler, options: Options, cache: Cache, overrides: Overrides
+    ) -> None:
+        self._cache = cache
+        self._overrides = overrides
+        self._has_overrides = bool(overrides)
+        self._spellings = Spellings(crawler.settings)
+        self.tokens = ProductTokens(crawler, options)
+
+    def known(self, request: Request) -> Decision | None:
+        """Return what is decided of ``request``; None where no robots.txt can govern it.
+
+        Nothing is awaited: the verdict is None where robots.txt isn't known.
+        """
+        url = request.url
+        try:
+            origin, target = split_url(url)
+        except ValueError:
+            if not url.startswith(SCHEMES):
+                url = as_parsed(url)
+                if not url.lower().startswith(SCHEMES):
+                    return None
+            try:
+                origin, target = split_url(url)
+            except ValueError:
+                return Decision(None, "", (), _NO_ORIGIN)
+        tokens = self.tokens.of(request)
+        override = self._overrides.of(origin.host) if self._has_overrides else None
+        if override is not None:
+            tokens = override.tokens or tokens
+            if not override.tokens:
+                target, verdict = self._strictest(
+                    request, target, tokens, partial(self._overrides.verdict, override)
+                )
+                return Decision(origin, target, tokens, verdict, None, override)
+        entry = self._cache.known(origin)
+        if entry is None:
+            # SPEC S-9
+            verdict = ALLOWED_ROBOTSTXT if target == ROBOTSTXT else None
+            return Decision(origin, target, tokens, verdict, None, override)
+        verdict = entry.verdict(target, tokens)
+        # As good as no URL has another spelling.
+        if ("%" in target or "/." in target) and verdict is not None and verdict.allowed:
+            target, verdict = self._strictest(request, target, tokens, entry.verdict)
+        return Decision(origin, target, tokens, verdict, entry, override)
+
+    async def find_out(self, request: Request, decision: Decision) -> Decision:
+        """Return what is decided of ``request``, when its robots.txt is known.
+
+        ``decision`` is what ``known`` returned, without a verdict. Raises CrawlClosingError.
+        """
+        origin, target, tokens, _, _, override = decision
+        if origin is None:
+            raise LookupError(f"{request} has no origin")
+        entry = await self._cache.find_out(origin, tokens, request)
+        target, verdict = self._strictest(request, target, tokens, entry.verdict)
+        if verdict is None:
+            raise LookupError(f"no rules of {origin} for {tokens}")
+        return Decision(origin, target, tokens, verdict, entry, override)
+
+    async def look_up(self, request: Request) -> None:
+        """Find out what the origin of ``request`` says, by the names that will be judged by.
+
+        Raises CrawlClosingError.
+        """
+        origin = origin_of(request.url)
+        await self._cache.find_out(origin, self.tokens_of(request, origin), request)
+
+    def tokens_of(self, request: Request, origin: Origin) -> Tokens:
+        """Return the product tokens that count for ``request``, the most specific first."""
+        override = self.override_of(origin)
+        return (override.tokens if override is not None else ()) or self.tokens.of(request)
+
+    def override_of(self, origin: Origin) -> Override | None:
+        """Return the entry of REP_OVERRIDES that holds for ``origin``, if one does."""
+        return self._overrides.of(origin.host) if self._has_overrides else None
+
+    def needs_robotstxt(self, origin: Origin) -> bool:
+        """Return whether it takes the robots.txt of ``origin`` to decide about its pages."""
+        override = self.override_of(origin)
+        return override is None or bool(override.tokens)
+
+    def origin_governing(self, request: Request) -> Origin | None:
+        """Return the origin whose robots.txt decides about ``request``; None where none does.
+
+        A request whose URL has no origin that can be told is the middleware's to drop.
+        """
+        url = request.url
+        if request.meta.get("dont_obey_robotstxt") or not url.startswith(SCHEMES):
+            return None
+        try:
+            # Most URLs need no look at their target.
+            if ("%" in url or ROBOTSTXT in url) and split_url(url)[1] == ROBOTSTXT:  # SPEC S-9
+                return None
+            origin = origin_of(url)
+        except ValueError:
+            return None
+        return origin if self.needs_robotstxt(origin) else None
+
+    def _strictest(
+        self, request: Request, target: str, tokens: Tokens, judge: Judge
+    ) -> tuple[str, Verdict | None]:
+        """Return the verdict on ``request``: it is allowed where every spelling of it is."""
+        verbatim = bool(request.meta.get("verbatim_url"))
+        spellings = self._spellings.of(request.url, target, verbatim=verbatim)
+        return _strictest(target, spellings, tokens, judge)
+
+
+def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
+    """Return the verdict of ``rules``, whatever file they are of, on ``url``."""
+    target = target_of(url)
+
+    def judge(target: str, _: Tokens) -> Verdict:
+        return rules.verdict_for(target)
+
+    return _strictest(target, spellings.of(url, target), (), judge)[1] or judge(target, ())
+
+
+def _strictest(
+    target: str, spellings: set[str], tokens: Tokens, judge: Judge
+) -> tuple[str, Verdict | None]:
+    """Return the verdict on a target and all its spellings, and the one of these that decided."""
+    verdict = judge(target, tokens)
+    if verdict is None or not verdict.allowed or target == ROBOTSTXT:
+        return target, verdict
+    for spelling in spellings:
+        other = judge(spelling, tokens)
+        if other is None or not other.allowed:
+            return spelling, other
+    return target, verdict

@@ -1,0 +1,86 @@
+"""What is logged, counted and signalled of requests that are decided about."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep import stats
+from scrapy_rep.exceptions import explain
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.signals import META_KEY, as_meta
+from scrapy_rep.utils.text import show
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.overrides import Override, Overrides
+    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.signals import Announcer
+
+logger = logging.getLogger(__name__)
+
+_REASON_COUNTS: Final = {
+    reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
+}
+
+
+class Telling:
+    """Tells of what the middleware does."""
+
+    def __init__(self, crawler: Crawler, announcer: Announcer, overrides: Overrides) -> None:
+        self._crawler = crawler
+        self._announcer = announcer
+        self._overrides = overrides
+        self._overrides_used: set[Override] = set()
+
+    def dropped(self, request: Request, verdict: Verdict) -> None:
+        """Tell that ``request`` is dropped."""
+        request.meta[META_KEY] = as_meta(verdict)
+        stats.count(self._crawler, stats.FORBIDDEN)
+        stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "Forbidden by robots.txt: %(request)s: %(verdict)s",
+                {"request": show(request), "verdict": explain(verdict)},
+                extra={"spider": self._crawler.spider},
+            )
+        self._announcer.forbidden(request, verdict, dropped=True)
+
+    def failed(self, request: Request, error: Exception, *, dry_run: bool) -> None:
+        """Tell of an error of ours."""
+        logger.error(
+            "Error while obeying robots.txt, the request is %s: %s",
+            "sent, as this is a dry run" if dry_run else "dropped",
+            show(request),
+            exc_info=error,
+        )
+        stats.count(self._crawler, stats.ERROR_COUNT)
+
+    def overridden(self, request: Request, override: Override | None, *, again: bool) -> None:
+        """Tell that ``override`` decides about ``request``; the log tells of its first use.
+
+        ``again`` says that the request has been here before, and was given back to the scheduler.
+        """
+        self.expired()
+        if override is None or (again and override.tokens):
+            return
+        stats.count(self._crawler, stats.OVERRIDE_COUNT.format(policy=override.policy))
+        if override not in self._overrides_used:
+            self._overrides_used.add(override)
+            logger.info(
+                "Override in use: %a", str(override), extra={"spider": self._crawler.spider}
+            )
+        self._announcer.overridden(request, override)
+
+    def expired(self) -> None:
+        """Warn once of each override whose time is over."""
+        while self._overrides.expired:
+            override = self._overrides.expired.pop()
+            logger.warning(
+                "Override expired at %s, robots.txt is obeyed again: %a",
+                override.until_text,
+                str(override),
+                extra={"spider": self._crawler.spider},
+            )

@@ -1,0 +1,56 @@
+"""What becomes of a request: a table of situations and sources, and nothing else.
+
+The docs draw it from here. A dry run passes everything.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from scrapy_rep.scheduler.source import Source
+
+
+class Situation(Enum):
+    """What is known of a request when the middleware has it."""
+
+    ALLOWED = "known, allowed"
+    FORBIDDEN = "known, forbidden"
+    DEFERRED = "unreachable, deferring"
+    UNKNOWN = "not known, room"
+    CROWDED = "not known, no room"
+    CLOSING = "closing, first time"
+    CLOSING_AGAIN = "closing, again"
+    ERROR = "error of ours"
+
+
+class Action(Enum):
+    """What the middleware does."""
+
+    PASS = "pass"  # noqa: S105 - no password
+    """The request goes on to the downloader."""
+    DROP = "drop"
+    """RobotsTxtDisallowed is raised."""
+    WAIT = "wait"
+    """It waits here until its robots.txt is known."""
+    GIVE_BACK = "give back"
+    """It goes back to the scheduler, which keeps it."""
+    GIVE_BACK_IF_KEPT = "give back if the scheduler keeps it, else drop"
+    PUT_OFF = "put off"
+    """It goes back to the scheduler with a lower priority."""
+
+
+TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
+    situation: dict(zip((Source.QUEUE, Source.SCHEDULER, Source.DIRECT), actions, strict=True))
+    for situation, actions in {
+        Situation.ALLOWED: (Action.PASS, Action.PASS, Action.PASS),
+        Situation.FORBIDDEN: (Action.DROP, Action.DROP, Action.DROP),
+        Situation.DEFERRED: (Action.GIVE_BACK, Action.DROP, Action.DROP),
+        Situation.UNKNOWN: (Action.WAIT, Action.WAIT, Action.WAIT),
+        Situation.CROWDED: (Action.WAIT, Action.PUT_OFF, Action.WAIT),
+        Situation.CLOSING: (Action.GIVE_BACK_IF_KEPT, Action.GIVE_BACK_IF_KEPT, Action.DROP),
+        # Whoever waits for it must not wait for ever.
+        Situation.CLOSING_AGAIN: (Action.DROP, Action.DROP, Action.DROP),
+        Situation.ERROR: (Action.DROP, Action.DROP, Action.DROP),
+    }.items()
+}

@@ -1,0 +1,187 @@
+"""Which store a value of REP_STORE names: one table of schemes.
+
+A store of another kind is a row here, and a module beside this one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy.exceptions import NotConfigured
+from scrapy.utils.project import data_path
+
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_rep.stores.base import Store
+
+
+class StoreConfig(NamedTuple):
+    """What a store is made of: the settings of that name."""
+
+    uri: str
+    prefix: str
+    max_age: float
+    """Seconds."""
+    max_bytes: int
+    max_size: int
+    """Bytes of a robots.txt."""
+    timeout: float
+    """Seconds."""
+    memory_max_origins: int
+    memory_max_bytes: int
+
+
+@dataclass(frozen=True)
+class _Scheme:
+    """One kind of store."""
+
+    form: str
+    """What people are told to write."""
+    is_right: Callable[[str], bool]
+    """Whether a whole URI is one; may raise ValueError."""
+    make: Callable[[StoreConfig, bool], Store]
+    """Makes one, and is told whether a file that is none of ours may be renamed."""
+
+
+def make_store(config: StoreConfig) -> Store:
+    """Return the store that REP_STORE names, kept from failing. Nothing is opened before its use.
+
+    Raises SettingsError where what it needs isn't installed, or the URI can't be read.
+    """
+    if not outlives_the_process(config.uri):
+        return _memory(config, True)
+    return GuardedStore(
+        make_bare_store(config),
+        _memory(config, True),
+        name=shown(config.uri),
+        timeout=config.timeout,
+    )
+
+
+def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> Store:
+    """Return the store that REP_STORE names, whose errors come to who asks it.
+
+    ``set_aside`` tells whether a file that is none of ours is renamed, so that another can take its
+    place. Raises SettingsError as make_store does.
+    """
+    return _SCHEMES[_scheme(config.uri)].make(config, set_aside)
+
+
+def is_store(uri: str) -> bool:
+    """Return whether ``uri`` is a value of REP_STORE. May raise ValueError in place of False."""
+    scheme = _SCHEMES.get(_scheme(uri))
+    readable = "://" in uri and uri == uri.strip() and "\0" not in uri
+    return readable and scheme is not None and scheme.is_right(uri)
+
+
+def outlives_the_process(uri: str) -> bool:
+    """Return whether what the store holds is there for the next crawl."""
+    return _scheme(uri) != "memory"
+
+
+def path_of(uri: str) -> Path | None:
+    """Return the file that ``sqlite:///PATH`` names; None for a URI of another kind.
+
+    A relative path is one in the project's data directory.
+    """
+    if _scheme(uri) != "sqlite":
+        return None
+    path = uri.partition(":///")[2]
+    try:
+        return Path(data_path(path)).absolute()
+    except (OSError, NotConfigured):  # no data directory, and none can be made
+        return Path(".scrapy", path).absolute()
+
+
+def shown(uri: str) -> str:
+    """Return the value of REP_STORE as it may be shown: without the credentials it may hold."""
+    # Whatever stands before an @ or in the query may be a password, however the rest is written.
+    before, at, rest = uri.rpartition("@")
+    if at:
+        scheme, slashes, _ = before.partition("://")
+        rest = f"{scheme}://***@{rest}" if slashes else f"***@{rest}"
+    visible, question, _ = rest.partition("?")
+    return f"{visible}?***" if question else visible
+
+
+def _scheme(uri: str) -> str:
+    return uri.partition("://")[0]
+
+
+def _names_a_file(uri: str) -> bool:
+    rest = uri.partition("://")[2]
+    return rest.startswith("/") and rest.strip("/") != "" and not rest.endswith("/")
+
+
+def _names_a_host(uri: str) -> bool:
+    # Read by the client, which knows more of it; .port raises ValueError.
+    parts = urlsplit(uri)
+    return parts.hostname is not None and parts.port != -1
+
+
+def _memory(config: StoreConfig, _: bool) -> MemoryStore:
+    return MemoryStore(
+        max_origins=config.memory_max_origins,
+        max_bytes=config.memory_max_bytes,
+        max_size=config.max_size,
+    )
+
+
+def _sqlite(config: StoreConfig, set_aside: bool) -> Store:
+    from scrapy_rep.stores.sqlite import SQLiteStore  # noqa: PLC0415 - Python may lack sqlite3
+
+    path = path_of(config.uri)
+    if path is None:
+        raise SettingsError(f"REP_STORE is {config.uri!r}: it names no file")
+    return SQLiteStore(
+        path,
+        max_size=config.max_size,
+        max_age=config.max_age,
+        max_bytes=config.max_bytes,
+        timeout=config.timeout,
+        clock=time,
+        set_aside=set_aside,
+    )
+
+
+def _redis(config: StoreConfig, _: bool) -> Store:
+    try:
+        from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415 - needs redis-py
+    except ImportError:
+        raise SettingsError(
+            f"REP_STORE is {shown(config.uri)!r}: it takes redis-py, which isn't "
+            "installed: pip install scrapy-rep[redis]"
+        ) from None
+    try:
+        return RedisStore(
+            config.uri,
+            prefix=config.prefix,
+            max_size=config.max_size,
+            max_age=config.max_age,
+            timeout=config.timeout,
+        )
+    except ValueError:
+        # Its message may hold what must not be shown.
+        raise SettingsError(
+            f"REP_STORE is {shown(config.uri)!r}: redis-py can't read that URL"
+        ) from None
+
+
+_SCHEMES: Final = {
+    "memory": _Scheme("memory://", lambda uri: uri == "memory://", _memory),
+    "sqlite": _Scheme("sqlite:///PATH", _names_a_file, _sqlite),
+    "redis": _Scheme("redis://HOST", _names_a_host, _redis),
+    "rediss": _Scheme("rediss://HOST", _names_a_host, _redis),
+}
+*_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
+TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"
+"""What REP_STORE takes, in words."""

@@ -1,0 +1,245 @@
+"""An SQLite file: made, opened, brought to the newest schema; renamed where it is none of ours."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from pathlib import Path
+from threading import Lock
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from scrapy_rep.stores.base import StoreError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file can't be renamed anyway
+    fcntl = None  # type: ignore[assignment]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+T = TypeVar("T")
+_Identity = tuple[int, int] | None
+
+logger = logging.getLogger(__name__)
+
+APPLICATION_ID: Final = 0x52455001
+"""What ``PRAGMA application_id`` says of a file of ours."""
+
+STEPS: Final = (
+    (
+        """CREATE TABLE records
+           (origin TEXT PRIMARY KEY NOT NULL, written REAL NOT NULL, data BLOB NOT NULL)""",
+        "CREATE INDEX records_written ON records (written)",
+    ),
+    (
+        """CREATE TABLE leases
+           (origin TEXT PRIMARY KEY NOT NULL, holder TEXT NOT NULL, taken REAL NOT NULL,
+            seconds REAL NOT NULL) WITHOUT ROWID""",
+    ),
+)
+"""What leads from each version of the schema to the next; ``PRAGMA user_version`` counts them."""
+_WAL_BYTES: Final = 4 * 1024 * 1024
+"""Bytes that the write-ahead log is cut back to."""
+_MAX_SET_ASIDE: Final = 3
+"""Files that one process sets aside: more of them is a broken disk."""
+
+
+class _BadFileError(Exception):
+    """A file that is none of ours."""
+
+
+class Connection:
+    """One thread's connection, opened when it is needed and again after an error."""
+
+    def __init__(self, file: DatabaseFile) -> None:
+        self._file = file
+        self._connection: sqlite3.Connection | None = None
+        self._identity: _Identity = None
+        # Closing is another thread's business.
+        self._lock = Lock()
+
+    def run(self, func: Callable[[sqlite3.Connection], T]) -> T:
+        """Return what ``func`` returns of the connection. Raises StoreError."""
+        with self._lock:
+            try:
+                try:
+                    return func(self._open())
+                except (_BadFileError, sqlite3.DatabaseError) as error:
+                    # Corrupt, or no database at all: everything else is an OperationalError.
+                    if type(error) not in {_BadFileError, sqlite3.DatabaseError}:
+                        raise
+                    self._let_go()
+                    self._file.set_aside(self._identity, str(error))
+                    return func(self._open())
+            except (_BadFileError, sqlite3.Error, OSError) as error:
+                self._let_go()
+                raise StoreError(f"{type(error).__name__}: {error}") from error
+
+    def close(self) -> None:
+        """Close what is open."""
+        with self._lock:
+            self._let_go()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is not None and self._file.identity() != self._identity:
+            self._let_go()  # removed, or set aside by another process
+        if self._connection is None:
+            self._identity = self._file.create()
+            self._connection = self._file.connect()
+        return self._connection
+
+    def _let_go(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+
+_CREATING: Final = Lock()
+"""So that no connection of this process comes between making a file and closing it."""
+
+
+class DatabaseFile:
+    """The file itself: what it has to be, and what happens to one that isn't."""
+
+    def __init__(self, path: Path, timeout: float, *, sets_aside: bool = True) -> None:
+        self._path = path
+        self._timeout = timeout
+        self._sets_aside = sets_aside
+        self._set_aside = 0
+
+    def identity(self) -> _Identity:
+        """Return what tells this file from another one of its name; None where there is none."""
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def create(self) -> _Identity:
+        """Make the file where there is none; return its identity."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        # A file that is there is not to be opened here: closing it again would take away the locks
+        # that other connections of this process have on it (POSIX advisory locks, SQLite's own).
+        with _CREATING:
+            if self.identity() is None:
+                with suppress(FileExistsError):
+                    self._path.open("xb").close()
+            return self.identity()
+
+    def connect(self) -> sqlite3.Connection:
+        """Return a connection to the file, brought to the newest version of the schema."""
+        connection = sqlite3.connect(
+            self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def set_aside(self, identity: _Identity, why: str) -> None:
+        """Rename the file, unless another process has done so."""
+        if not self._sets_aside:
+            raise StoreError(why)
+        if self._set_aside >= _MAX_SET_ASIDE:
+            raise StoreError(f"the {self._set_aside} files before this one were bad too: {why}")
+        with self._alone():
+            if self.identity() != identity:
+                return
+            now = datetime.now(timezone.utc)
+            aside = self._path.with_name(f"{self._path.name}.bad-{now:%Y%m%dT%H%M%S%f}")
+            # The log first: with a new file it would be taken for that one's.
+            for suffix in ("-wal", "-shm", ""):
+                with suppress(FileNotFoundError):
+                    Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
+        self._set_aside += 1
+        logger.warning(
+            "%s can't be used (%s): it is now %s, and a new one is made in its place",
+            self._path,
+            why,
+            aside.name,
+        )
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other processes from renaming the file at the same time."""
+        with Path(f"{self._path}.lock").open("ab") as lock:
+            if fcntl is not None:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, however that ends
+            yield
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        version = self._version(connection)
+        if version == 0:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # heeded by an empty file alone
+        if version < len(STEPS):
+            with transaction(connection):
+                # Another process may have been quicker.
+                migrate(connection, self._version(connection))
+        try:
+            for columns in ("origin, written, data FROM records", "holder FROM leases"):
+                connection.execute(f"SELECT {columns} LIMIT 0")
+        except sqlite3.OperationalError as error:
+            if "no such" not in str(error):
+                raise
+            raise _BadFileError(str(error)) from None
+        self._begin_log(connection)
+        # With a log that loses nothing when a process is killed, and the last seconds at most
+        # when the machine is.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+
+    def _begin_log(self, connection: sqlite3.Connection) -> None:
+        end = monotonic() + self._timeout
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError:  # noqa: PERF203 - once is usual
+                # SQLite doesn't wait here by itself for others who open the file.
+                if monotonic() >= end:
+                    raise
+                sleep(0.02)
+            else:
+                return
+
+    @staticmethod
+    def _version(connection: sqlite3.Connection) -> int:
+        """Return the version of the schema, 0 of an empty file."""
+        identifier, version, tables = connection.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+            " FROM pragma_application_id, pragma_user_version"
+        ).fetchone()
+        if identifier != APPLICATION_ID and (identifier, version, tables) != (0, 0, 0):
+            raise _BadFileError("of another program")
+        if version > len(STEPS):
+            raise StoreError("written by a newer version of scrapy-rep")
+        return int(version)
+
+
+def migrate(connection: sqlite3.Connection, version: int, to: int = len(STEPS)) -> None:
+    """Bring the schema from a version to a later one."""
+    for step in STEPS[version:to]:
+        for statement in step:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {to}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Begin a transaction that writes; end it, or undo it where something is raised."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # Some errors have ended it already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
