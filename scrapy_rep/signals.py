@@ -40,20 +40,16 @@ META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` that holds the verdict."""
 
 
-def has_receivers(crawler: Crawler, signal: object) -> bool:
-    """Return whether anybody listens to ``signal`` of ``crawler``.
-
-    Cheap, as it is asked for every request: those who connected past ``crawler.signals`` to any
-    sender at all are not looked for.
-    """
-    return signal in dispatcher.connections.get(id(crawler), ())
+# By sender. Asked for every request: those who connected past ``crawler.signals`` to any sender at
+# all are not looked for.
+_receivers_of: Final = dispatcher.connections.get
 
 
 def as_meta(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain values, which go through JSON and a JOBDIR as they are."""
-    values = verdict.as_dict()
-    del values["robotstxt_url"]
-    return {**values, "rule": verdict.rule and verdict.rule.raw}
+    """Return a verdict as plain values: ``rule`` is the path of the rule, as written."""
+    allowed, reason, rule, _ = verdict
+    raw, line = (None, None) if rule is None else (rule.raw, rule.line)
+    return {"allowed": allowed, "reason": reason.value, "rule": raw, "line": line}
 
 
 class Announcer:
@@ -61,6 +57,7 @@ class Announcer:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._sender = id(crawler)
         self._last: Verdict | None = None
         self._last_meta: dict[str, Any] = {}
 
@@ -70,7 +67,7 @@ class Announcer:
         if verdict is not self._last:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
-        if has_receivers(self._crawler, robotstxt_verdict):
+        if robotstxt_verdict in _receivers_of(self._sender, ()):
             self._send(robotstxt_verdict, request=request, verdict=verdict.of(origin))
 
     def forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
@@ -91,7 +88,7 @@ class Announcer:
             request=request,
             record=record,
         )
-        if previous is None or not has_receivers(self._crawler, robotstxt_changed):
+        if previous is None or robotstxt_changed not in _receivers_of(self._sender, ()):
             return
         # Where nobody knew the rules before, or nobody does now, there is nothing to compare.
         known = [r.copy is not None or isinstance(r.last, Unavailable) for r in (previous, record)]

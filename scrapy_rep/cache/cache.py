@@ -82,6 +82,7 @@ class Cache:
     ) -> None:
         self._policy = policy
         self._entries = entries
+        self._entry_of = entries.get
         self._parsed = parsed
         self._clock = clock
         self._time = clock.time
@@ -122,10 +123,10 @@ class Cache:
 
     def known(self, origin: Origin) -> Entry | None:
         """Return what is known of ``origin`` and still holds, or None. Nothing is awaited."""
-        entry = self._entries.get(origin)
-        if entry is None or not entry.start <= self._time() < entry.end:
-            return None
-        return entry
+        entry = self._entry_of(origin)
+        if entry is not None and entry.start <= self._time() < entry.end:
+            return entry
+        return None
 
     async def find_out(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
         """Return what is known of ``origin``, with the rules for ``tokens``, when it is.

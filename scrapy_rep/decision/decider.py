@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
 """How the URLs begin that a robots.txt can govern."""
+_new: Final = tuple.__new__
 _NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 
 
@@ -55,6 +56,7 @@ class Decider:
         self, crawler: Crawler, options: Options, cache: Cache, overrides: Overrides
     ) -> None:
         self._cache = cache
+        self._known = cache.known
         self._overrides = overrides
         self._has_overrides = bool(overrides)
         self._spellings = Spellings(crawler.settings)
@@ -78,15 +80,15 @@ class Decider:
             except ValueError:
                 return Decision(None, "", (), _NO_ORIGIN)
         tokens = self.tokens.of(request)
-        override = self._overrides.of(origin.host) if self._has_overrides else None
-        if override is not None:
+        override = None
+        if self._has_overrides and (override := self._overrides.of(origin.host)):
             tokens = override.tokens or tokens
             if not override.tokens:
                 target, verdict = self._strictest(
                     request, target, tokens, partial(self._overrides.verdict, override)
                 )
                 return Decision(origin, target, tokens, verdict, None, override)
-        entry = self._cache.known(origin)
+        entry = self._known(origin)
         if entry is None:
             # SPEC S-9
             verdict = ALLOWED_ROBOTSTXT if target == ROBOTSTXT else None
@@ -95,7 +97,8 @@ class Decider:
         # As good as no URL has another spelling.
         if ("%" in target or "/." in target) and verdict is not None and verdict.allowed:
             target, verdict = self._strictest(request, target, tokens, entry.verdict)
-        return Decision(origin, target, tokens, verdict, entry, override)
+        # What Decision() does, in half the time.
+        return _new(Decision, (origin, target, tokens, verdict, entry, override))
 
     async def find_out(self, request: Request, decision: Decision) -> Decision:
         """Return what is decided of ``request``, when its robots.txt is known.

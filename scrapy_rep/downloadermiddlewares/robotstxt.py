@@ -133,8 +133,9 @@ class RobotsTxtMiddleware:
         An awaitable comes back only where the origin isn't known yet, or its answer has expired,
         and in a dry run.
         """
-        noted = request.meta.pop(NOTE_KEY, None)
-        if request.meta.get("dont_obey_robotstxt"):
+        meta = request.meta
+        noted = meta.pop(NOTE_KEY, None)
+        if meta.get("dont_obey_robotstxt"):
             return self._pass_ungoverned(request)
         try:
             note = DIRECT if noted is None else read_note(request, noted)
