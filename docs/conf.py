@@ -7,6 +7,8 @@ the code doesn't have, or that the docs don't describe, is a warning, and warnin
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
@@ -16,11 +18,15 @@ from sphinx.util.docutils import SphinxDirective
 
 import scrapy_rep
 from scrapy_rep import stats
+from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS
 from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
+from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sphinx import addnodes
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
@@ -38,7 +44,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 
 SETTINGS = {option.metadata["name"]: option for option in fields(Options)}
-STATS = {value for name, value in vars(stats).items() if name.isupper()}
+STATS = {value for value in vars(stats).values() if str(value).startswith("robotstxt/")}
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +62,18 @@ def in_words(value: Any, takes: str) -> str:
         if value >= 2 * size and value % size == 0:
             return f"{value} ({value // size} {unit})"
     return repr(value)
+
+
+def table_of(rows: Sequence[tuple[str, ...]], widths: tuple[int, ...] = ()) -> nodes.table:
+    """Return a table, whose first row is its head."""
+    columns = [nodes.colspec(colwidth=width) for width in widths or [1] * len(rows[0])]
+    group = nodes.tgroup("", *columns, cols=len(rows[0]))
+    head, body = nodes.thead(), nodes.tbody()
+    for row in rows:
+        cells = (nodes.entry("", nodes.paragraph(text=cell)) for cell in row)
+        (body if head.children else head).append(nodes.row("", *cells))
+    group += [head, body]
+    return nodes.table("", group)
 
 
 class Known(GenericObject):
@@ -106,13 +124,35 @@ class StatusClasses(SphinxDirective):
             for row in STATUS_CLASSES
         ]
         rows.append(("any other", kind_of(0).value, "SPEC F-10"))
-        group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in rows[0]), cols=3)
-        head, body = nodes.thead(), nodes.tbody()
-        for row in rows:
-            cells = (nodes.entry("", nodes.paragraph(text=cell)) for cell in row)
-            (body if head.children else head).append(nodes.row("", *cells))
-        group += [head, body]
-        return [nodes.table("", group)]
+        return [table_of(rows)]
+
+
+class Transitions(SphinxDirective):
+    """The table of what becomes of a request, as the code has it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        heads = {
+            Source.QUEUE: "our queue",
+            Source.SCHEDULER: "other scheduler",
+            Source.DIRECT: "direct (download_async)",
+        }
+        rows = [("situation", *(heads[source] for source in Source))]
+        for situation, actions in TRANSITIONS.items():
+            rows.append((situation.value, *(actions[source].value for source in Source)))
+        return [table_of(rows)]
+
+
+class Rooms(SphinxDirective):
+    """The sub-packages, each with the first sentence of its docstring."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        rows = [("room", "what it is for")]
+        for module in iter_modules(scrapy_rep.__path__):
+            doc = import_module(f"scrapy_rep.{module.name}").__doc__ or ""
+            rows.append((module.name, doc.partition("\n")[0].rstrip(".")))
+        return [table_of(rows, widths=(1, 3))]
 
 
 class Findings(SphinxDirective):
@@ -144,4 +184,6 @@ def setup(app: Sphinx) -> None:
         app.add_directive_to_domain("std", name, directive, override=True)
     app.add_directive("status-classes", StatusClasses)
     app.add_directive("findings", Findings)
+    app.add_directive("transitions", Transitions)
+    app.add_directive("rooms", Rooms)
     app.connect("env-check-consistency", check_all_described)

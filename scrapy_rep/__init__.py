@@ -1,7 +1,42 @@
 """Robots.txt for Scrapy as RFC 9309 and Google's specification say.
 
 All that is written in settings or imported comes from here, from ``scrapy_rep.signals`` and from
-``scrapy_rep.protocol``; everything else is private.
+``scrapy_rep.protocol``; everything else is private, and may change.
+
+**From the spider to the wire.** A spider yields a request. Scrapy's scheduler pushes it to
+``scheduler/queue.py``, which keeps the requests of each origin in a queue of their own
+(``origin_queues.py``). Before it pops one it asks the gate (``gate.py``). Of an origin that is not
+known the gate begins to find out, and the requests stay where they are, on disk with ``JOBDIR``;
+of one that is unreachable they stay until the next try; of all others they may leave, one slot
+after the other (``slot_order.py``), as far apart as their sites ask (``delays.py``). On its way out
+a request is noted to come from the queue (``source.py``).
+
+In the engine it comes to ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``), which
+takes the note off and asks the decider (``decision/decider.py``). The decider alone knows the names
+of the crawler (``product_tokens.py``), the overrides, and what else may become of a URL on its way
+(``spellings.py``); the rules it has from the cache. What is known and allowed passes at once, in a
+few microseconds. Of all else a table says what becomes of it (``transitions.py``): it is dropped,
+waits, or goes back to the scheduler. ``telling.py`` counts, logs and signals it.
+
+**Finding out.** ``cache/cache.py`` holds what is known of each origin, as long as it may be used.
+What is not known becomes a flight (``flights.py``): one per origin, and all who ask meanwhile wait
+for it. It looks into the store, and fetches under a lease, so that of all the workers that use the
+store one fetches (``lookup.py``). ``protocol/policy.py`` makes a record of how the fetch ended, and
+says of a record, and a time, what may be fetched and until when.
+
+**The robots.txt request.** ``fetch/fetcher.py`` sends an ordinary Scrapy request with
+``engine.download_async``, so that proxies, TLS and download handlers are those of the crawl, and
+switches off for it what other middlewares do to pages. ``downloadermiddlewares/guard.py``, next to
+the downloader, is the last to see it. The answer comes back there first: it is decoded, cut to what
+counts, and handed to the fetcher past all middlewares. Redirects are followed by hand
+(``redirects.py``). Whatever goes wrong is an outcome: nothing is raised but cancellation.
+
+**And back.** All who wait get the verdict on their own URL. The page's response goes to the
+callback as Scrapy has it; ``spidermiddlewares/metatags.py`` obeys the robots meta tags in it.
+Extensions listen.
+
+An error of ours anywhere on this way drops the request and says so: nothing is let out that was
+not decided about.
 """
 
 from __future__ import annotations

@@ -264,29 +264,13 @@ class Options:
     @property
     def policy(self) -> Policy:
         """The clocks, as the protocol takes them."""
-        return Policy(
-            cache_ttl=self.cache_ttl,
-            cache_ttl_min=self.cache_ttl_min,
-            cache_ttl_max=self.cache_ttl_max,
-            stale_after=self.unreachable_stale_after,
-            allow_after=self.unreachable_allow_after,
-            retry_delay=self.retry_delay,
-            retry_delay_max=self.retry_delay_max,
-        )
+        return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
 
     @property
     def store_config(self) -> registry.StoreConfig:
         """What the store is made of."""
-        return registry.StoreConfig(
-            uri=self.store,
-            prefix=self.store_prefix,
-            max_age=self.store_max_age,
-            max_bytes=self.store_max_bytes,
-            max_size=self.max_size,
-            timeout=self.store_timeout,
-            memory_max_origins=self.memory_max_origins,
-            memory_max_bytes=self.memory_max_bytes,
-        )
+        names = registry.StoreConfig._fields
+        return registry.StoreConfig(*(getattr(self, name) for name in names))
 
     def changed(self) -> dict[str, Any]:
         """Return the settings whose values differ from their defaults, by name, as shown."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.terminal import ago, moment, span
-from scrapy_rep.utils.text import printable
+from scrapy_rep.commands.terminal import ago, span
+from scrapy_rep.utils.text import moment, printable
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.outcome import Evidence

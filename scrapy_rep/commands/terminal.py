@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import datetime, timezone
 from typing import Final
 
 from scrapy_rep.protocol.origin import origin_of
@@ -62,14 +61,6 @@ def counted(number: int, noun: str) -> str:
 def short(text: str, width: int) -> str:
     """Return ``text`` in at most so many characters."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
-def moment(seconds: float) -> str:
-    """Return a time, in UTC."""
-    try:
-        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
-    except (OverflowError, ValueError, OSError):
-        return "the end of time"
 
 
 def ago(seconds: float) -> str:

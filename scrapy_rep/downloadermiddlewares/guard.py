@@ -22,7 +22,7 @@ _CONDITIONAL: Final = (
 
 
 class RobotsTxtFetchMiddleware:
-    """Downloader middleware for the requests of :class:`~scrapy_rep.fetch.fetcher.Fetcher` alone.
+    """Downloader middleware for the requests for robots.txt alone.
 
     Its place is between HttpCompressionMiddleware (590) and the downloader.
     """

@@ -45,8 +45,8 @@ class Policy:
     cache_ttl: float = limits.CACHE_TTL
     cache_ttl_min: float = limits.CACHE_TTL_MIN
     cache_ttl_max: float = limits.CACHE_TTL_MAX
-    stale_after: float = limits.UNREACHABLE_STALE_AFTER
-    allow_after: float = limits.UNREACHABLE_ALLOW_AFTER
+    unreachable_stale_after: float = limits.UNREACHABLE_STALE_AFTER
+    unreachable_allow_after: float = limits.UNREACHABLE_ALLOW_AFTER
     retry_delay: float = limits.RETRY_DELAY
     retry_delay_max: float = limits.RETRY_DELAY_MAX
 
@@ -69,7 +69,9 @@ class Policy:
             if isinstance(record.last, Available):
                 return Access(Grant.RULES, Reason.RULE, record.last, start, end)
             return Access(Grant.ALL, Reason.UNAVAILABLE, None, start, end)
-        patience = self.allow_after if record.copy is None else self.stale_after
+        patience = (
+            self.unreachable_allow_after if record.copy is None else self.unreachable_stale_after
+        )
         turn = record.unreachable_since + patience
         if now < turn:
             return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, turn))

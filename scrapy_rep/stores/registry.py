@@ -25,17 +25,18 @@ if TYPE_CHECKING:
 
 
 class StoreConfig(NamedTuple):
-    """What a store is made of: the settings of that name."""
+    """What a store is made of: the options of these names."""
 
-    uri: str
-    prefix: str
-    max_age: float
+    store: str
+    """The URI."""
+    store_prefix: str
+    store_max_age: float
     """Seconds."""
-    max_bytes: int
+    store_max_bytes: int
+    store_timeout: float
+    """Seconds."""
     max_size: int
     """Bytes of a robots.txt."""
-    timeout: float
-    """Seconds."""
     memory_max_origins: int
     memory_max_bytes: int
 
@@ -57,13 +58,13 @@ def make_store(config: StoreConfig) -> Store:
 
     Raises SettingsError where what it needs isn't installed, or the URI can't be read.
     """
-    if not outlives_the_process(config.uri):
+    if not outlives_the_process(config.store):
         return _memory(config, True)
     return GuardedStore(
         make_bare_store(config),
         _memory(config, True),
-        name=shown(config.uri),
-        timeout=config.timeout,
+        name=shown(config.store),
+        timeout=config.store_timeout,
     )
 
 
@@ -73,7 +74,7 @@ def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> Store:
     ``set_aside`` tells whether a file that is none of ours is renamed, so that another can take its
     place. Raises SettingsError as make_store does.
     """
-    return _SCHEMES[_scheme(config.uri)].make(config, set_aside)
+    return _SCHEMES[_scheme(config.store)].make(config, set_aside)
 
 
 def is_store(uri: str) -> bool:
@@ -139,15 +140,15 @@ def _memory(config: StoreConfig, _: bool) -> MemoryStore:
 def _sqlite(config: StoreConfig, set_aside: bool) -> Store:
     from scrapy_rep.stores.sqlite import SQLiteStore  # noqa: PLC0415 - Python may lack sqlite3
 
-    path = path_of(config.uri)
+    path = path_of(config.store)
     if path is None:
-        raise SettingsError(f"REP_STORE is {config.uri!r}: it names no file")
+        raise SettingsError(f"REP_STORE is {config.store!r}: it names no file")
     return SQLiteStore(
         path,
         max_size=config.max_size,
-        max_age=config.max_age,
-        max_bytes=config.max_bytes,
-        timeout=config.timeout,
+        max_age=config.store_max_age,
+        max_bytes=config.store_max_bytes,
+        timeout=config.store_timeout,
         clock=time,
         set_aside=set_aside,
     )
@@ -158,21 +159,21 @@ def _redis(config: StoreConfig, _: bool) -> Store:
         from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415 - needs redis-py
     except ImportError:
         raise SettingsError(
-            f"REP_STORE is {shown(config.uri)!r}: it takes redis-py, which isn't "
+            f"REP_STORE is {shown(config.store)!r}: it takes redis-py, which isn't "
             "installed: pip install scrapy-rep[redis]"
         ) from None
     try:
         return RedisStore(
-            config.uri,
-            prefix=config.prefix,
+            config.store,
+            prefix=config.store_prefix,
             max_size=config.max_size,
-            max_age=config.max_age,
-            timeout=config.timeout,
+            max_age=config.store_max_age,
+            timeout=config.store_timeout,
         )
     except ValueError:
         # Its message may hold what must not be shown.
         raise SettingsError(
-            f"REP_STORE is {shown(config.uri)!r}: redis-py can't read that URL"
+            f"REP_STORE is {shown(config.store)!r}: redis-py can't read that URL"
         ) from None
 
 

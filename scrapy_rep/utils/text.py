@@ -1,7 +1,8 @@
-"""How URLs and sites' texts are shown: nothing secret, nothing that steers a terminal."""
+"""How URLs, times and sites' texts are shown: nothing secret, nothing that steers a terminal."""
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,3 +24,11 @@ def show(request: Request) -> str:
 def printable(text: str) -> str:
     """Return a site's text with what can't be seen, or turns the line around, as escapes."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def moment(seconds: float) -> str:
+    """Return a time, in UTC."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return "the end of time"

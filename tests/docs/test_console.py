@@ -12,7 +12,7 @@ from importlib.metadata import metadata
 import pytest
 import pytest_twisted
 
-from scrapy_rep.commands.terminal import moment
+from scrapy_rep.utils.text import moment
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, robots
 from tests.docs.blocks import ROOT, SHELL, blocks, of_kind

@@ -104,20 +104,20 @@ def test_a_404_leaves_no_copy_to_fall_back_on():
 
 @pytest.mark.rfc9309("2.4")
 def test_with_stale_after_0_the_copy_is_used_at_once():
-    months = Months(Policy(stale_after=0.0))
+    months = Months(Policy(unreachable_stale_after=0.0))
     months.go(START, START + HOUR, HOUR, available)
     assert months.go(START + 2 * DAY, START + 3 * DAY, HOUR, unreachable) == [Grant.RULES]
 
 
 @pytest.mark.rfc9309("2.4")
 def test_without_a_copy_stale_after_0_changes_nothing():
-    months = Months(Policy(stale_after=0.0))
+    months = Months(Policy(unreachable_stale_after=0.0))
     assert months.go(START, START + DAY, HOUR, unreachable) == [Grant.NONE]
 
 
 @pytest.mark.spec("F-8")
 def test_the_turn_comes_between_two_tries():
-    policy = Policy(allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)
+    policy = Policy(unreachable_allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)
     record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
     before = policy.access(record, START + 999)
     assert (before.grant, before.end) == (Grant.NONE, START + 1_000)

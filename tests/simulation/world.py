@@ -32,8 +32,8 @@ POLICY = Policy(
     cache_ttl=900.0,
     cache_ttl_min=60.0,
     cache_ttl_max=1_800.0,
-    stale_after=2_400.0,
-    allow_after=3_000.0,
+    unreachable_stale_after=2_400.0,
+    unreachable_allow_after=3_000.0,
     retry_delay=10.0,
     retry_delay_max=300.0,
 )
@@ -324,7 +324,11 @@ class World:
         if self.faulty:
             # What was forgotten, or stored late, may have begun at any failure.
             since = [a.at for a in answers if isinstance(a.outcome, Unreachable)]
-            return bool(since) and min(since) + min(POLICY.stale_after, POLICY.allow_after) <= now
+            return (
+                bool(since)
+                and min(since) + min(POLICY.unreachable_stale_after, POLICY.unreachable_allow_after)
+                <= now
+            )
         since, copy = None, None
         for answer in answers:
             if not isinstance(answer.outcome, Unreachable):
@@ -332,7 +336,7 @@ class World:
             elif since is None:
                 since = answer.at
         if since is None or now < since + (
-            POLICY.allow_after if copy is None else POLICY.stale_after
+            POLICY.unreachable_allow_after if copy is None else POLICY.unreachable_stale_after
         ):
             return False
         return copy is None or copy.allows(target, tokens)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
-from datetime import datetime, timezone
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from scrapy_rep.extensions.report.writers import most_telling, replacing
-from scrapy_rep.utils.text import printable
+from scrapy_rep.utils.text import moment, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +82,4 @@ def _hash(text: str) -> str:
 
 
 def _moment(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S}"
+    return "" if seconds is None else moment(seconds).removesuffix(" UTC")

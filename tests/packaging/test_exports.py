@@ -1,0 +1,100 @@
+"""What users may name: it comes from the root, and nothing else is documented."""
+
+from __future__ import annotations
+
+import ast
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import scrapy_rep
+from tests.docs.blocks import PAGES
+
+ROOT = Path(__file__).parents[2]
+EXPORTS = [
+    "Addon",
+    "Census",
+    "CrawlClosingError",
+    "RobotParser",
+    "Robots",
+    "RobotsAwarePriorityQueue",
+    "RobotsLogStats",
+    "RobotsReport",
+    "RobotsSitemapMixin",
+    "RobotsSitemapSpider",
+    "RobotsTagsMiddleware",
+    "RobotsTxtDisallowed",
+    "RobotsTxtFetchMiddleware",
+    "RobotsTxtMiddleware",
+    "SettingsError",
+    "__version__",
+]
+PUBLIC = ("scrapy_rep", "scrapy_rep.signals", "scrapy_rep.protocol")
+ROOT_MODULES_AT_MOST = 12
+NAMED = re.compile(r"\bscrapy_rep(?:\.\w+)*")
+
+
+def is_public(name):
+    """Say whether a dotted name is one that users may write."""
+    module, _, attribute = name.rpartition(".")
+    return (
+        name in PUBLIC
+        or name.startswith("scrapy_rep.protocol.")
+        or (module == "scrapy_rep" and attribute in EXPORTS)
+        or (module == "scrapy_rep.signals" and hasattr(import_module(module), attribute))
+    )
+
+
+def test_the_root_exports_what_users_name_and_nothing_else():
+    assert sorted(scrapy_rep.__all__) == sorted(EXPORTS)
+    assert dir(scrapy_rep) == sorted(EXPORTS)
+    for name in EXPORTS:
+        assert getattr(scrapy_rep, name) is not None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_nothing_else_is_documented(page):
+    text = re.sub(r"https?://\S+", "", page.read_text())
+    assert [name for name in NAMED.findall(text) if not is_public(name)] == []
+
+
+def test_the_example_project_names_nothing_else():
+    files = (ROOT / "example_project").rglob("*.py")
+    found = {name for path in files for name in NAMED.findall(path.read_text())}
+    # A logger's name is no import; the fleet's table reads its stats.
+    assert {name for name in found if not is_public(name)} <= {"scrapy_rep.stats"}
+
+
+def test_what_the_root_exports_tests_import_from_there():
+    """A name that is exported has one home for those who use it."""
+    wrong = []
+    for path in (ROOT / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("scrapy_rep."):
+                names = {alias.name for alias in node.names} & set(EXPORTS)
+                wrong += [f"{path.name}: {name}" for name in names]
+    assert wrong == []
+
+
+def test_the_root_has_few_modules():
+    listed = [path for path in Path(scrapy_rep.__file__).parent.iterdir() if path.suffix == ".py"]
+    assert len(listed) <= ROOT_MODULES_AT_MOST
+
+
+def test_every_room_says_what_it_is_for():
+    for folder in Path(scrapy_rep.__file__).parent.rglob("__init__.py"):
+        assert ast.get_docstring(ast.parse(folder.read_text())), folder
+
+
+def test_the_contracts_name_every_room():
+    config = (ROOT / "pyproject.toml").read_text()
+    layers = config[config.index('type = "layers"') :].partition("\n]")[0]
+    root = Path(scrapy_rep.__file__).parent
+    rooms = {
+        path.stem
+        for path in root.iterdir()
+        if path.name not in {"__init__.py", "__pycache__", "py.typed"}
+    }
+    assert rooms == set(re.findall(r"scrapy_rep\.(\w+)", layers))
