@@ -7,11 +7,11 @@ can match.
 
 from __future__ import annotations
 
-from sys import getsizeof, intern
+from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.matching.ngrams import GramIndex
-from scrapy_rep.protocol.matching.packed import Packed, packed_numbers, split
+from scrapy_rep.protocol.matching.packed import packed_numbers, packed_strings, string_at
 from scrapy_rep.protocol.matching.precedence import precedence
 from scrapy_rep.protocol.matching.suffixes import Places
 
@@ -71,12 +71,12 @@ class Wildcards:
     ``begins`` or contains one of ``parts``.
     """
 
-    __slots__ = ("_index", "_parts", "_patterns", "_words", "begins", "parts")
+    __slots__ = ("_index", "_leaves", "_parts", "_words", "begins", "parts")
 
     def __init__(self, rules: dict[str, int]) -> None:
         """Take patterns and their words."""
         patterns = sorted(rules, key=len, reverse=True)
-        self._patterns = Packed(patterns)
+        self._leaves = packed_strings(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
         self._index: GramIndex | None = None
         self._parts: tuple[str, ...] = ()
@@ -87,14 +87,14 @@ class Wildcards:
             return
         begins: dict[str, None] = {}
         others: dict[str, None] = {}
-        self._parts = tuple(map(intern, map(_part_of, patterns)))
+        self._parts = tuple(map(_part_of, patterns))
         for pattern, part in zip(patterns, self._parts, strict=True):
             begin = pattern[: pattern.index("*")]
             if len(begin) >= _LONG:
                 begins[begin] = None
             else:
                 others[part] = None
-        self.begins = tuple(map(intern, begins))
+        self.begins = tuple(begins)
         self.parts = tuple(others)
 
     def decide(self, target: str, other: Deciding | None) -> Deciding | None:
@@ -110,16 +110,10 @@ class Wildcards:
         self, candidates: Sequence[int], target: str, other: Deciding | None
     ) -> Deciding | None:
         limit = _FEW_TO_TRY_IF_SHORT if len(target) <= _SHORT else _FEW_TO_TRY
-        few = len(candidates) <= limit
-        find = target.find if few else Places(target).find
-        patterns: Packed | Sequence[str] = self._patterns
-        if not self._patterns.is_long:
-            patterns = split(self._patterns)
-        elif not few:
-            patterns = self._patterns.unpacked()
+        find = target.find if len(candidates) <= limit else Places(target).find
         best, least = other, precedence(other) if other else (0, 0)
         for index in candidates:
-            pattern, word = patterns[index], self._words[index]
+            pattern, word = string_at(self._leaves, index), self._words[index]
             rank = precedence((pattern, word))
             if rank > least and matches(pattern, target, find):
                 best, least = (pattern, word), rank
@@ -130,6 +124,7 @@ class Wildcards:
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
+        held = (self, self._words, self._leaves, self._parts, self.begins, self.parts)
+        strings = (*self._leaves, *self._parts, *self.begins)
         index = self._index.nbytes if self._index else 0
-        held = (self, self._words, self._parts, *self._parts, self.begins, *self.begins, self.parts)
-        return self._patterns.nbytes + index + sum(map(getsizeof, held))
+        return index + sum(map(getsizeof, (*held, *strings)))

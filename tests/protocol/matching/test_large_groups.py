@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.matching.packed import Packed, packed_numbers
+from scrapy_rep.protocol.matching.packed import packed_numbers, packed_strings, string_at
 from scrapy_rep.protocol.matching.suffixes import Places
 
 
@@ -73,16 +73,11 @@ def test_a_wildcard_without_slash_or_star_at_its_start_matches_nothing():
     assert rules_of(["disallow: /a", "disallow: a*b"]).verdict_for("/ab").line == 2
 
 
-@pytest.mark.parametrize("count", [0, 1, 15, 16, 17, 40])
-def test_packed_is_a_sequence(count):
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 40])
+def test_packed_strings_are_found_by_index(count):
     strings = [f"{number:03}" for number in range(count)]
-    packed = Packed(strings)
-    assert [packed[index] for index in range(count)] == strings
-    assert packed.last_below("~") == ((count - 1, strings[-1]) if count else (-1, ""))
-    assert packed.last_below("!") == (-1, "")
-    if count:
-        assert packed.unpacked() == strings
-    assert packed.nbytes > 0
+    leaves = packed_strings(strings)
+    assert [string_at(leaves, index) for index in range(count)] == strings
 
 
 def test_packed_numbers_are_as_small_as_may_be():
