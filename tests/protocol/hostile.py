@@ -111,6 +111,9 @@ FILES = {
     "nested prefixes with stars": lambda size: fill(
         size, (f"disallow: /{'a' * i}{'*' * (i % 3)}" for i in range(size))
     ),
+    "stars at the end": lambda size: fill(
+        size, (f"allow:/{i}{'*' * (5 + i % 300)}" for i in range(size))
+    ),
     "anchored": lambda size: fill(size, (f"allow:/{i:x}$" for i in range(size))),
     "long literals": lambda size: fill(
         size, (f"disallow: /a{i:03}{'x' * 1_999}" for i in range(size))

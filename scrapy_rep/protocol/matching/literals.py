@@ -8,7 +8,7 @@ which there are no more than the target has characters.
 from __future__ import annotations
 
 from bisect import bisect_right
-from itertools import compress, islice
+from itertools import chain, compress, islice
 from operator import contains, itemgetter
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
@@ -98,7 +98,8 @@ class Literals:
     def nbytes(self) -> int:
         """Memory held, in bytes."""
         held = (self, self._words, self._links, self._tails, self.heads, self.begins, self._leaves)
-        return sum(map(getsizeof, (*held, *self._leaves, *self.begins)))
+        tails = chain(*(self._tails or {}).items())
+        return sum(map(getsizeof, (*held, *self._leaves, *self.begins, *tails)))
 
 
 def _links(texts: list[str]) -> array[int] | None:

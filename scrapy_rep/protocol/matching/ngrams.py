@@ -53,8 +53,9 @@ class GramIndex:
     @property
     def nbytes(self) -> int:
         """Memory held, in bytes."""
-        entries = [thing for entry in self._index.items() for thing in entry]
-        return sum(map(getsizeof, (self, self._index, self._few, self._lengths, *entries)))
+        held = (self, self._index, self._few, self._lengths)
+        entries = chain(self._index, self._index.values(), *self._index.values())
+        return sum(map(getsizeof, chain(held, entries)))
 
 
 def _gram_size(strings: Sequence[str]) -> int:

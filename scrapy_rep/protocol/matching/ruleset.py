@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import chain
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
@@ -97,7 +98,7 @@ class RuleSet:
         """Estimated memory held, in bytes."""
         literals = 0 if self._literals is _NO_LITERALS else self._literals.nbytes
         wildcards = 0 if self._wildcards is _NO_WILDCARDS else self._wildcards.nbytes
-        raws = [thing for entry in (self._raws or {}).items() for thing in entry]
+        raws = chain(*(self._raws or {}).items())
         return literals + wildcards + sum(map(getsizeof, (self, self._raws, *raws)))
 
     def verdict_for(self, target: str) -> Verdict:
