@@ -30,16 +30,13 @@ _HOST: Final = re.compile(
 ).fullmatch  # RFC 3986 §3.2.2, no escapes
 _PORT: Final = re.compile(r"[0-9]*").fullmatch
 _BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?([^#]*)").match
-_PLAIN: Final = PLAIN.replace("#", "")
-_LONGEST_SERVER: Final = ORIGIN_CACHE_KEY_LENGTH - len("https://")
 # URLs as they nearly always are: what each of the two captures needs no other form.
+_PLAIN: Final = PLAIN.replace("#", "")
+_TARGET: Final = f"(/[{_PLAIN}]*(?:{NEEDED_ESCAPE}[{_PLAIN}]*)*)"
 _SERVER: Final = "https?://[A-Za-z0-9.:-]"
-_TARGET: Final = rf"(/[{_PLAIN}]*)?(?:#|\Z)"
-_PLAIN_URL: Final = re.compile(rf"({_SERVER}{{1,{_LONGEST_SERVER}}}){_TARGET}").match
-_PLAIN_TARGET: Final = re.compile(rf"{_SERVER}+{_TARGET}").match
-_ESCAPED_TARGET: Final = re.compile(
-    rf"{_SERVER}+(/[{_PLAIN}]*(?:{NEEDED_ESCAPE}[{_PLAIN}]*)*)(?:#|\Z)"
-).match
+_LONGEST_SERVER: Final = ORIGIN_CACHE_KEY_LENGTH - len("https://")
+_PLAIN_URL: Final = re.compile(f"({_SERVER}{{1,{_LONGEST_SERVER}}}){_TARGET}").fullmatch
+_PLAIN_TARGET: Final = re.compile(f"{_SERVER}+{_TARGET}").fullmatch
 
 
 class Origin(NamedTuple):
@@ -70,8 +67,7 @@ def split_url(url: str) -> tuple[Origin, str]:
     """
     plain = _PLAIN_URL(url)
     if plain:
-        server, target = plain.groups()
-        return _cached_origin(server), target or "/"
+        return _cached_origin(plain[1]), plain[2]
     return origin_of(url), target_of(url)
 
 
@@ -97,9 +93,9 @@ def target_of(url: str) -> str:
 
     Any str is taken; what has no scheme and no authority is read as path and query.
     """
-    plain = _PLAIN_TARGET(url) or _ESCAPED_TARGET(url)
+    plain = _PLAIN_TARGET(url)
     if plain:
-        return plain[1] or "/"
+        return plain[1]
     behind = _BEHIND_AUTHORITY(url)
     target = behind[1] if behind else ""
     return canonical_target(target if target.startswith("/") else f"/{target}")
