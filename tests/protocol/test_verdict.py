@@ -1,0 +1,26 @@
+"""Verdicts: the origin's robots.txt, and plain values."""
+
+import json
+
+from scrapy_rep.protocol import Reason, Rule, Verdict, origin_of
+
+ORIGIN = origin_of("https://example.com/a")
+URL = "https://example.com/robots.txt"
+RULE = Verdict(False, Reason.RULE, Rule(False, "/a", "/a", 3))
+
+
+def test_a_verdict_names_the_robots_txt_that_decided():
+    assert RULE.of(ORIGIN) == RULE._replace(robotstxt_url=URL)
+    assert RULE.of(ORIGIN).of(origin_of("https://b.example/")).robotstxt_url == URL
+
+
+def test_a_verdict_without_robots_txt_names_none():
+    assert RULE.of(None) == RULE
+    override = Verdict(True, Reason.OVERRIDE)
+    assert override.of(ORIGIN) == override
+
+
+def test_a_verdict_goes_through_json_as_plain_values():
+    values = {"allowed": False, "reason": "rule", "rule": "Disallow: /a", "line": 3}
+    assert RULE.of(ORIGIN).as_dict() == json.loads(json.dumps(values | {"robotstxt_url": URL}))
+    assert Verdict(True, Reason.NO_RULE).as_dict()["rule"] is None
