@@ -1,4 +1,4 @@
-"""What a group asks to be left between two requests: Crawl-delay and Request-rate.
+"""Crawl-delay and Request-rate: the seconds that a group asks for between two requests.
 
 Neither is part of RFC 9309; both are read strictly, and a line that isn't well-formed asks for
 nothing.

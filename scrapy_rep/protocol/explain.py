@@ -1,4 +1,4 @@
-"""Why a verdict is what it is: which group holds, and every rule of it that matches."""
+"""Explanation of a verdict: which group holds, and every rule of it that matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the headers of an answer to how long it may be used, and when to ask again."""
+"""Cache-Control, Age and Retry-After: how long an answer may be used, and when to ask again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of a body, of which only those are read that are asked for.
+"""Search for the groups of a crawler: of a body, only their lines are read.
 
 Most lines of most files are rules for others, or rules as they are nearly always written: the
 groups of a crawler are found by a search, and runs of their lines are read at once. Whatever is

@@ -1,4 +1,4 @@
-"""Bytes to lines: what each line of a robots.txt says, and what was odd about it.
+"""Lexer, from bytes to lines: what each line of a robots.txt says, and what is odd about it.
 
 The one reader of the format. ``lex`` reports every line, also those that say nothing, for an
 explanation or a linter; the parser goes by ``Contents``, which have those lines read that it needs.

@@ -1,4 +1,4 @@
-"""Every number of the protocol, with its unit and its source."""
+"""Limits and defaults: every number of the protocol, with its unit and its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each line of a robots.txt was taken for, and what its author may want to know."""
+"""Lint for the author of a robots.txt: what each line was taken for, and what is odd."""
 
 from __future__ import annotations
 

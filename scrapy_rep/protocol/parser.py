@@ -1,4 +1,4 @@
-"""Lines to groups: what a robots.txt says, to whom, and where."""
+"""Parser, from bytes to ``RobotsTxt``: groups, their rules and the crawlers they are for."""
 
 from __future__ import annotations
 

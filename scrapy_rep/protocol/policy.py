@@ -1,4 +1,4 @@
-"""From what is remembered of an origin, and the time, to what may be fetched there."""
+"""What may be fetched of an origin at a time, by how its fetches of robots.txt have ended."""
 
 from __future__ import annotations
 

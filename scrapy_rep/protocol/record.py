@@ -1,4 +1,4 @@
-"""What is remembered of an origin, and its form in a store."""
+"""Record of an origin: what is remembered of its robots.txt, and its form in a store."""
 
 from __future__ import annotations
 

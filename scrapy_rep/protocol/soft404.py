@@ -1,4 +1,4 @@
-"""Whether an error page says that the page was not found (SPEC F-9)."""
+"""Soft 404: whether an error page says that the page was not found (SPEC F-9)."""
 
 from __future__ import annotations
 

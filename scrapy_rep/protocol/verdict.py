@@ -1,4 +1,4 @@
-"""What was decided of a URL, and why."""
+"""Verdict on a URL: whether it may be fetched, and the rule or the reason that decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns without ``*`` but at their end: which of many decides about a target.
+"""Literal patterns, with no ``*`` but at their end: which of many decides about a target.
 
 They are sorted, and each is linked to its longest proper prefix among them. Bisection finds the
 last that is not above the target; what the target begins with is that, or follows by the links, of

@@ -1,4 +1,4 @@
-"""Which of many strings may be in another: an index by a few characters that each must have."""
+"""N-gram index: which of many strings may be in a text, by a few characters of each."""
 
 from __future__ import annotations
 

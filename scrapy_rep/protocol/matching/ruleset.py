@@ -1,4 +1,4 @@
-"""Rules of one group: which of them decides about a target (RFC 9309 §2.2.2)."""
+"""Rules that hold for one crawler: which of them decides about a target (RFC 9309 §2.2.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the parts of very many patterns stand in one target."""
+"""Sorted suffixes of a target: where the parts of very many patterns stand in it."""
 
 from __future__ import annotations
 

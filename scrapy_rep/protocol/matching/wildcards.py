@@ -1,4 +1,4 @@
-"""Patterns with ``*`` inside: which of many decides about a target.
+"""Wildcard patterns, with ``*`` inside: which of many decides about a target.
 
 Matching is linear in the target, without regular expressions. Before a pattern is tried, the target
 must contain a part of it; where there are many patterns, an index by such parts names the few that
