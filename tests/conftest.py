@@ -6,6 +6,7 @@ import pytest
 
 from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
+from tests.waiting import Clock
 
 _FAULTS = []
 _STORE_FAULTS = []
@@ -30,6 +31,12 @@ def web():
     web = Web()
     yield web
     web.close()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The clocks of scrapy_rep, to be moved."""
+    return Clock(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
+from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE, wait_until
+
+_PORTS = 20
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
 
 
@@ -25,13 +28,17 @@ def needs_redis():
 
 class RedisServer:
     def __init__(self, directory, *arguments):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
         self.directory = directory
         self.arguments = arguments
         self.process = None
-        self.start()
+        # Another program may take a free port before Redis does.
+        for _ in range(_PORTS):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
+            if self._begin():
+                return
+        raise RuntimeError(f"redis-server did not start on any of {_PORTS} ports")
 
     @property
     def uri(self):
@@ -41,9 +48,16 @@ class RedisServer:
     def client(self):
         import redis
 
-        return redis.Redis(port=self.port, socket_timeout=5)
+        return redis.Redis(port=self.port, socket_timeout=PATIENCE)
 
     def start(self):
+        """Start it again, where it was."""
+        wait_until(self._begin)
+
+    def _begin(self):
+        """Start it, and return whether it did start: another program may have the port."""
+        log = Path(self.directory, f"redis-{self.port}.log")
+        log.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [
                 PROGRAM,
@@ -57,16 +71,18 @@ class RedisServer:
                 "no",
                 "--dir",
                 str(self.directory),
+                "--logfile",
+                str(log),
                 *self.arguments,
             ],
-            stdout=subprocess.DEVNULL,
         )
-        for _ in range(200):
-            with socket.socket() as client:
-                if client.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.02)
-        raise RuntimeError("redis-server does not answer")
+
+        # What answers at the port may be the other program.
+        def is_ready():
+            return log.exists() and "Ready to accept connections" in log.read_text()
+
+        wait_until(lambda: self.process.poll() is not None or is_ready())
+        return self.process.poll() is None
 
     def pause(self):
         self.process.send_signal(signal.SIGSTOP)

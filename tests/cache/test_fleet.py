@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
-from pathlib import Path
+import sqlite3
+from contextlib import closing
 
 import pytest
 import pytest_twisted
 import scrapy
 
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
-from tests.crawling.web import answer, robots
+from tests.crawling.process import CrawlProcess
+from tests.crawling.web import HANGS, answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
+from tests.waiting import PATIENCE, wait_until
 
-MODE_CRAWL = Path(__file__).parents[1] / "crawling" / "mode_crawl.py"
 MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "select", "asyncio"]
 SITES = 25
 RULES = robots("User-agent: *\nDisallow: /private\n")
@@ -33,49 +31,80 @@ def store(request, tmp_path):
     server.stop()
 
 
-class Worker:
-    def __init__(self, store, urls, mode="asyncio", close_after=None, **settings):
-        settings = {"REP_STORE": store, "CONCURRENT_REQUESTS_PER_DOMAIN": 100, **settings}
+LONG = 3600
+"""Seconds of a lease, or of a pause between two tries, that no test waits for."""
+WAITED = "robotstxt/store/waited_for_other_worker"
+
+
+class Lease:
+    """The lease of an origin, in a store that crawls use."""
+
+    def __init__(self, store, site):
+        self.origin = site.url("")
+        self.path = store.removeprefix("sqlite:///")
+        self.client = None
+        if store.startswith("redis:"):
+            import redis
+
+            self.client = redis.Redis.from_url(store)
+
+    def _query(self, query):
+        with closing(sqlite3.connect(self.path, isolation_level=None, timeout=PATIENCE)) as file:
+            return file.execute(query, {"origin": self.origin}).fetchone()
+
+    @property
+    def end(self):
+        """When it ends, in seconds since the epoch; None where there is none."""
+        if self.client is None:
+            found = self._query("SELECT taken + seconds FROM leases WHERE origin = :origin")
+            return None if found is None else found[0]
+        end = self.client.execute_command("PEXPIRETIME", f"robots:lease:{self.origin}")
+        return None if end < 0 else end / 1000
+
+    def expire(self):
+        if self.client is None:
+            self._query("UPDATE leases SET seconds = 0 WHERE origin = :origin")
+        else:
+            self.client.pexpire(f"robots:lease:{self.origin}", 1)
+
+
+class Worker(CrawlProcess):
+    started = []
+
+    def __init__(self, store, urls, mode="asyncio", **order):
+        self.started.append(self)
+        settings = {"REP_STORE": store, "CONCURRENT_REQUESTS_PER_DOMAIN": 100, **order}
         settings.setdefault("CONCURRENT_REQUESTS", 100)
-        # A machine that is busy with tests is no store that fails.
-        settings.setdefault("REP_STORE_TIMEOUT", 10)
-        order = {
-            "mode": mode,
-            "settings": settings,
-            "urls": urls,
-            "close_after": close_after,
-            "cancels": [],
-        }
-        self.process = subprocess.Popen(
-            [sys.executable, str(MODE_CRAWL)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self.process.stdin.write(json.dumps(order))
-        self.process.stdin.close()
+        super().__init__(mode, urls, **settings)
 
     def result(self):
-        output, log = self.process.stdout.read(), self.process.stderr.read()
-        self.process.stdout.close()
-        self.process.stderr.close()
-        assert self.process.wait(60) == 0, log
-        assert log == ""
-        return json.loads(output)
+        result = super().result()
+        assert result["log"] == ""
+        return result
 
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
+
+@pytest.fixture(autouse=True)
+def _no_worker_stays():
+    yield
+    while Worker.started:
+        Worker.started.pop().kill()
+
+
+def asked(site):
+    wait_until(lambda: site.robots_requests)
 
 
 def test_four_workers_that_want_the_same_at_once_fetch_it_once(web, store):
-    # The first so slow that all workers come while it is fetched.
-    sites = [web.site([["wait", 0.3 if i else 4.0], *RULES]) for i in range(SITES)]
+    sites = [web.site(held(RULES)) for _ in range(SITES)]
     urls = [site.url(path) for site in sites for path in ("/private", "/public")]
-    results = [worker.result() for worker in [Worker(store, urls, mode) for mode in MODES]]
+    here = {"script": [["stats", {"scheduler/enqueued": len(urls)}], ["say", "here"]]}
+    workers = [Worker(store, urls, mode, REP_TIMEOUT=LONG, **here) for mode in MODES]
+    # All are there before the first is told anything.
+    for worker in workers:
+        worker.hear("here")
+    for site in sites:
+        site.release()
+    results = [worker.result() for worker in workers]
     assert [len(site.robots_requests) for site in sites] == [1] * len(sites)
     assert {target for site in sites for target in site.targets} == {"/public"}
     for result in results:
@@ -90,7 +119,7 @@ def test_four_workers_that_want_the_same_at_once_fetch_it_once(web, store):
 
 def test_the_fleet_backs_off_together_and_a_restart_does_not_begin_again(web, store):
     site = web.site(answer(503))
-    settings = {"REP_RETRY_DELAY": 60}
+    settings = {"REP_RETRY_DELAY": 10 * LONG, "REP_RETRY_DELAY_MAX": 10 * LONG}
     for worker in [Worker(store, [site.url("/1")], **settings) for _ in range(2)]:
         assert worker.result()["dropped"] == {site.url("/1"): "unreachable"}
     assert Worker(store, [site.url("/2")], **settings).result()["dropped"] == {
@@ -100,32 +129,40 @@ def test_the_fleet_backs_off_together_and_a_restart_does_not_begin_again(web, st
 
 
 def test_a_worker_that_is_killed_delays_others_by_a_lease_at_most(web, store):
-    site = web.site([["wait", 60]], RULES)
+    site = web.site(HANGS, RULES)
+    lease = Lease(store, site)
     urls = [site.url("/private"), site.url("/public")]
-    dead = Worker(store, urls, REP_TIMEOUT=2)
-    while not site.robots_requests:
-        time.sleep(0.05)
-    start = time.monotonic()
+    dead = Worker(store, urls, REP_TIMEOUT=LONG)
+    asked(site)
+    script = [["stats", {WAITED: 1}], ["say", "waiting"]]
+    worker = Worker(store, urls, REP_TIMEOUT=LONG, script=script)
+    worker.hear("waiting")
     dead.kill()
-    result = Worker(store, urls, REP_TIMEOUT=2).result()
-    took = time.monotonic() - start
+    # REP_TIMEOUT, and five seconds to store the record; it was taken before the site was asked.
+    assert 0 < lease.end - site.robots_requests[0]["at"] < LONG + 5
+    assert len(site.robots_requests) == 1
+    lease.expire()
+    result = worker.result()
     assert result["dropped"] == {urls[0]: "rule"}
     assert result["fetched"] == [urls[1]]
     assert len(site.robots_requests) == 2
     assert site.targets == ["/public"]
-    # REP_TIMEOUT, five seconds to store the record, one between two looks; and the start.
-    assert 2 < took < 2 + 5 + 1 + 4
 
 
 def test_a_worker_that_ends_in_good_order_delays_nobody(web, store):
-    site = web.site([["wait", 60]], RULES)
-    first = Worker(store, [site.url("/public")], CLOSESPIDER_TIMEOUT=2)
-    while not site.robots_requests:
-        time.sleep(0.05)
-    first.result()
-    start = time.monotonic()
-    assert Worker(store, [site.url("/public")]).result()["fetched"] == [site.url("/public")]
-    assert time.monotonic() - start < 6
+    site = web.site(HANGS, RULES)
+    lease = Lease(store, site)
+    first = Worker(
+        store, [site.url("/public")], REP_TIMEOUT=LONG, script=[["hear", "close"], ["close"]]
+    )
+    asked(site)
+    assert lease.end is not None
+    first.tell("close")
+    assert "robotstxt/outcome_count/unreachable" not in first.result()["stats"]
+    assert lease.end is None
+    second = Worker(store, [site.url("/public")]).result()
+    assert second["fetched"] == [site.url("/public")]
+    assert WAITED not in second["stats"]
     assert len(site.robots_requests) == 2
 
 
@@ -146,13 +183,12 @@ def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
     server = RedisServer(tmp_path)
     server.pause()
     site = web.site(RULES)
-    worker = Worker(
-        server.uri, [site.url("/1")], mode, close_after=0.7, REP_STORE_TIMEOUT=4, **SCRAPYS_QUEUE
-    )
+    script = [["stats", {"robotstxt/waited": 1}], ["close"]]
+    settings = {"REP_STORE_TIMEOUT": LONG, **SCRAPYS_QUEUE}
+    worker = Worker(server.uri, [site.url("/1")], mode, script=script, **settings)
     try:
         result = worker.result()
     finally:
         server.stop()
     assert result["dropped"] == {site.url("/1"): "closing"}
     assert site.journal == []
-    assert result["stats"]["elapsed_time_seconds"] < 20

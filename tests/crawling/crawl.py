@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import dataclass, field
 
 import scrapy
 from scrapy import signals
 from scrapy.crawler import CrawlerRunner
+from scrapy.exceptions import DontCloseSpider
 from scrapy.settings import Settings
+from twisted.internet.defer import Deferred
+
+from tests.waiting import PATIENCE
 
 ADDON = {"scrapy_rep.Addon": 500}
+PATIENT = {"REP_TIMEOUT": PATIENCE, "REP_STORE_TIMEOUT": PATIENCE}
+AS_BY_DEFAULT = {"REP_TIMEOUT": 30, "REP_STORE_TIMEOUT": 2}
+"""In place of those, where a crawl says what it is set to."""
 SETTINGS = {
     "ADDONS": ADDON,
     "TELNETCONSOLE_ENABLED": False,
     "REP_STORE": "memory://",
     "USER_AGENT": "testbot/1.0",
     "RETRY_ENABLED": True,
-    "DOWNLOAD_TIMEOUT": 20,
+    # A machine that is busy is no site and no store that fails.
+    "DOWNLOAD_TIMEOUT": PATIENCE,
+    **PATIENT,
     "AUTOTHROTTLE_ENABLED": False,
     # Deferring has tests of its own.
     "REP_UNREACHABLE_ACTION": "drop",
@@ -25,6 +35,9 @@ SETTINGS = {
 
 SCRAPYS_QUEUE = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue"}
 
+
+_ENDING = 20
+"""Seconds for what runs beside a crawl to see that this has ended."""
 
 HAS_ROBOTS_PARSED = hasattr(signals, "robots_parsed")
 
@@ -102,14 +115,56 @@ class _Records(logging.Handler):
         self.emit = records.append
 
 
+def stat(crawler, name):
+    return crawler.stats.get_value(name, 0)
+
+
+def close(crawler):
+    """Begin to close the crawl."""
+    crawler.closer = asyncio.ensure_future(crawler.engine.close_spider_async(reason="enough"))
+
+
+class _Beside:
+    """A coroutine that runs beside a crawl, and is to end before it or with it."""
+
+    def __init__(self, crawler, coroutine):
+        self.crawler = crawler
+        self.task = asyncio.ensure_future(coroutine)
+        self.task.add_done_callback(self.ended)
+
+    def ended(self, task):
+        if not task.cancelled() and task.exception() is not None:
+            close(self.crawler)
+
+    async def end(self):
+        await asyncio.wait({self.task}, timeout=_ENDING)
+        if not self.task.done():
+            self.task.cancel()
+            raise AssertionError("the crawl has ended before what was waited for beside it")
+        self.task.result()
+
+
 async def crawl(
-    *requests, settings=None, then=None, opened=None, spidercls=ListSpider, **spider_attributes
+    *requests,
+    settings=None,
+    then=None,
+    opened=None,
+    meanwhile=None,
+    phases=(),
+    spidercls=ListSpider,
+    **spider_attributes,
 ):
-    """Crawl ``requests``; ``opened`` is called with the crawler when the spider is open."""
+    """Crawl ``requests``; ``opened`` is called with the crawler when the spider is open.
+
+    ``meanwhile`` is a coroutine function that gets the crawler, and runs beside the crawl. Each of
+    ``phases`` is called when nothing is left to do, and returns requests to go on with.
+    """
     result = Crawl()
     runner = CrawlerRunner(Settings({**SETTINGS, **(settings or {})}, priority="project"))
     crawler = runner.create_crawler(type("Spider", (spidercls,), spider_attributes))
     result.crawler = crawler
+    left = list(phases)
+    beside = []
 
     def parsed(robotparser, request):
         result.parsed.append((robotparser, request))
@@ -117,10 +172,19 @@ async def crawl(
     def spider_opened():
         if opened is not None:
             opened(crawler)
+        if meanwhile is not None:
+            beside.append(_Beside(crawler, meanwhile(crawler)))
+
+    def idle(spider):
+        if left:
+            for request in left.pop(0)():
+                crawler.engine.crawl(spider.prepare(request))
+            raise DontCloseSpider
 
     if HAS_ROBOTS_PARSED:
         crawler.signals.connect(parsed, signals.robots_parsed)
     crawler.signals.connect(spider_opened, signals.spider_opened)
+    crawler.signals.connect(idle, signals.spider_idle)
     handler = _Records(result.records)
     root = logging.getLogger()
     root.addHandler(handler)
@@ -131,5 +195,7 @@ async def crawl(
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
+    for each in beside:
+        await Deferred.fromFuture(asyncio.ensure_future(each.end()))
     result.stats = crawler.stats.get_stats()
     return result

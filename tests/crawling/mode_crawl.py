@@ -1,8 +1,15 @@
 """A crawl in a process of its own, in one of Scrapy's three modes.
 
-Reads ``{"mode": ..., "settings": ..., "urls": [...], "close_after": seconds or null, "cancels":
-[urls], "pause": seconds or null}`` as JSON from its standard input, and prints what came of it as JSON.
-The pause begins when all requests have been in the queue for a moment.
+Reads ``{"mode": ..., "settings": ..., "urls": [URL or [URL, meta], ...], "cancels": [urls], "script":
+[steps]}`` as a line of JSON from its standard input, and prints what came of it as the last line of
+its output. The script is played beside the crawl; its steps are
+
+- ``["stats", {name: number}]``: waits until the stats have come so far,
+- ``["hear", word]``: waits for that word, a line of standard input,
+- ``["say", word]``: prints it as a line,
+- ``["no flights"]``: waits until no robots.txt is being looked up,
+- ``["advance", seconds]``: moves the clocks of scrapy_rep,
+- ``["pause"]``, ``["unpause"]``, ``["close"]``, and ``["cancel"]`` for the first of ``cancels``.
 """
 
 from __future__ import annotations
@@ -10,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-import time
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -18,10 +25,12 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import scrapy
 from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from scrapy_rep import Robots
+from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import SETTINGS, Crawl, ListSpider
+from tests.waiting import Clock
 
 MODES = {
     "asyncio": (AsyncCrawlerProcess, {}),
@@ -39,54 +48,84 @@ def peak_kib():
     return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
 
 
-class Pause:
-    """Pauses the engine once."""
+class Player:
+    """Plays the script."""
 
-    def __init__(self, crawler, order):
+    def __init__(self, crawler, script):
         self.crawler = crawler
-        self.seconds = order.get("pause")
-        self.left = len(order["urls"])
-        self.ended = None
-        crawler.signals.connect(self.scheduled, signals.request_scheduled)
+        self.script = script
+        # Before the parts of the crawl take their clocks.
+        self.clock = Clock() if ["advance"] in [step[:1] for step in script] else None
+        self.heard = set()
+        self.tasks = []
+        """Of ``cancels``."""
+        threading.Thread(target=self.listen, daemon=True).start()
+        crawler.signals.connect(self.start, signals.spider_opened)
 
-    def scheduled(self):
-        self.left -= 1
-        if self.seconds and not self.left:
-            call_later(0.2, self.begin)
+    def listen(self):
+        for line in sys.stdin:
+            self.heard.add(line.strip())
 
-    def begin(self):
+    def start(self):
+        self.playing = deferred_from_coro(self.play())
+
+    async def play(self):
+        for step, *arguments in self.script:
+            await getattr(self, step.replace(" ", "_"))(*arguments)
+
+    async def until(self, condition):
+        while not condition():  # noqa: ASYNC110 - in each of the modes
+            await sleep(0.01)
+
+    async def stats(self, wanted):
+        value = self.crawler.stats.get_value
+        await self.until(lambda: all(value(name, 0) >= n for name, n in wanted.items()))
+
+    async def hear(self, word):
+        await self.until(lambda: word in self.heard)
+
+    async def say(self, word):
+        print(word, flush=True)
+
+    async def no_flights(self):
+        await self.until(lambda: not Robots.of(self.crawler).census().waiting)
+
+    async def advance(self, seconds):
+        self.clock.advance(seconds)
+
+    async def pause(self):
         self.crawler.engine.pause()
-        call_later(self.seconds, self.end)
 
-    def end(self):
-        self.ended = time.time()
+    async def unpause(self):
         self.crawler.engine.unpause()
+
+    async def close(self):
+        self.closing = deferred_from_coro(self.crawler.engine.close_spider_async(reason="enough"))
+
+    async def cancel(self):
+        await self.until(lambda: self.tasks)
+        self.tasks[0].cancel()
 
 
 def main():
-    order = json.load(sys.stdin)
+    order = json.loads(sys.stdin.readline())
     process_class, mode = MODES[order["mode"]]
     settings = {**SETTINGS, "LOG_LEVEL": "ERROR", **order["settings"], **mode}
     process = process_class(settings)
     result = Crawl()
-    seconds = order["close_after"]
     cancels = order["cancels"]
     ends = []
+    delays = {}
 
     class Spider(ListSpider):
-        async def start(self):
-            if seconds:
-                call_later(seconds, self.close_now)
-            async for request in super().start():
-                yield request
-
         async def parse(self, response):
             """Ask for some pages besides; the first is cancelled while it waits."""
             self.crawl.responses.append(response)
+            slot = response.meta["download_slot"]
+            delays[slot] = self.crawler.engine.downloader.slots[slot].delay
             download = self.crawler.engine.download_async
             tasks = [deferred_from_coro(download(scrapy.Request(url))) for url in cancels]
-            if tasks:
-                call_later(0.2, tasks[0].cancel)
+            player.tasks = tasks
             for task in tasks:
                 try:
                     ends.append(str((await maybe_deferred_to_future(task)).status))
@@ -95,14 +134,13 @@ def main():
             return
             yield
 
-        def close_now(self):
-            self.closing = deferred_from_coro(
-                self.crawler.engine.close_spider_async(reason="enough")
-            )
-
     crawler = process.create_crawler(Spider)
-    pause = Pause(crawler, order)
-    process.crawl(crawler, requests=order["urls"], crawl=result)
+    player = Player(crawler, order["script"])
+    requests = [
+        scrapy.Request(url[0], meta=url[1]) if isinstance(url, list) else url
+        for url in order["urls"]
+    ]
+    process.crawl(crawler, requests=requests, crawl=result)
     process.start()
     stats = crawler.stats.get_stats()
     for name in ("start_time", "finish_time"):
@@ -115,7 +153,7 @@ def main():
                 "failures": [repr(failure.value) for failure in result.failures],
                 "stats": stats,
                 "ends": ends,
-                "unpaused": pause.ended,
+                "delays": delays,
                 "peak_kib": peak_kib(),
             }
         )

@@ -1,10 +1,12 @@
 """A web of sites that answer as told, one port each, in a process of its own.
 
 Reads commands as JSON lines from its standard input and answers each with a JSON line:
-``{"open": story}`` opens a site and gives its port, ``{"journal": port}`` gives what reached it.
-Ends with its input. A story maps paths (``*``: any other) to lists of answers, the last of which
-repeats; an answer is a list of steps: ``["send", latin-1 text]``, ``["wait", seconds]``,
-``["repeat", latin-1 text, times, seconds between]``, ``["close"]``, ``["reset"]``.
+``{"open": story}`` opens a site and gives its port, ``{"journal": port}`` gives what reached it,
+``{"release": port}`` lets its answers go that are held, ``{"change": port, "answers": {...}}`` changes
+its story. Ends with its input. A story maps paths (``*``: any other) to lists of answers, the last of
+which repeats; an answer is a list of steps: ``["send", latin-1 text]``, ``["hold"]`` until the site is
+released, which it is once for all, ``["wait", seconds]``, ``["repeat", latin-1 text, times, seconds
+between]``, ``["close"]``, ``["reset"]``.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ class Site:
         self.journal = []
         self.asked = Counter()
         self.server = None
+        self.released = asyncio.Event()
 
     async def serve(self, reader, writer):
         with suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -36,6 +39,11 @@ class Site:
         with suppress(ConnectionError):
             writer.close()
             await writer.wait_closed()
+
+    def change(self, answers):
+        for path, those in answers.items():
+            self.answers[path] = those
+            self.asked[path] = 0
 
     async def answer(self, reader, writer):
         try:
@@ -54,6 +62,8 @@ class Site:
             if name == "send":
                 writer.write(arguments[0].encode("latin-1"))
                 await writer.drain()
+            elif name == "hold":
+                await self.released.wait()
             elif name == "wait":
                 await asyncio.sleep(arguments[0])
             elif name == "repeat":
@@ -94,6 +104,12 @@ async def main():
             port = site.server.sockets[0].getsockname()[1]
             sites[port] = site
             reply = port
+        elif "release" in command:
+            sites[command["release"]].released.set()
+            reply = None
+        elif "change" in command:
+            sites[command["change"]].change(command["answers"])
+            reply = None
         else:
             reply = sites[command["journal"]].journal
         print(json.dumps(reply), flush=True)

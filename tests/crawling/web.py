@@ -9,7 +9,11 @@ import sys
 import zlib
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 PAGE = "<html><title>a page</title>words</html>"
+HANGS = [["hold"]]
+"""An answer that never comes, unless its site is released."""
 
 
 def answer(status=200, body="", *, headers=None, length=True, reason="Reason"):
@@ -25,6 +29,11 @@ def answer(status=200, body="", *, headers=None, length=True, reason="Reason"):
 
 def robots(body="", **kwargs):
     return answer(200, body, headers={"Content-Type": "text/plain"}, **kwargs)
+
+
+def held(answer):
+    """The same, when the site is released."""
+    return [["hold"], *answer]
 
 
 def redirect(location, status=301, body=""):
@@ -52,6 +61,17 @@ class Site:
 
     def url(self, path="/"):
         return f"{self.scheme}://{self.host}:{self.port}{path}"
+
+    def release(self):
+        """Let the answers go that are held, and hold none from now on."""
+        self.web.ask({"release": self.port})
+
+    def change(self, *robots_answers, paths=None):
+        """Answer otherwise from now on."""
+        answers = dict(paths or {})
+        if robots_answers:
+            answers["/robots.txt"] = list(robots_answers)
+        self.web.ask({"change": self.port, "answers": answers})
 
     @property
     def journal(self):
@@ -95,4 +115,4 @@ class Web:
     def close(self):
         self.process.stdin.close()
         self.process.stdout.close()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)

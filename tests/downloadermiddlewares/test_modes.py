@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import scrapy
 
 from tests.crawling.crawl import SCRAPYS_QUEUE
-from tests.crawling.web import answer, robots
+from tests.crawling.process import CrawlProcess
+from tests.crawling.web import HANGS, answer, held, robots
 from tests.fetch.faults import FAULTS, ON_THE_WIRE, RULES_TEXT, bomb
+from tests.waiting import wait_until
 
-MODE_CRAWL = Path(__file__).parents[1] / "crawling" / "mode_crawl.py"
 HAS_REACTORLESS = scrapy.version_info >= (2, 15)
 MODES = [
     "asyncio",
@@ -24,39 +22,42 @@ MODES = [
         marks=pytest.mark.skipif(not HAS_REACTORLESS, reason="Scrapy before 2.15 needs a reactor"),
     ),
 ]
-SLOWLY = [["wait", 0.5], *robots("User-agent: *\nDisallow: /\n")]
-SLOWLY_ALLOWED = [["wait", 0.5], *robots("User-agent: *\nDisallow: /private\n")]
+SLOWLY = held(robots("User-agent: *\nDisallow: /\n"))
+SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
 BURST = {"CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50}
+DEFERRED = 3600
 BUILTIN = {"ADDONS": {}, "ROBOTSTXT_OBEY": True}
 
 
-def crawl(mode, urls, *, close_after=None, cancels=(), pause=None, **settings):
-    order = {
-        "mode": mode,
-        "settings": settings,
-        "urls": urls,
-        "close_after": close_after,
-        "cancels": cancels,
-        "pause": pause,
-    }
-    run = subprocess.run(
-        [sys.executable, str(MODE_CRAWL)],
-        input=json.dumps(order),
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    result = json.loads(run.stdout)
-    result["log"] = run.stderr
-    return result
+def crawl(mode, urls, *, meanwhile=lambda process: None, **order):
+    """Crawl in a process of its own, and talk with it in ``meanwhile``."""
+    process = CrawlProcess(mode, urls, **order)
+    try:
+        meanwhile(process)
+        return process.result()
+    finally:
+        process.kill()
+
+
+def asked(site):
+    wait_until(lambda: site.robots_requests)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web, mode):
     site = web.site(SLOWLY)
-    result = crawl(mode, [site.url(f"/{i}") for i in range(50)], **BURST)
+
+    def meanwhile(process):
+        process.hear("all are here")
+        site.release()
+
+    result = crawl(
+        mode,
+        [site.url(f"/{i}") for i in range(50)],
+        script=[["stats", {"scheduler/enqueued": 50}], ["say", "all are here"]],
+        meanwhile=meanwhile,
+        **BURST,
+    )
     assert site.targets == []
     assert len(site.robots_requests) == 1
     assert list(result["dropped"].values()) == ["rule"] * 50
@@ -69,7 +70,20 @@ def test_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web, mode):
 def test_builtin_lets_most_of_a_burst_through(web):
     """What this project is for; it is told so in the README."""
     site = web.site(SLOWLY)
-    crawl("asyncio", [site.url(f"/{i}") for i in range(50)], **BURST, **BUILTIN)
+
+    def meanwhile(process):
+        process.hear("all have left")
+        asked(site)
+        site.release()
+
+    crawl(
+        "asyncio",
+        [site.url(f"/{i}") for i in range(50)],
+        script=[["stats", {"scheduler/dequeued": 50}], ["say", "all have left"]],
+        meanwhile=meanwhile,
+        **BURST,
+        **BUILTIN,
+    )
     assert len(site.targets) > 0
 
 
@@ -78,14 +92,20 @@ def test_rules_errors_and_time_outs_in_every_mode(web, mode):
     rules = web.site(robots(RULES_TEXT))
     missing = web.site(answer(404))
     failing = web.site(answer(503))
-    hanging = web.site([["wait", 30]])
+    hanging = web.site(HANGS)
     cut = web.site([["send", "HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nUser"], ["close"]])
     endless = web.site(
         [["send", "HTTP/1.1 200 OK\r\n\r\n" + RULES_TEXT], ["repeat", "#\n" * 5000, 10_000, 0]]
     )
     sites = [rules, missing, failing, hanging, cut, endless]
-    urls = [site.url(path) for site in sites for path in ("/private", "/public")]
-    result = crawl(mode, urls, REP_TIMEOUT=2, DOWNLOAD_TIMEOUT=15)
+    # Nothing is waited for but for the one that hangs: no site fails for a machine that is busy.
+    soon = {"download_timeout": 2}
+    urls = [
+        [site.url(path), soon if site is hanging else {}]
+        for site in sites
+        for path in ("/private", "/public")
+    ]
+    result = crawl(mode, urls)
     assert [sorted(site.targets) for site in sites] == [
         ["/public"],
         ["/private", "/public"],
@@ -100,33 +120,70 @@ def test_rules_errors_and_time_outs_in_every_mode(web, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_paused_crawl_begins_no_look_up_and_goes_on_afterwards(web, mode):
-    """As Scrapy's downloader, it ends what it has: one fetch, and one whose turn is next."""
-    sites = [web.site([["wait", 0.8], *robots(RULES_TEXT)]) for _ in range(4)]
+    """As Scrapy's downloader, it ends what it has begun, and what would be next.
+
+    How many that are is up to the time it takes: a look-up that is slow leaves its place to another.
+    """
+    sites = [web.site(held(robots(RULES_TEXT))) for _ in range(20)]
     urls = [site.url(path) for site in sites for path in ("/public", "/private")]
-    result = crawl(mode, urls, pause=3, REP_CONCURRENT_FETCHES=1)
-    asked = sorted(site.robots_requests[0]["at"] for site in sites)
-    assert [at > result["unpaused"] for at in asked] == [False, False, True, True]
+    begun = []
+
+    def meanwhile(process):
+        process.hear("paused")
+        for site in sites:
+            site.release()
+        process.hear("nothing is looked up")
+        begun.extend(site for site in sites if site.robots_requests)
+        process.tell("go on")
+
+    result = crawl(
+        mode,
+        urls,
+        script=[
+            ["stats", {"scheduler/enqueued": len(urls), "robotstxt/request_count": 1}],
+            ["pause"],
+            ["say", "paused"],
+            ["no flights"],
+            ["say", "nothing is looked up"],
+            ["hear", "go on"],
+            ["unpause"],
+        ],
+        meanwhile=meanwhile,
+        REP_CONCURRENT_FETCHES=1,
+    )
+    assert 1 <= len(begun) < len(sites)
     for site in sites:
         assert site.targets == ["/public"]
         assert len(site.robots_requests) == 1
-    assert list(result["dropped"].values()) == ["rule"] * 4
+    assert list(result["dropped"].values()) == ["rule"] * len(sites)
     assert result["stats"]["finish_reason"] == "finished"
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_closing_while_robots_txt_hangs_in_every_mode(web, mode):
-    site = web.site([["wait", 60]])
+    site = web.site(HANGS)
     urls = [site.url(f"/{i}") for i in range(5)]
-    result = crawl(mode, urls, close_after=0.5, **SCRAPYS_QUEUE)
+
+    def closed(counted, **settings):
+        before = len(site.robots_requests)
+
+        def meanwhile(process):
+            wait_until(lambda: len(site.robots_requests) > before)
+            process.tell("close")
+
+        script = [["stats", {counted: 5}], ["hear", "close"], ["close"]]
+        result = crawl(mode, urls, script=script, meanwhile=meanwhile, **settings)
+        # Else it has waited until its time was over.
+        assert "robotstxt/outcome_count/unreachable" not in result["stats"]
+        assert result["log"] == ""
+        return result
+
+    result = closed("robotstxt/waited", **SCRAPYS_QUEUE)
     assert list(result["dropped"].values()) == ["closing"] * 5
-    assert result["stats"]["elapsed_time_seconds"] < 15
-    assert result["log"] == ""
-    result = crawl(mode, urls, close_after=0.5)
+    result = closed("scheduler/enqueued")
     assert result["failures"] == []
     assert result["stats"]["scheduler/enqueued"] == 5
     assert "scheduler/dequeued" not in result["stats"]
-    assert result["stats"]["elapsed_time_seconds"] < 15
-    assert result["log"] == ""
 
 
 @pytest.mark.spec("F-13")
@@ -169,7 +226,25 @@ def test_no_other_spelling_of_a_disallowed_page_reaches_the_wire(web, mode):
 def test_a_waiter_that_is_cancelled_in_every_mode(web, mode):
     site = web.site(SLOWLY_ALLOWED)
     front = web.site(robots(""))
-    result = crawl(mode, [front.url("/")], cancels=[site.url("/1"), site.url("/2")])
+
+    def meanwhile(process):
+        asked(site)
+        process.tell("cancel")
+        process.hear("cancelled")
+        site.release()
+
+    result = crawl(
+        mode,
+        [front.url("/")],
+        cancels=[site.url("/1"), site.url("/2")],
+        script=[
+            ["stats", {"robotstxt/waited": 2}],
+            ["hear", "cancel"],
+            ["cancel"],
+            ["say", "cancelled"],
+        ],
+        meanwhile=meanwhile,
+    )
     assert result["ends"] == ["CancelledError", "200"]
     assert "robotstxt/error_count" not in result["stats"]
     assert result["log"] == ""
@@ -183,7 +258,7 @@ def test_all_faults_in_one_crawl_in_the_other_modes(web, mode):
         faults = [fault for fault in faults if fault.name != "body longer than Content-Length"]
     sites = [web.site(*fault.robots, paths=fault.paths) for fault in faults]
     urls = [site.url(path) for site in sites for path in ("/private", "/public")]
-    crawl(mode, urls, REP_TIMEOUT=10, REP_CONCURRENT_FETCHES=32, CONCURRENT_REQUESTS=64)
+    crawl(mode, urls, REP_CONCURRENT_FETCHES=32, CONCURRENT_REQUESTS=64)
     pages = {"/private", "/public"}
     wrong = {
         fault.name: site.targets
@@ -196,33 +271,40 @@ def test_all_faults_in_one_crawl_in_the_other_modes(web, mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_hanging_and_unreachable_origins_in_every_mode(web, mode):
     """Four places, six origins that hang, one that recovers, one that doesn't."""
-    hanging = [web.site([["wait", 60]]) for _ in range(6)]
+    hanging = [web.site(HANGS) for _ in range(6)]
     rules = robots("User-agent: *\nDisallow: /private\nCrawl-delay: 0.1\n")
     healthy = web.site(rules)
     recovers = web.site(answer(503), answer(503), rules)
     fails = web.site(answer(503))
     paths = ("/1", "/private", "/3", "/4")
     sites = [*hanging, fails, recovers, healthy]
+    soon = {"download_timeout": 2}
     result = crawl(
         mode,
-        [site.url(path) for site in sites for path in paths],
+        [
+            [site.url(path), soon if site in hanging else {}]
+            for site in sites
+            for path in paths
+        ],
+        # What is unreachable stays so until all the others have been fetched.
+        script=[
+            ["stats", {"robotstxt/deferred": 8, "response_received_count": 6}],
+            ["advance", DEFERRED],
+        ],
         CONCURRENT_REQUESTS=4,
-        REP_TIMEOUT=2,
         REP_UNREACHABLE_ACTION="defer",
         REP_RETRY_DELAY=0.5,
         REP_RETRY_DELAY_MAX=0.5,
-        REP_DEFER_TIMEOUT=3,
+        REP_DEFER_TIMEOUT=DEFERRED,
     )
     for site in (recovers, healthy):
         assert sorted(site.targets) == ["/1", "/3", "/4"]
-        times = sorted(e["at"] for e in site.journal if e["target"] != "/robots.txt")
-        assert times[-1] - times[0] > 0.18
+    assert result["delays"] == {"127.0.0.1": 0.1}
     for site in (*hanging, fails):
         assert site.targets == []
     reasons = sorted(result["dropped"].values())
     assert reasons == ["rule"] * 2 + ["unreachable"] * 28
-    # On a machine that is busy even the healthy one may once be too late.
-    assert result["stats"]["robotstxt/deferred"] in {8, 9}
+    assert result["stats"]["robotstxt/deferred"] == 8
     assert result["stats"]["robotstxt/deferred_dropped"] == 28
     assert result["stats"]["finish_reason"] == "finished"
     assert result["log"] == ""

@@ -15,17 +15,33 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.stores.memory import MemoryStore
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, stat
 from tests.crawling.crawl import crawl as crawl_with
-from tests.crawling.web import PAGE, answer, robots
+from tests.crawling.web import HANGS, PAGE, answer, held, robots
+from tests.waiting import until
 
 
 def crawl(*requests, settings=None, **kwargs):
     return crawl_with(*requests, settings={**SCRAPYS_QUEUE, **(settings or {})}, **kwargs)
 
 
-SLOWLY = [["wait", 0.5], *robots("User-agent: *\nDisallow: /\n")]
-SLOWLY_ALLOWED = [["wait", 0.5], *robots("User-agent: *\nDisallow: /private\n")]
+SLOWLY = held(robots("User-agent: *\nDisallow: /\n"))
+SLOWLY_ALLOWED = held(robots("User-agent: *\nDisallow: /private\n"))
+
+
+async def waiting(crawler, number):
+    """Wait until so many requests have waited for a robots.txt."""
+    await until(lambda: stat(crawler, "robotstxt/waited") == number)
+
+
+def released_with(site, number):
+    """Let a site's answers go when so many requests wait for them."""
+
+    async def release(crawler):
+        await waiting(crawler, number)
+        site.release()
+
+    return release
 
 
 @pytest_twisted.ensureDeferred
@@ -34,6 +50,7 @@ async def test_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web):
     result = await crawl(
         *(site.url(f"/{i}") for i in range(50)),
         settings={"CONCURRENT_REQUESTS": 50, "CONCURRENT_REQUESTS_PER_DOMAIN": 50},
+        meanwhile=released_with(site, 50),
     )
     assert site.targets == []
     assert len(site.robots_requests) == 1
@@ -44,13 +61,13 @@ async def test_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web):
 @pytest_twisted.ensureDeferred
 async def test_waiters_with_other_tokens_get_their_own_rules(web):
     body = "User-agent: a\nDisallow: /a\n\nUser-agent: b\nDisallow: /b\n"
-    site = web.site([["wait", 0.3], *robots(body)])
+    site = web.site(held(robots(body)))
     pages = [
         Request(site.url(f"/{path}?{agent}"), headers={"User-Agent": f"{agent}/1"})
         for agent in "abc"
         for path in "abc"
     ]
-    result = await crawl(*pages)
+    result = await crawl(*pages, meanwhile=released_with(site, len(pages)))
     assert sorted(result.dropped) == [site.url("/a?a"), site.url("/b?b")]
     assert len(site.robots_requests) == 1
 
@@ -63,9 +80,12 @@ class Cancels(ListSpider):
             asyncio.ensure_future(self.crawler.engine.download_async(Request(url)))
             for url in self.urls
         ]
-        await asyncio.sleep(0.2)
+        # The front page waited, too.
+        await until(lambda: stat(self.crawler, "robotstxt/waited") == 1 + len(tasks))
+        await until(lambda: self.site.robots_requests)
         for task in tasks[: self.cancelled]:
             task.cancel()
+        self.site.release()
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         self.seen.ends = ends
         self.crawl.responses.append(response)
@@ -83,7 +103,8 @@ async def test_a_waiter_that_is_cancelled_takes_no_other_along(web, cancelled):
     class Spider(Cancels):
         pass
 
-    await crawl(front.url("/"), spidercls=Spider, urls=urls, cancelled=cancelled, seen=Spider)
+    attributes = {"urls": urls, "cancelled": cancelled, "seen": Spider, "site": site}
+    await crawl(front.url("/"), spidercls=Spider, **attributes)
     ends = Spider.ends
     assert [type(end) for end in ends[:cancelled]] == [asyncio.CancelledError] * cancelled
     for url, end in list(zip(urls, ends, strict=True))[cancelled:]:
@@ -96,26 +117,27 @@ async def test_a_waiter_that_is_cancelled_takes_no_other_along(web, cancelled):
     assert len(site.targets) == sum(not url.endswith("private") for url in urls[cancelled:])
 
 
-HANGS = [["wait", 30]]
+NO_LONGER = "robotstxt/outcome_count/unreachable"
+"""Would be there if a crawl had waited for a robots.txt that hangs, as long as that may take."""
 
 
-def closing_after(seconds):
-    def opened(crawler):
-        async def close():
-            await asyncio.sleep(seconds)
-            await crawler.engine.close_spider_async(reason="enough")
+def closed_with(site, number):
+    """Close the crawl when so many requests wait, and the site has been asked for its robots.txt."""
 
-        crawler.closer = asyncio.ensure_future(close())
+    async def close_then(crawler):
+        await waiting(crawler, number)
+        await until(lambda: site.robots_requests)
+        close(crawler)
 
-    return opened
+    return close_then
 
 
 @pytest_twisted.ensureDeferred
 async def test_a_crawl_that_closes_leaves_nobody_waiting(web):
     site = web.site(HANGS)
-    result = await crawl(*(site.url(f"/{i}") for i in range(5)), opened=closing_after(0.3))
+    result = await crawl(*(site.url(f"/{i}") for i in range(5)), meanwhile=closed_with(site, 5))
     assert result.stats["finish_reason"] == "enough"
-    assert result.stats["elapsed_time_seconds"] < 15
+    assert NO_LONGER not in result.stats
     assert list(result.dropped.values()) == ["closing"] * 5
     assert site.targets == []
 
@@ -139,7 +161,7 @@ async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_
             return super().prepare(request)
 
     urls = [site.url(path) for path in ("/1", "/private", "/3")]
-    first = await crawl(*urls, settings=settings, opened=closing_after(0.3), spidercls=Spider)
+    first = await crawl(*urls, settings=settings, meanwhile=closed_with(site, 3), spidercls=Spider)
     assert first.stats["robotstxt/returned_to_scheduler"] == 3
     assert first.failures == []
     assert site.targets == []
@@ -167,12 +189,12 @@ async def test_at_the_close_a_download_of_a_component_ends_too(web, tmp_path):
     result = await crawl(
         front.url("/"),
         settings={"JOBDIR": str(tmp_path)},
-        opened=closing_after(0.5),
+        meanwhile=closed_with(site, 2),
         spidercls=Spider,
     )
     (error,) = result.failures
     assert error.verdict.reason.value == "closing"
-    assert result.stats["elapsed_time_seconds"] < 15
+    assert NO_LONGER not in result.stats
 
 
 def boom(*args, **kwargs):
@@ -266,8 +288,14 @@ async def test_memory_bounded_to_one_origin_still_obeys(web):
 
 @pytest_twisted.ensureDeferred
 async def test_a_page_that_waits_long_for_its_site_does_not_hold_up_another(web):
-    hanging = web.site(HANGS)
+    hanging = web.site(held(answer(503)))
     healthy = web.site(robots(""), paths={"/a": [answer(200, PAGE)]})
-    result = await crawl(hanging.url("/1"), healthy.url("/a"), settings={"REP_TIMEOUT": 1.5})
+
+    def then(response):
+        hanging.release()
+
+    result = await crawl(hanging.url("/1"), healthy.url("/a"), then=then)
     assert result.fetched == [healthy.url("/a")]
     assert result.dropped == {hanging.url("/1"): "unreachable"}
+    # It was let go by the page, and not given up before.
+    assert result.stats["robotstxt/response_status_count/503"] == 1

@@ -1,0 +1,64 @@
+"""The tests' side of mode_crawl.py: starts a crawl, talks with it, gets its result."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.waiting import PATIENCE
+
+MODE_CRAWL = Path(__file__).with_name("mode_crawl.py")
+
+
+class CrawlProcess:
+    """A crawl in a process of its own."""
+
+    def __init__(self, mode, urls, *, cancels=(), script=(), **settings):
+        order = {
+            "mode": mode,
+            "settings": settings,
+            "urls": urls,
+            "cancels": cancels,
+            "script": script,
+        }
+        # A file, as nobody reads a pipe while the crawl is being talked with.
+        self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
+        self.process = subprocess.Popen(
+            [sys.executable, str(MODE_CRAWL)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+        )
+        self.tell(json.dumps(order))
+
+    def tell(self, word):
+        self.process.stdin.write(word + "\n")
+        self.process.stdin.flush()
+
+    def hear(self, word):
+        """Wait until the crawl says it."""
+        line = self.process.stdout.readline()
+        assert line == word + "\n", line + self._end()
+
+    def result(self):
+        output = self.process.stdout.read()
+        log = self._end()
+        assert self.process.returncode == 0, log
+        return {**json.loads(output), "log": log}
+
+    def kill(self):
+        if not self.log.closed:
+            self.process.kill()
+            self._end()
+
+    def _end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(PATIENCE)
+        self.log.seek(0)
+        with self.log:
+            return self.log.read()
