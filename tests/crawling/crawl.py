@@ -144,6 +144,27 @@ class _Beside:
         self.task.result()
 
 
+class Lines(logging.Handler):
+    """Lines of the log that begin in some way, as they come."""
+
+    def __init__(self, begin):
+        super().__init__(logging.DEBUG)
+        self.begin = begin
+        self.heard = []
+
+    def emit(self, record):
+        if record.getMessage().startswith(self.begin):
+            self.heard.append(record.getMessage())
+
+    def listen(self, crawler):
+        logger = logging.getLogger("scrapy_rep")
+        logger.addHandler(self)
+        crawler.signals.connect(self.leave, signals.engine_stopped)
+
+    def leave(self):
+        logging.getLogger("scrapy_rep").removeHandler(self)
+
+
 async def crawl(
     *requests,
     settings=None,

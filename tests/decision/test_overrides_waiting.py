@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from datetime import datetime, timezone
 
 import pytest
 import pytest_twisted
 from scrapy import Request
 
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
-from tests.crawling.web import answer, robots
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
+from tests.crawling.web import HANGS, answer, held, robots
 from tests.decision.test_overrides import overridden, override
-from tests.scheduler.test_broad import DEFER, HANGS, StoredSpider
+from tests.scheduler.test_broad import DEFER, StoredSpider
 from tests.test_signals import Ear
+from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
 QUEUES = pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
@@ -28,7 +27,7 @@ async def test_what_an_override_decides_is_not_deferred(web, tmp_path, policy, f
     path = {"path": str(tmp_path / "rules")} if policy == "file" else {}
     result = await crawl(
         *(site.url(path) for path in ("/1", "/2", "/private")),
-        settings={**DEFER, "REP_DEFER_TIMEOUT": 8, **overridden(override(policy, **path))},
+        settings={**DEFER, **overridden(override(policy, **path))},
     )
     assert len(result.fetched) == fetched
     assert len(result.failures) == 3 - fetched
@@ -53,11 +52,17 @@ async def test_other_sites_are_deferred_beside_an_override(web):
 @QUEUES
 @pytest_twisted.ensureDeferred
 async def test_another_agent_waits_as_all_do_and_each_request_is_told_of_once(web, queue):
-    site = web.site([["wait", 0.5], *answer(503)], robots(RULES))
+    site = web.site(held(answer(503)), robots(RULES))
     ear = Ear("robotstxt_overridden")
     paths = ["/1", "/private", "/partner"] + [f"/more/{number}" for number in range(9)]
+
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "scheduler/enqueued") >= len(paths))
+        site.release()
+
     result = await crawl(
         *(site.url(path) for path in paths),
+        meanwhile=meanwhile,
         settings={
             **DEFER,
             **queue,
@@ -99,17 +104,25 @@ async def test_another_agent_is_dropped_when_deferring_is_over(web):
 
 
 @pytest_twisted.ensureDeferred
-async def test_an_override_that_ends_leaves_nothing_open_in_the_queue(web):
-    site = web.site(answer(503), robots(RULES), paths={"/slow": [[["wait", 3], *answer(200)]]})
-    until = datetime.fromtimestamp(time.time() + 1.5, timezone.utc)
+async def test_an_override_that_ends_leaves_nothing_open_in_the_queue(web, clock):
+    site = web.site(answer(503), robots(RULES), paths={"/slow": [held(answer(200))]})
+    until_then = datetime.fromtimestamp(clock.time() + 3600, timezone.utc)
     urls = [site.url(path) for path in ("/1", "/private", "/private/2")]
+
+    async def meanwhile(crawler):
+        await until(lambda: site.targets)
+        await until(lambda: stat(crawler, "scheduler/enqueued") >= 1 + len(urls))
+        clock.advance(3600)
+        site.release()
+
     result = await crawl(
         Request(site.url("/slow"), priority=1),
         *urls,
+        meanwhile=meanwhile,
         settings={
             **DEFER,
             "CONCURRENT_REQUESTS": 1,
-            **overridden(override("ignore", until=until)),
+            **overridden(override("ignore", until=until_then)),
         },
     )
     # Whatever left the queue before the end, it was one request.
@@ -117,25 +130,28 @@ async def test_an_override_that_ends_leaves_nothing_open_in_the_queue(web):
     assert result.dropped == dict.fromkeys(urls[1:], "rule")
 
 
-async def closed_early(*requests, settings, seconds):
-    def opened(crawler):
-        async def close():
-            await asyncio.sleep(seconds)
-            await crawler.engine.close_spider_async(reason="enough")
+async def closed_when(condition, *requests, settings, site):
+    async def meanwhile(crawler):
+        await until(lambda: condition(crawler))
+        close(crawler)
+        site.release()
 
-        crawler.closer = asyncio.ensure_future(close())
-
-    return await crawl(*requests, settings=settings, opened=opened, spidercls=StoredSpider)
+    return await crawl(*requests, settings=settings, meanwhile=meanwhile, spidercls=StoredSpider)
 
 
 @pytest.mark.parametrize("robotstxt", [answer(503), HANGS], ids=["unreachable", "hangs"])
 @pytest_twisted.ensureDeferred
 async def test_an_override_opens_what_an_earlier_crawl_left_waiting(web, tmp_path, robotstxt):
     site = web.site(robotstxt)
-    long = {"REP_RETRY_DELAY": 60, "REP_RETRY_DELAY_MAX": 60, "JOBDIR": str(tmp_path)}
-    settings = {**DEFER, **long, "REP_DEFER_TIMEOUT": 8}
+    long = dict.fromkeys(["REP_RETRY_DELAY", "REP_RETRY_DELAY_MAX", "REP_DEFER_TIMEOUT"], 3600)
+    settings = {**DEFER, **long, "JOBDIR": str(tmp_path)}
     urls = [site.url(path) for path in ("/1", "/private")]
-    first = await closed_early(*urls, settings=settings, seconds=0.6)
+
+    def waiting(crawler):
+        deferred = robotstxt is HANGS or stat(crawler, "robotstxt/deferred")
+        return deferred and site.robots_requests and stat(crawler, "scheduler/enqueued") >= 2
+
+    first = await closed_when(waiting, *urls, settings=settings, site=site)
     assert first.failures == []
     assert "scheduler/dequeued" not in first.stats
     asked = len(site.robots_requests)
@@ -150,14 +166,19 @@ async def test_an_override_opens_what_an_earlier_crawl_left_waiting(web, tmp_pat
 
 @pytest_twisted.ensureDeferred
 async def test_without_its_override_what_an_earlier_crawl_left_is_obeyed(web, tmp_path):
-    site = web.site(robots(RULES), paths={"/slow": [[["wait", 2], *answer(200)]]})
+    site = web.site(robots(RULES), paths={"/slow": [held(answer(200))]})
     settings = {**DEFER, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
     urls = [site.url(path) for path in ("/1", "/private")]
-    first = await closed_early(
+
+    def slow(crawler):
+        return site.targets and stat(crawler, "scheduler/enqueued") >= 3
+
+    first = await closed_when(
+        slow,
         Request(site.url("/slow"), priority=1),
         *urls,
         settings={**settings, **overridden(override("ignore"))},
-        seconds=0.6,
+        site=site,
     )
     assert first.failures == []
     assert site.targets == ["/slow"]

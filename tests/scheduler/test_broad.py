@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from itertools import pairwise
 
 import pytest
@@ -12,11 +11,16 @@ import pytest_twisted
 from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
 
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
-from tests.crawling.web import PAGE, answer, robots
+from scrapy_rep.utils.concurrency import sleep
+from tests.crawling.crawl import SCRAPYS_QUEUE, Lines, ListSpider, close, crawl, stat
+from tests.crawling.web import HANGS, answer, held, robots
+from tests.test_signals import Ear
+from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n"
-HANGS = [["wait", 60]]
+NO_LONGER = "robotstxt/outcome_count/unreachable"
+"""Would be there if something had waited for a robots.txt that hangs, as long as that may take."""
+LONG = 3600
 DEFER = {"REP_UNREACHABLE_ACTION": "defer", "REP_RETRY_DELAY": 0.4, "REP_RETRY_DELAY_MAX": 0.4}
 
 
@@ -50,7 +54,6 @@ async def test_hanging_origins_take_no_place_of_the_pages(web):
                 return
             yield self.prepare(Request(healthy.url(f"/{len(self.crawl.responses)}")))
 
-    began = time.monotonic()
     result = await crawl(
         *(site.url(f"/{n}") for site in hanging for n in range(10)),
         healthy.url("/0"),
@@ -58,7 +61,7 @@ async def test_hanging_origins_take_no_place_of_the_pages(web):
         spidercls=Spider,
     )
     assert result.fetched == [healthy.url(f"/{n}") for n in range(10)]
-    assert time.monotonic() - began < 10
+    assert NO_LONGER not in result.stats
     assert [len(site.robots_requests) for site in hanging] == [1] * 12
     assert all(site.targets == [] for site in hanging)
     # Twelve fetches were in flight beside the pages, and every place was given back.
@@ -68,26 +71,41 @@ async def test_hanging_origins_take_no_place_of_the_pages(web):
 
 @pytest_twisted.ensureDeferred
 async def test_more_hanging_origins_than_fetches_let_the_others_through(web):
-    hanging = [web.site(HANGS) for _ in range(6)]
+    hanging = [web.site(held(answer(503))) for _ in range(6)]
     healthy = [web.site(robots(RULES)) for _ in range(3)]
+    pages = []
+
+    def then(response):
+        pages.append(response)
+        if len(pages) == len(healthy):
+            for site in hanging:
+                site.release()
+
     result = await crawl(
         *(site.url("/1") for site in (*hanging, *healthy)),
-        settings={"REP_CONCURRENT_FETCHES": 3, "REP_TIMEOUT": 4},
+        settings={"REP_CONCURRENT_FETCHES": 3},
+        then=then,
     )
     assert sorted(result.fetched) == sorted(site.url("/1") for site in healthy)
     assert set(result.dropped.values()) == {"unreachable"}
-    times = [max(entry["at"] for entry in site.journal) for site in healthy]
-    assert max(times) - min(entry["at"] for entry in hanging[0].journal) < 5
+    # They were let go by the pages, and not given up before.
+    assert result.stats["robotstxt/response_status_count/503"] == len(hanging)
 
 
 @pytest_twisted.ensureDeferred
 async def test_a_page_asked_for_later_comes_by_its_priority(web):
-    site = web.site([["wait", 0.3], *robots(RULES)])
+    site = web.site(held(robots(RULES)))
+
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "scheduler/enqueued") >= 3)
+        site.release()
+
     result = await crawl(
         Request(site.url("/last"), priority=-1),
         Request(site.url("/middle")),
         Request(site.url("/first"), priority=1),
         settings={"CONCURRENT_REQUESTS": 1},
+        meanwhile=meanwhile,
     )
     assert result.fetched == [site.url(path) for path in ("/first", "/middle", "/last")]
     assert "robotstxt/waited" not in result.stats
@@ -105,37 +123,56 @@ async def test_what_leaves_the_queue_has_no_trace_of_it(web):
 
 @pytest_twisted.ensureDeferred
 async def test_unreachable_for_a_while_loses_nothing(web):
-    site = web.site(answer(503), answer(503), answer(503), robots(RULES))
+    site = web.site(answer(503))
     other = web.site(robots(RULES))
     paths = ("/1", "/private", "/3", "/4")
     urls = [*(site.url(path) for path in paths), other.url("/1")]
-    # Long enough for a look at the engine while nothing goes on, on a busy machine too.
+    ear = Ear("robotstxt_fetched")
+    lines = Lines("Nothing is left")
+
+    def opened(crawler):
+        ear.listen(crawler)
+        lines.listen(crawler)
+
+    async def meanwhile(crawler):
+        await until(lambda: lines.heard and len(site.robots_requests) >= 3)
+        site.change(robots(RULES))
+
+    # Long enough for a look at the engine while nothing goes on, sooner or later.
     slow = {"REP_RETRY_DELAY": 1.2, "REP_RETRY_DELAY_MAX": 1.2}
-    result = await crawl(*urls, settings={**DEFER, **slow})
+    result = await crawl(*urls, settings={**DEFER, **slow}, opened=opened, meanwhile=meanwhile)
     assert sorted(site.targets) == ["/1", "/3", "/4"]
-    assert len(site.robots_requests) == 4
     assert result.dropped == {site.url("/private"): "rule"}
     assert result.fetched[0] == other.url("/1")
     assert result.stats["robotstxt/deferred"] == 1
     assert "robotstxt/deferred_dropped" not in result.stats
-    (line,) = [m for m in result.messages(logging.INFO) if m.startswith("Nothing is left")]
+    (line,) = lines.heard
     assert line.startswith("Nothing is left to do but to wait for 1 unreachable origins: the next ")
     # Between the tries nothing was asked of the site.
-    asked = [entry["at"] for entry in site.robots_requests]
-    assert min(later - sooner for sooner, later in pairwise(asked)) > 0.59
+    records = [w["record"] for _, w in ear.heard if str(w["origin"]) == site.url("")]
+    assert len(records) == len(site.robots_requests)
+    for sooner, later in pairwise(records):
+        assert sooner.next_try <= later.last.evidence.at
 
 
 @pytest_twisted.ensureDeferred
-async def test_unreachable_for_longer_is_dropped_with_its_reason(web):
+async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock):
     site = web.site(answer(503))
     other = web.site(robots(RULES))
-    began = time.monotonic()
+    kept = []
+
+    async def meanwhile(crawler):
+        await until(lambda: other.targets and len(site.robots_requests) >= 3)
+        kept.append("robotstxt/forbidden" not in crawler.stats.get_stats())
+        clock.advance(LONG)
+
     result = await crawl(
         *(site.url(f"/{n}") for n in range(5)),
         other.url("/1"),
-        settings={**DEFER, "REP_DEFER_TIMEOUT": 1},
+        settings={**DEFER, "REP_DEFER_TIMEOUT": LONG},
+        meanwhile=meanwhile,
     )
-    assert 1 <= time.monotonic() - began < 5
+    assert kept == [True]
     assert site.targets == []
     assert list(result.dropped.values()) == ["unreachable"] * 5
     assert result.stats["robotstxt/deferred_dropped"] == 5
@@ -155,44 +192,51 @@ async def test_a_timeout_of_0_defers_nothing(web):
 
 
 @pytest_twisted.ensureDeferred
-async def test_an_origin_that_becomes_unreachable_has_its_requests_kept(web):
+async def test_an_origin_that_becomes_unreachable_has_its_requests_kept(web, clock):
     """The one that is on its way when the answer has expired goes back to the queue."""
     site = web.site(robots(RULES), answer(503), answer(503), robots(RULES))
+
+    class Expires:
+        """Comes before our middleware."""
+
+        def process_request(self, request):
+            if request.url == site.url("/3") and clock.time() < before + LONG:
+                clock.advance(LONG)
+
+    before = clock.time()
     settings = {
         **DEFER,
+        "REP_CACHE_TTL": LONG,
         "REP_CACHE_TTL_MIN": 0,
-        "REP_CACHE_TTL": 0.3,
-        "DOWNLOAD_DELAY": 0.25,
         "CONCURRENT_REQUESTS": 1,
+        "DOWNLOADER_MIDDLEWARES": {Expires: 10},
     }
     result = await crawl(*(site.url(f"/{n}") for n in range(6)), settings=settings)
     assert sorted(site.targets) == [f"/{n}" for n in range(6)]
     assert result.dropped == {}
-    assert result.stats["robotstxt/deferred"] >= 1
+    assert len(site.robots_requests) == 4
+    assert result.stats["robotstxt/deferred"] == 1
+    assert result.stats["robotstxt/returned_to_scheduler"] == 1
 
 
 @pytest_twisted.ensureDeferred
 async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path):
     deferred = web.site(answer(503), robots(RULES))
     hanging = web.site(HANGS, robots(RULES))
-    settings = {**DEFER, "REP_RETRY_DELAY": 60, "REP_RETRY_DELAY_MAX": 60, "JOBDIR": str(tmp_path)}
+    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
+    settings = {**DEFER, **long, "JOBDIR": str(tmp_path)}
 
-    def opened(crawler):
-        async def close():
-            await asyncio.sleep(0.6)
-            await crawler.engine.close_spider_async(reason="enough")
-
-        crawler.closer = asyncio.ensure_future(close())
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "robotstxt/deferred") and hanging.robots_requests)
+        close(crawler)
 
     paths = ("/1", "/private", "/3")
-    began = time.monotonic()
     first = await crawl(
         *(site.url(path) for site in (deferred, hanging) for path in paths),
         settings=settings,
-        opened=opened,
+        meanwhile=meanwhile,
         spidercls=StoredSpider,
     )
-    assert time.monotonic() - began < 8
     assert first.failures == []
     assert first.stats["scheduler/enqueued/disk"] == 6
     assert "scheduler/dequeued" not in first.stats
@@ -204,8 +248,8 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
 
 @pytest_twisted.ensureDeferred
 async def test_links_into_a_site_that_is_waited_for_are_all_followed_from_disk(web, tmp_path):
-    late = web.site([["wait", 1.5], *robots(RULES)])
-    first = web.site(robots(RULES), paths={"/2": [[["wait", 0.5], *answer(200, PAGE)]]})
+    late = web.site(held(robots(RULES)))
+    first = web.site(robots(RULES))
 
     def then(response):
         if response.url == first.url("/1"):
@@ -214,10 +258,15 @@ async def test_links_into_a_site_that_is_waited_for_are_all_followed_from_disk(w
             return [Request(late.url(f"/{n}")) for n in range(1, 5)]
         return []
 
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "scheduler/enqueued/disk") >= 7)
+        late.release()
+
     result = await crawl(
         first.url("/1"),
         settings={"JOBDIR": str(tmp_path)},
         then=then,
+        meanwhile=meanwhile,
         spidercls=StoredSpider,
     )
     assert sorted(late.targets) == [f"/{n}" for n in range(5)]
@@ -229,18 +278,15 @@ async def test_a_jobdir_of_scrapys_queue_is_gone_on_with(web, tmp_path):
     hanging = web.site(HANGS, robots(RULES))
     settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
 
-    def opened(crawler):
-        async def close():
-            await asyncio.sleep(0.4)
-            await crawler.engine.close_spider_async(reason="enough")
-
-        crawler.closer = asyncio.ensure_future(close())
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "robotstxt/waited") and hanging.robots_requests)
+        close(crawler)
 
     paths = ("/1", "/private", "/3", "/4")
     first = await crawl(
         *(hanging.url(path) for path in paths),
         settings={**settings, **SCRAPYS_QUEUE},
-        opened=opened,
+        meanwhile=meanwhile,
         spidercls=StoredSpider,
     )
     assert first.failures == []
@@ -314,45 +360,43 @@ async def test_under_another_scheduler_half_of_the_places_stay_free(web, schedul
         popped = 0
 
     hanging = [web.site(HANGS) for _ in range(4)]
-    healthy = web.site(robots(RULES), paths={"*": [[["wait", 0.02], *answer(200, PAGE)]]})
+    healthy = web.site(robots(RULES))
     at_end = {}
 
     class Spider(ListSpider):
         def parse(self, response):
             self.crawl.responses.append(response)
-            if len(self.crawl.responses) == 40:
-                at_end["seconds"] = time.monotonic() - began
-                at_end["popped"] = Scheduler.popped
-                at_end["priorities"] = {r.request.priority for r in self.crawl.responses}
-
-                async def later():
-                    await asyncio.sleep(1)
-                    at_end["idle pops"] = Scheduler.popped - at_end["popped"]
-                    await self.crawler.engine.close_spider_async(reason="enough")
-
-                self.closing = asyncio.ensure_future(later())
-                return
             for _ in range(2):
                 self.crawl.asked = getattr(self.crawl, "asked", 0) + 1
                 if self.crawl.asked < 40:
                     yield self.prepare(Request(healthy.url(f"/{self.crawl.asked}")))
 
-    began = time.monotonic()
+    async def meanwhile(crawler):
+        await until(lambda: len(healthy.targets) == 40)
+        await until(lambda: len(crawler.spider.crawl.responses) == 40)
+        at_end["priorities"] = {r.request.priority for r in crawler.spider.crawl.responses}
+        before = Scheduler.popped
+        # As long as a request pauses at least before it is given back.
+        for _ in range(20):
+            await sleep(0.05)
+        at_end["idle pops"] = Scheduler.popped - before
+        close(crawler)
+
     result = await crawl(
         *(site.url(f"/{n}") for n in range(10) for site in hanging),
         healthy.url("/0"),
         settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 8},
         spidercls=Spider,
+        meanwhile=meanwhile,
     )
     assert sorted(result.fetched) == sorted(healthy.url(f"/{n}") for n in range(40))
-    assert at_end["seconds"] < 8
     assert at_end["priorities"] == {0}
-    # The rest goes to and fro, but not as fast as it can.
-    assert at_end["idle pops"] < 200
+    # The rest goes to and fro, but not as fast as it can: each place once in a pause.
+    assert at_end["idle pops"] <= 8 * 21
     assert result.stats["robotstxt/put_off"] > 30
     assert all(site.targets == [] for site in hanging)
     assert result.crawler.engine.downloader.total_concurrency == 8
-    assert result.stats["elapsed_time_seconds"] < 15
+    assert NO_LONGER not in result.stats
 
 
 @pytest_twisted.ensureDeferred
@@ -360,11 +404,18 @@ async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web)
     class Scheduler(PriorityScheduler):
         popped = 0
 
-    late = web.site([["wait", 1.2], *robots(RULES)])
+    late = web.site(held(robots(RULES)))
     paths = [f"/{n}" for n in range(12)]
+
+    async def meanwhile(crawler):
+        # All that finds no place, and some again.
+        await until(lambda: stat(crawler, "robotstxt/put_off") > len(paths))
+        late.release()
+
     result = await crawl(
         *(Request(late.url(path), priority=7) for path in (*paths, "/private")),
         settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 2},
+        meanwhile=meanwhile,
     )
     assert sorted(late.targets) == sorted(paths)
     assert len(late.robots_requests) == 1
@@ -377,9 +428,14 @@ async def test_under_another_scheduler_all_is_fetched_when_robots_txt_comes(web)
 
 @pytest_twisted.ensureDeferred
 async def test_under_another_scheduler_requests_of_download_async_are_never_put_off(web):
-    late = web.site([["wait", 0.5], *robots(RULES)])
+    late = web.site(held(robots(RULES)))
     front = web.site(robots(RULES))
     answers = []
+
+    async def meanwhile(crawler):
+        # The front page waited, too.
+        await until(lambda: stat(crawler, "robotstxt/waited") >= 1 + 9)
+        late.release()
 
     class Spider(ListSpider):
         async def parse(self, response):
@@ -397,6 +453,7 @@ async def test_under_another_scheduler_requests_of_download_async_are_never_put_
         front.url("/"),
         settings={"SCHEDULER": Scheduler, "CONCURRENT_REQUESTS": 2},
         spidercls=Spider,
+        meanwhile=meanwhile,
     )
     assert [answer.status for answer in answers] == [200] * 9
     assert "robotstxt/put_off" not in result.stats
@@ -452,19 +509,15 @@ async def test_places_are_given_back_after_errors_and_cancelled_waits(web):
     for queue in ({}, SCRAPYS_QUEUE):
         hanging = web.site(HANGS)
 
-        def opened(crawler):
-            def close(**_):
-                crawler.closer = asyncio.ensure_future(
-                    crawler.engine.close_spider_async(reason="enough")
-                )
-
-            asyncio.get_running_loop().call_later(0.4, close)
+        async def meanwhile(crawler, hanging=hanging):
+            await until(lambda: hanging.robots_requests)
+            close(crawler)
 
         result = await crawl(
             hanging.url("/1"),
             hanging.url("/2"),
             settings={"CONCURRENT_REQUESTS": 3, **queue},
-            opened=opened,
+            meanwhile=meanwhile,
         )
         assert result.stats["finish_reason"] == "enough"
         assert result.crawler.engine.downloader.total_concurrency == 3

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 from tests.benchmarks.broad import OURS, crawl, start, web_of
 from tests.benchmarks.broad_web import host
+from tests.waiting import wait_until
 
 STORIES = ["rules", "rules", "missing", "recovers", "failing", "hang", "slow"]
 ORIGINS = 140
@@ -35,11 +35,15 @@ def test_killed_while_origins_wait_and_are_deferred_none_that_was_kept_is_lost(
         "accounts": str(accounts),
     }
     settings = {**SETTINGS, "JOBDIR": str(tmp_path / "job")}
+    # It can't end before it is killed: what hangs and what fails is waited for.
+    first = {**settings, "REP_DEFER_TIMEOUT": 3600}
     with web_of(STORIES, 0.001) as web:
-        process = start(web, settings, **order)
-        while len(accounts.read_text().splitlines()) < AFTER:
-            assert process.poll() is None
-            time.sleep(0.01)
+        process = start(web, first, **order)
+        wait_until(
+            lambda: process.poll() is not None
+            or len(accounts.read_text().splitlines()) >= AFTER
+        )
+        assert process.poll() is None
         process.kill()
         process.communicate()
         before = Counter(line.split("\t")[0] for line in accounts.read_text().splitlines())
