@@ -8,8 +8,9 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep import RobotsSitemapSpider
-from tests.crawling.crawl import crawl
-from tests.crawling.web import answer, redirect, robots
+from tests.crawling.crawl import Lines, crawl, stat
+from tests.crawling.web import answer, held, redirect, robots
+from tests.waiting import until
 
 
 class SitemapSpider(RobotsSitemapSpider):
@@ -67,11 +68,19 @@ async def test_a_warning_where_there_are_no_sitemaps(web, answered, says):
 @pytest_twisted.ensureDeferred
 async def test_a_line_says_where_the_crawl_stands(web):
     known, failing = web.site(robots("User-agent: *\nDisallow: /private\n")), web.site(answer(503))
-    slow = web.site([["wait", 1], *robots("")])
+    slow = web.site(held(robots("")))
     urls = [known.url("/private"), failing.url("/"), slow.url("/1"), slow.url("/2")]
-    result = await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.5})
-    line = next(text for text in result.messages(logging.INFO) if text.startswith("robots.txt: "))
-    assert line == (
+    lines = Lines("robots.txt: ")
+
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "robotstxt/forbidden") == 2 and slow.robots_requests)
+        lines.heard.clear()
+        await until(lambda: lines.heard)
+        slow.release()
+
+    settings = {"LOGSTATS_INTERVAL": 0.5}
+    await crawl(*urls, settings=settings, opened=lines.listen, meanwhile=meanwhile)
+    assert lines.heard[0] == (
         "robots.txt: 2 origins known, of which 1 unreachable; 1 looked up just now; so far "
         "0 origins deferred, 2 requests dropped"
     )

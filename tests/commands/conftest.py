@@ -9,6 +9,10 @@ from dataclasses import dataclass
 import pytest
 
 from tests.crawling.web import Web
+from tests.waiting import PATIENCE
+
+PATIENT = [f"--set={name}={PATIENCE}" for name in ("REP_TIMEOUT", "REP_STORE_TIMEOUT")]
+"""A machine that is busy is no store and no site that fails."""
 
 
 @dataclass
@@ -29,12 +33,12 @@ def web():
 def robots_command(tmp_path):
     def run(*arguments, cwd=tmp_path, stdin=""):
         process = subprocess.run(
-            [sys.executable, "-m", "scrapy", "robots", *arguments],
+            [sys.executable, "-m", "scrapy", "robots", *PATIENT, *arguments],
             cwd=cwd,
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert "Traceback" not in process.stderr, process.stderr

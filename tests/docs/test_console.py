@@ -13,13 +13,16 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep.utils.text import moment
-from tests.crawling.crawl import crawl
+from tests.crawling.crawl import AS_BY_DEFAULT, Lines, close, crawl
 from tests.crawling.web import answer, robots
 from tests.docs.blocks import ROOT, SHELL, blocks, of_kind
+from tests.waiting import PATIENCE, until
 
 PROJECT = {
     "scrapy.cfg": "[settings]\ndefault = settings\n",
-    "settings.py": "ADDONS = {'scrapy_rep.Addon': 500}\nUSER_AGENT = 'mybot/1.0'\n",
+    "settings.py": "ADDONS = {'scrapy_rep.Addon': 500}\nUSER_AGENT = 'mybot/1.0'\n"
+    # A machine that is busy is no store and no site that fails.
+    f"REP_STORE_TIMEOUT = REP_TIMEOUT = {PATIENCE}\n",
 }
 RULES = "User-agent: *\nDisallow: /private\n"
 TIMES = [
@@ -63,7 +66,7 @@ def test_commands_of_the_docs_say_what_the_docs_say(block, web, tmp_path):
             cwd=tmp_path,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         assert run.stderr == ""
@@ -106,14 +109,19 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     delayed = web.site(robots(f"{RULES}Crawl-delay: 10\n"))
     failing = web.site(answer(503))
     calm = web.site(robots(RULES), paths={"/slow": [slow]})
+    async def waits(crawler):
+        await until(lambda: lines.heard)
+        close(crawler)
+
+    lines = Lines("Nothing is left to do")
     defaults = {"REP_STORE": "sqlite:///robots.sqlite", "REP_UNREACHABLE_ACTION": "defer"}
     named = {"ROBOTSTXT_USER_AGENT": ["mybot-images", "mybot"]}
     urls = [calm.url("/slow"), calm.url("/private"), failing.url("/")]
     runs = [
-        await crawl(delayed.url("/"), settings={**defaults, **named}),
+        await crawl(delayed.url("/"), settings={**AS_BY_DEFAULT, **defaults, **named}),
         await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.1}),
         await crawl(failing.url("/"), settings={"REP_DRY_RUN": True}),
-        await crawl(failing.url("/"), settings={**defaults, "REP_DEFER_TIMEOUT": 2}),
+        await crawl(failing.url("/"), settings=defaults, opened=lines.listen, meanwhile=waits),
     ]
     logged = {
         masked(f"{prefix}{record.getMessage()}")

@@ -7,7 +7,6 @@ import importlib.util
 import logging
 import re
 import sys
-import time
 from types import MethodType, SimpleNamespace
 
 import pytest
@@ -21,8 +20,6 @@ from tests.crawling.web import answer, robots
 from tests.docs.blocks import of_kind
 
 NAME = "an_example_of_the_docs"
-LIFE = 0.2
-SHORT_LIVED = {"REP_CACHE_TTL": LIFE, "REP_CACHE_TTL_MIN": LIFE}
 OTHERS = {"REDIS_URL", "SCHEDULER_PERSIST"}
 """Settings of other projects."""
 VALUE = re.compile(r"(?m)^( *)(\S.*)  # (.+)$")
@@ -54,7 +51,7 @@ def site_of(web):
 
 @pytest.mark.parametrize("block", of_kind("python"), ids=lambda block: block.page)
 @pytest_twisted.ensureDeferred
-async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys):
+async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys, clock):
     monkeypatch.chdir(tmp_path)
     site = site_of(web)
     told, compared = set(), set()
@@ -76,7 +73,7 @@ async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, caps
     check_settings({name: value for name, value in names.items() if name.isupper()})
     for value in list(names.values()):
         if getattr(value, "__module__", None) == NAME:
-            await run(value, block, site, web, tmp_path)
+            await run(value, block, site, web, tmp_path, clock)
     assert compared == told
     assert ("print(" in block.text) == bool(capsys.readouterr().out)
 
@@ -90,9 +87,9 @@ def check_settings(values):
     Options.from_settings(settings)
 
 
-async def run(example, block, site, web, tmp_path):
+async def run(example, block, site, web, tmp_path, clock):
     """Crawl with a spider, an extension or an errback of the docs."""
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", **SHORT_LIVED}
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     if not isinstance(example, type):
         # A method of a spider.
         failing = web.site(answer(503))
@@ -105,7 +102,8 @@ async def run(example, block, site, web, tmp_path):
     else:
         settings["EXTENSIONS"] = {example: 500}
         runs = [await crawl(site.url("/"), settings=settings)]
-        time.sleep(2 * LIFE)
+        # Its robots.txt is asked for again then.
+        clock.advance(1_000_000)
         runs.append(await crawl(site.url("/"), settings=settings))
     for each in runs:
         assert each.stats["finish_reason"] == "finished"

@@ -11,7 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from tests.crawling.crawl import crawl
+from tests.crawling.crawl import AS_BY_DEFAULT, crawl
 from tests.crawling.web import answer, robots
 
 
@@ -63,10 +63,10 @@ async def test_one_warning_per_unreachable_origin(web):
 @pytest_twisted.ensureDeferred
 async def test_one_info_line_at_the_start(web):
     site = web.site(robots(""))
-    result = await crawl(site.url("/"), settings={"REP_TIMEOUT": 5, "REP_SOFT_404": False})
+    result = await crawl(site.url("/"), settings={**AS_BY_DEFAULT, "REP_TIMEOUT": 60, "REP_SOFT_404": False})
     (line,) = result.messages(logging.INFO)
     assert line == (
-        "Obeying robots.txt as 'testbot', records in memory://, REP_TIMEOUT=5.0, "
+        "Obeying robots.txt as 'testbot', records in memory://, REP_TIMEOUT=60.0, "
         "REP_UNREACHABLE_ACTION='drop', REP_SOFT_404=False"
     )
 

@@ -12,7 +12,7 @@ import zlib
 from dataclasses import dataclass, field
 from functools import cache
 
-from tests.crawling.web import answer, gzipped, raw_deflate, redirect, robots
+from tests.crawling.web import HANGS, answer, gzipped, raw_deflate, redirect, robots
 
 RULES_TEXT = "User-agent: *\nDisallow: /private\n"
 RULES, ALL, NONE = "rules", "all", "none"
@@ -137,7 +137,7 @@ def redirects():
             f"redirect to a {status}", asks, "F-2", [redirect("/r")], {"/r": [answer(status)]}
         )
     yield Fault(
-        "redirect to a hang", NONE, "F-10", [redirect("/r")], {"/r": [[["wait", 30]]]}, SHORT_TIME
+        "redirect to a hang", NONE, "F-10", [redirect("/r")], {"/r": [HANGS]}, SHORT_TIME
     )
     refresh = f'<html><meta http-equiv="refresh" content="0;url=/r">\n{RULES_TEXT}</html>'
     page = answer(200, refresh, headers={"Content-Type": "text/html"})
@@ -372,26 +372,26 @@ def sizes():
         [raw(HEAD, ["repeat", "X-More: header\r\n", 10_000_000, 0.01])],
         settings=SHORT_TIME,
     )
-    yield Fault("hangs", NONE, "F-10", [[["wait", 30]]], settings=SHORT_TIME)
+    yield Fault("hangs", NONE, "F-10", [HANGS], settings=SHORT_TIME)
     yield Fault(
         "hangs after the head",
         NONE,
         "F-10",
-        [raw(HEAD + "Content-Length: 99\r\n\r\n", ["wait", 30])],
+        [raw(HEAD + "Content-Length: 99\r\n\r\n", ["hold"])],
         settings=SHORT_TIME,
     )
     yield Fault(
         "hangs, download_timeout of the page",
         NONE,
         "F-10",
-        [[["wait", 30]]],
+        [HANGS],
         meta={"download_timeout": 0.5},
     )
     yield Fault(
         "hangs, DOWNLOAD_TIMEOUT",
         NONE,
         "F-10",
-        [[["wait", 30]]],
+        [HANGS],
         settings={"DOWNLOAD_TIMEOUT": 0.5},
     )
     yield Fault(

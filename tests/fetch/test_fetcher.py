@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import pytest_twisted
 from scrapy import Request
 
 from tests.crawling.crawl import HAS_ROBOTS_PARSED, ListSpider, crawl
-from tests.crawling.web import PAGE, answer, redirect, robots
+from tests.crawling.web import answer, held, redirect, robots
+from tests.waiting import PATIENCE, a_while, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
+DAY = 86_400
 
 
 @pytest.mark.spec("S-8")
@@ -212,25 +216,21 @@ async def test_credentials_of_the_crawl_do_not_follow_a_redirect(web):
 
 @pytest.mark.spec("F-7")
 @pytest_twisted.ensureDeferred
-async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web):
+async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web, clock):
     site = web.site(answer(503), robots(RULES))
-    slow = [["wait", 1.0], *answer(200, PAGE)]
-    other = web.site(robots(""), paths={"/slow": [slow]})
 
-    def then(response):
-        if response.url == other.url("/slow"):
-            yield Request(site.url("/after"))
+    def a_day_later():
+        clock.advance(DAY)
+        return [Request(site.url("/after"))]
 
     result = await crawl(
         site.url("/before"),
-        other.url("/slow"),
         settings={
-            "DOWNLOAD_DELAY": 60,
+            # Longer than a fetch may take.
+            "DOWNLOAD_DELAY": 10 * PATIENCE,
             "DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0}},
-            "REP_RETRY_DELAY": 0.5,
-            "REP_TIMEOUT": 3,
         },
-        then=then,
+        phases=[a_day_later],
     )
     assert list(result.dropped) == [site.url("/before")]
     assert site.targets == ["/after"]
@@ -425,46 +425,39 @@ async def test_the_user_agent_of_default_request_headers_and_of_the_spider(web):
 
 @pytest.mark.spec("F-11")
 @pytest_twisted.ensureDeferred
-async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web):
+async def test_a_fresh_answer_is_used_and_an_expired_one_is_not(web, clock):
     short = answer(200, "", headers={"Cache-Control": "max-age=0"})
     site = web.site(short, robots("User-agent: *\nDisallow: /"))
-    other = web.site(robots(""), paths={"/slow": [[["wait", 1.2], *answer(200, PAGE)]]})
 
-    def then(response):
-        if response.url == other.url("/slow"):
-            yield Request(site.url("/later"))
+    def later(seconds, path):
+        clock.advance(seconds)
+        return [Request(site.url(path))]
 
     result = await crawl(
         site.url("/now"),
         site.url("/also"),
-        other.url("/slow"),
-        settings={"REP_CACHE_TTL_MIN": 1},
-        then=then,
+        settings={"REP_CACHE_TTL_MIN": DAY},
+        phases=[partial(later, 0.9 * DAY, "/still"), partial(later, 0.2 * DAY, "/later")],
     )
-    assert sorted(site.targets) == ["/also", "/now"]
+    assert sorted(site.targets) == ["/also", "/now", "/still"]
     assert result.dropped == {site.url("/later"): "rule"}
     assert len(site.robots_requests) == 2
 
 
 @pytest.mark.spec("F-7")
 @pytest_twisted.ensureDeferred
-async def test_unreachable_is_asked_again_when_the_retry_clock_says(web):
+async def test_unreachable_is_asked_again_when_the_retry_clock_says(web, clock):
     site = web.site(answer(500), robots(RULES))
-    slow = {f"/slow{i}": [[["wait", 0.8], *answer(200, PAGE)]] for i in range(2)}
-    other = web.site(robots(""), paths=slow)
 
-    def then(response):
-        if response.url == other.url("/slow0"):
-            yield Request(site.url("/between"))
-            yield Request(other.url("/slow1"))
-        if response.url == other.url("/slow1"):
-            yield Request(site.url("/after"))
+    def later(seconds, path):
+        clock.advance(seconds)
+        return [Request(site.url(path))]
 
+    # By chance it is up to a quarter more.
     result = await crawl(
         site.url("/before"),
-        other.url("/slow0"),
-        settings={"REP_RETRY_DELAY": 1.2},
-        then=then,
+        settings={"REP_RETRY_DELAY": DAY, "REP_RETRY_DELAY_MAX": 2 * DAY},
+        phases=[partial(later, 0.9 * DAY, "/between"), partial(later, 0.4 * DAY, "/after")],
     )
     assert result.dropped == {
         site.url("/before"): "unreachable",
@@ -475,13 +468,32 @@ async def test_unreachable_is_asked_again_when_the_retry_clock_says(web):
 
 
 @pytest_twisted.ensureDeferred
-async def test_no_more_fetches_at_a_time_than_the_setting_says(web):
-    slow = [["wait", 0.3], *robots("")]
-    sites = [web.site(slow) for _ in range(6)]
-    await crawl(*(site.url("/a") for site in sites), settings={"REP_CONCURRENT_FETCHES": 2})
-    times = sorted(site.robots_requests[0]["at"] for site in sites)
-    assert times[2] - times[0] > 0.2
-    assert times[4] - times[2] > 0.2
+async def test_no_more_fetches_at_a_time_than_the_setting_says(web, monkeypatch):
+    # None of them gives its place up for being slow.
+    monkeypatch.setattr("scrapy_rep.cache.fetch_limit._SLOW", DAY)
+    sites = [web.site(held(robots(""))) for _ in range(6)]
+    at_once = []
+
+    async def meanwhile(crawler):
+        left = list(sites)
+        while left:
+            await until(lambda: len(begun(left)) >= min(2, len(left)))
+            await a_while()
+            at_once.append(len(begun(left)))
+            done = begun(left)[0]
+            done.release()
+            left.remove(done)
+            await until(done_with(done))
+
+    def begun(sites):
+        return [site for site in sites if site.robots_requests]
+
+    def done_with(site):
+        return lambda: site.targets
+
+    settings = {"REP_CONCURRENT_FETCHES": 2}
+    await crawl(*(site.url("/a") for site in sites), settings=settings, meanwhile=meanwhile)
+    assert at_once == [2, 2, 2, 2, 2, 1]
 
 
 @pytest_twisted.ensureDeferred

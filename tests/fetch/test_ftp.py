@@ -10,6 +10,7 @@ import pytest
 import pytest_twisted
 
 from tests.crawling.crawl import crawl
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def ftp(tmp_path):
     yield tmp_path, port
     process.terminate()
     process.stdout.close()
-    process.wait(10)
+    process.wait(PATIENCE)
 
 
 @pytest.mark.spec("S-5")

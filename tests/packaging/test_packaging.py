@@ -8,6 +8,7 @@ from importlib.metadata import metadata, version
 from pathlib import Path
 
 import scrapy_rep
+from tests.waiting import PATIENCE
 
 
 def test_the_package_is_typed():
@@ -27,7 +28,7 @@ def test_importing_the_package_loads_no_scrapy_and_no_reactor():
         "import scrapy_rep, scrapy_rep.protocol, sys;"
         "assert not {'scrapy', 'twisted', 'logging', 'asyncio'} & sys.modules.keys()"
     )
-    subprocess.run([sys.executable, "-c", check], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", check], check=True, timeout=PATIENCE)
 
 
 def test_importing_the_middleware_installs_no_reactor():
@@ -35,4 +36,4 @@ def test_importing_the_middleware_installs_no_reactor():
         "import scrapy_rep.addon, scrapy_rep.downloadermiddlewares.robotstxt, sys;"
         "assert 'twisted.internet.reactor' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", check], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", check], check=True, timeout=PATIENCE)

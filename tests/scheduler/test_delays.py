@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 from itertools import pairwise
-from statistics import mean
 from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
 from scrapy import signals
+from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import Request
 
 from scrapy_rep.utils.scrapy_internals import keep_apart
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
-from tests.crawling.web import PAGE, answer, robots
+from tests.crawling.web import robots
 
 
 def asks(*lines):
@@ -22,29 +22,31 @@ def asks(*lines):
 
 
 class Watches(ListSpider):
-    """Notes the delay of the slot at each page."""
+    """Notes the delay of the slot at each page, and when the last download of it was begun.
+
+    The downloader's own times: how long they take to the site, on a machine that is busy, is
+    nobody's business.
+    """
 
     def parse(self, response):
         slot = self.crawler.engine.downloader.slots[response.meta["download_slot"]]
         self.delays.append(slot.delay)
+        self.begun.append(slot.lastseen)
         return super().parse(response)
 
 
 async def watched(*urls, settings=None, **kwargs):
-    delays = []
+    delays, begun = [], []
     result = await crawl(
         *urls,
         settings={"RANDOMIZE_DOWNLOAD_DELAY": True, **(settings or {})},
         spidercls=Watches,
         delays=delays,
+        begun=begun,
         **kwargs,
     )
+    result.gaps = [later - sooner for sooner, later in pairwise(sorted(set(begun)))]
     return result, delays
-
-
-def gaps(*sites):
-    times = sorted(e["at"] for site in sites for e in site.journal if e["target"] != "/robots.txt")
-    return [later - sooner for sooner, later in pairwise(times)]
 
 
 def told(result):
@@ -62,7 +64,7 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, line, queue):
     result, delays = await watched(*(site.url(f"/{n}") for n in range(5)), settings=queue)
     assert len(site.targets) == 5
     assert delays == [0.4] * 5
-    assert mean(gaps(site)) > 0.35, "Scrapy's random part would be 0.2"
+    assert min(result.gaps) > 0.39, "with Scrapy's random part it would be 0.2 now and then"
     field, value = line.lower().split(": ")
     assert told(result) == [
         f"robots.txt of {site.url('')} asks for 0.4 s between two requests "
@@ -95,38 +97,50 @@ async def test_what_is_taken_of_what_is_asked(web, line, settings, delay, what):
     assert result.stats.get("robotstxt/crawl_delay_capped", 0) == capped
 
 
+class QuickSite(AutoThrottle):
+    """AutoThrottle that finds every site quick, however busy the machine is."""
+
+    def _adjust_delay(self, slot, latency, response):
+        super()._adjust_delay(slot, 0.001, response)
+
+
 @pytest_twisted.ensureDeferred
 async def test_autothrottle_comes_not_below(web):
     site = web.site(asks("Crawl-delay: 0.3"))
-    settings = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.35}
-    _, delays = await watched(*(site.url(f"/{n}") for n in range(5)), settings=settings)
+    extensions = {"scrapy.extensions.throttle.AutoThrottle": None, QuickSite: 0}
+    settings = {
+        "AUTOTHROTTLE_ENABLED": True,
+        "AUTOTHROTTLE_START_DELAY": 0.35,
+        "EXTENSIONS": extensions,
+    }
+    result, delays = await watched(*(site.url(f"/{n}") for n in range(5)), settings=settings)
     assert min(delays) >= 0.3
     assert delays[-1] == pytest.approx(0.3)
-    assert mean(gaps(site)) > 0.25
+    assert min(result.gaps) > 0.29
 
 
 @pytest_twisted.ensureDeferred
 async def test_several_origins_of_a_slot_get_the_longest(web):
     sites = [web.site(asks("Crawl-delay: 0.1")), web.site(asks("Crawl-delay: 0.4"))]
     urls = [site.url(f"/{n}") for n in range(3) for site in sites]
-    _, delays = await watched(*urls, settings={"CONCURRENT_REQUESTS": 1})
+    result, delays = await watched(*urls, settings={"CONCURRENT_REQUESTS": 1})
     assert delays[-1] == 0.4
-    assert mean(gaps(*sites)[2:]) > 0.35
+    assert min(result.gaps[2:]) > 0.39
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_site_that_asks_for_less_gets_less(web):
+async def test_a_site_that_asks_for_less_gets_less(web, clock):
     site = web.site(asks("Crawl-delay: 0.5"), asks("Crawl-delay: 0.1"), asks("Crawl-delay: x"))
-    settings = {
-        "REP_CACHE_TTL_MIN": 0,
-        "REP_CACHE_TTL": 0.6,
-        "CONCURRENT_REQUESTS": 1,
-        "DOWNLOAD_DELAY": 0.05,
-    }
-    result, delays = await watched(*(site.url(f"/{n}") for n in range(24)), settings=settings)
-    assert delays[0] == 0.5
-    assert 0.1 in delays
-    assert delays[-1] == 0.05
+
+    def then(response):
+        if response.url in {site.url("/2"), site.url("/5")}:
+            clock.advance(3600)
+        number = int(response.url.rpartition("/")[2])
+        return [site.url(f"/{number + 1}")] if number < 8 else []
+
+    settings = {"REP_CACHE_TTL_MIN": 0, "REP_CACHE_TTL": 3600, "DOWNLOAD_DELAY": 0.05}
+    result, delays = await watched(site.url("/0"), settings=settings, then=then)
+    assert delays == [0.5] * 3 + [0.1] * 3 + [0.05] * 3
     assert len(told(result)) == 2
 
 
@@ -162,13 +176,16 @@ async def test_the_delay_is_set_again_for_a_slot_that_was_forgotten(web):
 @pytest_twisted.ensureDeferred
 async def test_a_slow_site_holds_up_no_other(web):
     """Its requests wait in the scheduler, not in the few places of the downloader."""
-    slow = web.site(asks("Crawl-delay: 1"))
-    page = [["wait", 0.01], *answer(200, PAGE)]
-    quick = web.site(robots(""), paths={"*": [page]}, host="127.0.0.2")
+    slow = web.site(asks("Crawl-delay: 0.5"))
+    quick = web.site(robots(""), host="127.0.0.2")
+    places = []
 
     class Chain(ListSpider):
         def parse(self, response):
             self.crawl.responses.append(response)
+            downloader = self.crawler.engine.downloader
+            taken = [slow.url("/") in request.url for request in downloader.active]
+            places.append(sum(taken))
             if response.url.startswith(quick.url("/")):
                 number = int(response.url.rpartition("/")[2])
                 if number < 15:
@@ -181,8 +198,8 @@ async def test_a_slow_site_holds_up_no_other(web):
         spidercls=Chain,
     )
     assert len(result.responses) == 21
-    times = {site: [e["at"] for e in site.journal] for site in (slow, quick)}
-    assert len([at for at in times[slow] if at < max(times[quick])]) <= 4
+    # Of the four places it has as many as it may have requests at a time.
+    assert max(places) <= 2
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.utils.concurrency import sleep
 from tests.running import in_asyncio
 from tests.stores.records import ORIGIN, available, every, unavailable, unreachable
+from tests.waiting import PATIENCE
 
 MAX_SIZE = 512_000
 OTHER = "http://example.com:8080"
@@ -218,7 +219,7 @@ class TestMemory(Contract):
 
 
 def sqlite(path, **kwargs):
-    values = {"max_size": MAX_SIZE, "max_age": 1e9, "max_bytes": 2**30, "timeout": 2.0}
+    values = {"max_size": MAX_SIZE, "max_age": 1e9, "max_bytes": 2**30, "timeout": PATIENCE}
     return SQLiteStore(path, **{**values, "clock": time, **kwargs})
 
 
@@ -246,7 +247,7 @@ class TestRedis(PersistentContract):
         # Keys of others, one of which a pattern made of the prefix without escapes would find.
         self.client.set("robots:record:https://others.example", b"x")
         self.client.set("s?*:record:https://others.example", b"x")
-        values = {"prefix": "[rs]?*:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": 2.0}
+        values = {"prefix": "[rs]?*:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": PATIENCE}
         return lambda: RedisStore(redis_server.uri, **values)
 
     def alter(self, origin, change):
@@ -258,4 +259,4 @@ class TestGuardedSQLite(TestSQLite):
     @pytest.fixture
     def opened(self, tmp_path):
         self.path = tmp_path / "robots.sqlite"
-        return lambda: GuardedStore(sqlite(self.path), memory(), name="it", timeout=2.0)
+        return lambda: GuardedStore(sqlite(self.path), memory(), name="it", timeout=PATIENCE)

@@ -10,8 +10,9 @@ import os
 import select
 import shutil
 import subprocess
-import time
 from pathlib import Path
+
+from tests.waiting import PATIENCE
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OPTIONS = (
@@ -86,10 +87,9 @@ class Page:
                 assert "error" not in answer, answer
                 return answer["result"]
 
-    def _read(self, seconds=60):
-        end = time.monotonic() + seconds
+    def _read(self):
         while b"\0" not in self.buffer:
-            ready, _, _ = select.select([self.out], [], [], max(0, end - time.monotonic()))
+            ready, _, _ = select.select([self.out], [], [], PATIENCE)
             assert ready, "the browser does not answer"
             part = os.read(self.out, 1 << 20)
             assert part, "the browser has ended"
@@ -102,10 +102,8 @@ class Page:
 
     def open(self, path):
         self.call("Page.navigate", url=Path(path).resolve().as_uri())
-        end = time.monotonic() + 60
         while self.run("document.readyState + location.protocol") != "completefile:":
-            assert time.monotonic() < end
-            time.sleep(0.05)
+            self._read()  # it tells what it does on the way there
 
     def run(self, script):
         """Return the value of a JavaScript expression."""
@@ -138,6 +136,6 @@ class Page:
 
     def close(self):
         self.process.kill()
-        self.process.wait(20)
+        self.process.wait(PATIENCE)
         os.close(self.into)
         os.close(self.out)
