@@ -55,13 +55,13 @@ def pytest_terminal_summary(terminalreporter, config):
     if _STORE_FAULTS:
         terminalreporter.section("store faults")
         terminalreporter.write_line(
-            f"{'store':7} {'fault in mid-crawl':32} {'longest wait':>12} {'robots.txt':>10}"
+            f"{'store':7} {'fault in mid-crawl':32} {'failed calls':>12} {'robots.txt':>10}"
             f" {'disallowed':>10} {'warnings':>8}  records lost of: before, broken, after"
         )
-    for store, fault, took, asked, forbidden, warnings, gone in _STORE_FAULTS:
+    for store, fault, failed, asked, forbidden, warnings, gone in _STORE_FAULTS:
         told = "(no store to look at)" if gone is None else ", ".join(gone) or "none"
         terminalreporter.write_line(
-            f"{store:7} {fault:32} {took:10.2f} s {asked:10} {forbidden:10} {warnings:8}  {told}"
+            f"{store:7} {fault:32} {failed:12} {asked:10} {forbidden:10} {warnings:8}  {told}"
         )
     if not _FAULTS:
         return

@@ -14,7 +14,7 @@ import sys
 import time
 from contextlib import suppress
 
-PATIENCE = 30
+PATIENCE = 300
 """Seconds after which something that has not happened never will, on any machine."""
 _BETWEEN = 0.02
 _LOOKS = round(PATIENCE / _BETWEEN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from typing import ClassVar
 
 import pytest
 import pytest_twisted
@@ -69,7 +70,7 @@ class Lease:
 
 
 class Worker(CrawlProcess):
-    started = []
+    started: ClassVar = []
 
     def __init__(self, store, urls, mode="asyncio", **order):
         self.started.append(self)

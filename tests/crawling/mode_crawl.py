@@ -74,7 +74,7 @@ class Player:
             await getattr(self, step.replace(" ", "_"))(*arguments)
 
     async def until(self, condition):
-        while not condition():  # noqa: ASYNC110 - in each of the modes
+        while not condition():
             await sleep(0.01)
 
     async def stats(self, wanted):

@@ -109,6 +109,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     delayed = web.site(robots(f"{RULES}Crawl-delay: 10\n"))
     failing = web.site(answer(503))
     calm = web.site(robots(RULES), paths={"/slow": [slow]})
+
     async def waits(crawler):
         await until(lambda: lines.heard)
         close(crawler)

@@ -51,7 +51,9 @@ def site_of(web):
 
 @pytest.mark.parametrize("block", of_kind("python"), ids=lambda block: block.page)
 @pytest_twisted.ensureDeferred
-async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys, clock):
+async def test_python_of_the_docs_is_run(  # noqa: PLR0917 - fixtures
+    block, web, tmp_path, monkeypatch, capsys, clock
+):
     monkeypatch.chdir(tmp_path)
     site = site_of(web)
     told, compared = set(), set()
@@ -73,7 +75,7 @@ async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, caps
     check_settings({name: value for name, value in names.items() if name.isupper()})
     for value in list(names.values()):
         if getattr(value, "__module__", None) == NAME:
-            await run(value, block, site, web, tmp_path, clock)
+            await run(value, block, site, web=web, tmp_path=tmp_path, clock=clock)
     assert compared == told
     assert ("print(" in block.text) == bool(capsys.readouterr().out)
 
@@ -87,7 +89,7 @@ def check_settings(values):
     Options.from_settings(settings)
 
 
-async def run(example, block, site, web, tmp_path, clock):
+async def run(example, block, site, *, web, tmp_path, clock):
     """Crawl with a spider, an extension or an errback of the docs."""
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     if not isinstance(example, type):

@@ -63,7 +63,9 @@ async def test_one_warning_per_unreachable_origin(web):
 @pytest_twisted.ensureDeferred
 async def test_one_info_line_at_the_start(web):
     site = web.site(robots(""))
-    result = await crawl(site.url("/"), settings={**AS_BY_DEFAULT, "REP_TIMEOUT": 60, "REP_SOFT_404": False})
+    result = await crawl(
+        site.url("/"), settings={**AS_BY_DEFAULT, "REP_TIMEOUT": 60, "REP_SOFT_404": False}
+    )
     (line,) = result.messages(logging.INFO)
     assert line == (
         "Obeying robots.txt as 'testbot', records in memory://, REP_TIMEOUT=60.0, "

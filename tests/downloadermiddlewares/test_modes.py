@@ -281,11 +281,7 @@ def test_hanging_and_unreachable_origins_in_every_mode(web, mode):
     soon = {"download_timeout": 2}
     result = crawl(
         mode,
-        [
-            [site.url(path), soon if site in hanging else {}]
-            for site in sites
-            for path in paths
-        ],
+        [[site.url(path), soon if site in hanging else {}] for site in sites for path in paths],
         # What is unreachable stays so until all the others have been fetched.
         script=[
             ["stats", {"robotstxt/deferred": 8, "response_received_count": 6}],

@@ -136,9 +136,7 @@ def redirects():
         yield Fault(
             f"redirect to a {status}", asks, "F-2", [redirect("/r")], {"/r": [answer(status)]}
         )
-    yield Fault(
-        "redirect to a hang", NONE, "F-10", [redirect("/r")], {"/r": [HANGS]}, SHORT_TIME
-    )
+    yield Fault("redirect to a hang", NONE, "F-10", [redirect("/r")], {"/r": [HANGS]}, SHORT_TIME)
     refresh = f'<html><meta http-equiv="refresh" content="0;url=/r">\n{RULES_TEXT}</html>'
     page = answer(200, refresh, headers={"Content-Type": "text/html"})
     yield Fault("meta refresh is not followed", RULES, "F-4", [page], {"/r": [robots("")]})

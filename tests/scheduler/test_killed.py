@@ -40,8 +40,7 @@ def test_killed_while_origins_wait_and_are_deferred_none_that_was_kept_is_lost(
     with web_of(STORIES, 0.001) as web:
         process = start(web, first, **order)
         wait_until(
-            lambda: process.poll() is not None
-            or len(accounts.read_text().splitlines()) >= AFTER
+            lambda: process.poll() is not None or len(accounts.read_text().splitlines()) >= AFTER
         )
         assert process.poll() is None
         process.kill()

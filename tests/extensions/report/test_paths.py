@@ -12,7 +12,8 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl
-from tests.crawling.web import Web, answer, robots
+from tests.crawling.web import Web, answer, held, robots
+from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n"
 
@@ -43,12 +44,17 @@ def origins(path):
 @pytest.mark.parametrize("ending", ["json", "jsonl"])
 @pytest_twisted.ensureDeferred
 async def test_two_crawls_at_once_have_a_report_each(web, tmp_path, ending):
-    slow = [["wait", 0.3], *answer(200, "slow")]
-    sites = [web.site(robots(RULES), paths={"*": [slow]}) for _ in range(3)]
+    page = held(answer(200, "a page"))
+    sites = [web.site(robots(RULES), paths={"*": [page]}) for _ in range(3)]
+
+    async def meanwhile(crawler):
+        await until(lambda: all(site.targets for site in sites))
+        for site in sites:
+            site.release()
+
     settings = {"REP_REPORT": str(tmp_path / f"report.{ending}")}
-    results = await DeferredList(
-        [Deferred.fromCoroutine(crawl(site.url("/"), settings=settings)) for site in sites]
-    )
+    crawls = [crawl(site.url("/"), settings=settings, meanwhile=meanwhile) for site in sites]
+    results = await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
     paths = [tmp_path / f"{name}.{ending}" for name in ("report", "report-2", "report-3")]
     assert sorted(tmp_path.iterdir()) == sorted(paths)
     told = sorted(origins(path) for path in paths)
