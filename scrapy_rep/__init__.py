@@ -16,7 +16,7 @@ takes the note off and asks the decider (``decision/decider.py``). The decider a
 of the crawler (``product_tokens.py``), the overrides, and what else may become of a URL on its way
 (``spellings.py``); the rules it has from the cache. What is known and allowed passes at once, in a
 few microseconds. Of all else a table says what becomes of it (``transitions.py``): it is dropped,
-waits, or goes back to the scheduler. ``telling.py`` counts, logs and signals it.
+waits, or goes back to the scheduler. ``events.py`` counts, logs and signals it.
 
 **Finding out.** ``cache/cache.py`` holds what is known of each origin, as long as it may be used.
 What is not known becomes a flight (``flights.py``): one per origin, and all who ask meanwhile wait

@@ -17,11 +17,11 @@ from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
-_PLACE: Final = 100
+_ORDER: Final = 100
 """Where Scrapy has its built-in RobotsTxtMiddleware."""
-_FETCH_PLACE: Final = 595
+_GUARD_ORDER: Final = 595
 """Nearer the downloader than HttpCompressionMiddleware (590): answers come here first."""
-_TAGS_PLACE: Final = 10
+_TAGS_ORDER: Final = 10
 """Next to the engine: it sees all that the spider's own middlewares let through."""
 
 
@@ -32,16 +32,16 @@ class Addon:
         """Take the place of the built-in, and leave alone what the user has set."""
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
-        place = _PLACE
+        order = _ORDER
         for component in list(components):
             if load_object(component) is BuiltInMiddleware:
                 moved = components.pop(component)
-                place = place if moved is None else moved
+                order = order if moved is None else moved
         # By its path, as in the _BASE dict: before 2.15 Scrapy takes its class for another one.
         components[global_object_name(BuiltInMiddleware)] = None
         settings.set(name, components, settings.getpriority(name) or 0)
-        settings.setdefault_in_component_priority_dict(name, RobotsTxtMiddleware, place)
-        settings.setdefault_in_component_priority_dict(name, RobotsTxtFetchMiddleware, _FETCH_PLACE)
+        settings.setdefault_in_component_priority_dict(name, RobotsTxtMiddleware, order)
+        settings.setdefault_in_component_priority_dict(name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
         # Scrapy's own queue, and so ours, refuses to work with that setting.
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
             # At this priority it gives way to whatever the user has set.
@@ -51,7 +51,7 @@ class Addon:
                 priority="addon",
             )
         settings.setdefault_in_component_priority_dict(
-            "SPIDER_MIDDLEWARES", RobotsTagsMiddleware, _TAGS_PLACE
+            "SPIDER_MIDDLEWARES", RobotsTagsMiddleware, _TAGS_ORDER
         )
         for extension in (RobotsReport, RobotsLogStats):
             settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)

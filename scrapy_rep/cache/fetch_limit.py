@@ -47,7 +47,7 @@ class FetchLimit:
         self._semaphore.release()
 
 
-class Place:
+class Permit:
     """The place of a fetch, which it gives up when it takes long."""
 
     def __init__(self, limit: FetchLimit, clock: Clock) -> None:

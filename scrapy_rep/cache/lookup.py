@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep import stats
-from scrapy_rep.cache.fetch_limit import FetchLimit, Place
+from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
 from scrapy_rep.protocol.origin import origin_of, split_url
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Grant
@@ -146,7 +146,7 @@ class Lookup:
         key = str(origin)
         # The lease is for the fetch, not for the time until its turn comes.
         await self._limit.acquire()
-        place = Place(self._limit, self._clock)
+        place = Permit(self._limit, self._clock)
         try:
             try:
                 held = await self._store.claim(key, holder, self._lease)

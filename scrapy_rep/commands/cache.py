@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.crawl import together
+from scrapy_rep.commands.spider import together
 from scrapy_rep.commands.terminal import (
     FINE,
     FOUND,

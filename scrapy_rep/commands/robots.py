@@ -19,8 +19,8 @@ from scrapy_rep.commands import lint as lint_text
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.cache import cache
 from scrapy_rep.commands.check import line, status_of, verdict_of
-from scrapy_rep.commands.crawl import AskingSpider, ask, verdicts
 from scrapy_rep.commands.explain import Got, as_json, as_text
+from scrapy_rep.commands.spider import AskingSpider, ask, verdicts
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, with_scheme
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings

@@ -19,8 +19,8 @@ from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.shared import shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import DryRun
+from scrapy_rep.downloadermiddlewares.events import Events
 from scrapy_rep.downloadermiddlewares.startup import check_components, log_start, read_overrides
-from scrapy_rep.downloadermiddlewares.telling import Telling
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed
 from scrapy_rep.fetch.fetcher import Fetcher
@@ -82,7 +82,7 @@ class RobotsTxtMiddleware:
         clock = Clock()
         overrides = read_overrides(options, clock)
         self._announcer = Announcer(crawler)
-        self._telling = Telling(crawler, self._announcer, overrides)
+        self._events = Events(crawler, self._announcer, overrides)
         self._shared = shared(options)
         self._cache = Cache(
             policy=options.policy,
@@ -156,7 +156,7 @@ class RobotsTxtMiddleware:
         self, request: Request, decision: Decision, note: Note
     ) -> Awaitable[Request | None] | None:
         """Do what the table says of a request that may not simply pass."""
-        self._telling.overridden(request, decision.override, again=note.returned)
+        self._events.overridden(request, decision.override, again=note.returned)
         situation = self._situation(decision, note)
         action = TRANSITIONS[situation][note.source]
         if action is Action.WAIT:
@@ -272,12 +272,12 @@ class RobotsTxtMiddleware:
 
     def _fail(self, request: Request, error: Exception) -> None:
         """Drop ``request`` because of an error of ours: nothing else is safe."""
-        self._telling.failed(request, error, dry_run=self._dry_run is not None)
+        self._events.failed(request, error, dry_run=self._dry_run is not None)
         if self._dry_run is None:
             raise self._dropped(request, _ERROR) from error
 
     def _dropped(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
-        self._telling.dropped(request, verdict)
+        self._events.dropped(request, verdict)
         return RobotsTxtDisallowed(verdict)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
@@ -292,7 +292,7 @@ class RobotsTxtMiddleware:
         if not self.gate.in_use:
             self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
         log_start(self._crawler, self._options, self._decider.tokens.of_crawl())
-        self._telling.expired()
+        self._events.expired()
 
     async def _spider_closed(self) -> None:
         self._watch.stop()

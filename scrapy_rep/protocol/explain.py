@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_rep.protocol.lexer import Kind, lex
+from scrapy_rep.protocol.lexer import LineKind, lex
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 
@@ -40,7 +40,7 @@ def explain(body: bytes, target: str, *tokens: str) -> Explanation:
     matching = []
     for line in lex(body):
         if line.number in lines:
-            word = 2 * line.number + (line.kind is Kind.ALLOW)
+            word = 2 * line.number + (line.kind is LineKind.ALLOW)
             rule = RuleSet.compile([line.value], [word]).verdict_for(target).rule
             if rule is not None:
                 matching.append(rule)

@@ -12,7 +12,7 @@ from functools import lru_cache
 from itertools import starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import Kind, field_and_value, kind_of, read_line, text_of
+from scrapy_rep.protocol.lexer import LineKind, field_and_value, line_kind_of, read_line, text_of
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _COMMON: Final[dict[bytes, int | None]] = {
     **dict.fromkeys((b"User-agent", b"User-Agent", b"user-agent", b"Crawl-delay", b"Sitemap")),
     **dict.fromkeys((b"", b"\r", b"#")),
 }
-_ALLOWS: Final = {Kind.ALLOW: 1, Kind.DISALLOW: 0}
+_ALLOWS: Final = {LineKind.ALLOW: 1, LineKind.DISALLOW: 0}
 _TO_BE_READ: Final = -1
 
 # A look for an octet of bytes is quick where it is a number.
@@ -148,7 +148,7 @@ class Contents:
             value = line[1]
             if value is None:
                 kind, value = _kind_and_value(line[0])
-                if kind is not Kind.USER_AGENT:
+                if kind is not LineKind.USER_AGENT:
                     continue
             number += text.count(b"\n", start, begin + 1)
             return _UserAgent(value.strip().lower(), number, begin + 1, end + 1)
@@ -230,7 +230,7 @@ def _read_rule(content: bytes) -> tuple[int | None, bytes]:
     return _ALLOWS.get(kind), value
 
 
-def _kind_and_value(content: bytes) -> tuple[Kind, bytes]:
+def _kind_and_value(content: bytes) -> tuple[LineKind, bytes]:
     """Return what read_line does of a line, as far as a group needs it."""
     field, _, value = field_and_value(content.partition(b"#")[0].strip())
-    return kind_of(field.lower()), value
+    return line_kind_of(field.lower()), value

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class Kind(Enum):
+class LineKind(Enum):
     """What a line was taken for."""
 
     USER_AGENT = "user-agent"
@@ -49,7 +49,7 @@ class Line(NamedTuple):
     """One line: its number (1-based), kind, field and value as written, and its oddities."""
 
     number: int
-    kind: Kind
+    kind: LineKind
     field: bytes
     value: bytes
     oddity: Oddity
@@ -58,20 +58,20 @@ class Line(NamedTuple):
 # A field is known by its beginning, without case, as in Google's parser: its names, then the
 # typing errors that are accepted (SPEC L-5).
 _NAMES: Final = {
-    b"user-agent": Kind.USER_AGENT,
-    b"allow": Kind.ALLOW,
-    b"disallow": Kind.DISALLOW,
-    b"sitemap": Kind.SITEMAP,
+    b"user-agent": LineKind.USER_AGENT,
+    b"allow": LineKind.ALLOW,
+    b"disallow": LineKind.DISALLOW,
+    b"sitemap": LineKind.SITEMAP,
 }
 _MISSPELT: Final = {
-    b"useragent": Kind.USER_AGENT,
-    b"user agent": Kind.USER_AGENT,
-    b"dissallow": Kind.DISALLOW,
-    b"dissalow": Kind.DISALLOW,
-    b"disalow": Kind.DISALLOW,
-    b"diasllow": Kind.DISALLOW,
-    b"disallaw": Kind.DISALLOW,
-    b"site-map": Kind.SITEMAP,
+    b"useragent": LineKind.USER_AGENT,
+    b"user agent": LineKind.USER_AGENT,
+    b"dissallow": LineKind.DISALLOW,
+    b"dissalow": LineKind.DISALLOW,
+    b"disalow": LineKind.DISALLOW,
+    b"diasllow": LineKind.DISALLOW,
+    b"disallaw": LineKind.DISALLOW,
+    b"site-map": LineKind.SITEMAP,
 }
 _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
@@ -99,14 +99,14 @@ def read_line(number: int, content: bytes) -> Line:
     """Read one line, given without its end and what is too long."""
     content = content.partition(b"#")[0].strip()
     if not content:
-        return Line(number, Kind.EMPTY, b"", b"", Oddity.NONE)
+        return Line(number, LineKind.EMPTY, b"", b"", Oddity.NONE)
     field, colon, value = field_and_value(content)
     if not field:
-        return Line(number, Kind.INVALID, b"", content, Oddity.NONE)
+        return Line(number, LineKind.INVALID, b"", content, Oddity.NONE)
     oddity = Oddity.NONE if colon else Oddity.NO_COLON
     name = field.lower()
-    kind = kind_of(name)
-    if name not in _NAMES and kind is not Kind.OTHER:
+    kind = line_kind_of(name)
+    if name not in _NAMES and kind is not LineKind.OTHER:
         oddity |= Oddity.MISSPELT
     return Line(number, kind, field, value, oddity)
 
@@ -123,14 +123,14 @@ def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
     return field.strip(), colon, value.strip()
 
 
-def kind_of(name: bytes) -> Kind:
+def line_kind_of(name: bytes) -> LineKind:
     """Return the kind of a line by its field, in lower case."""
     if name in _NAMES:
         return _NAMES[name]
     for beginning, kind in _BEGINNINGS:
         if name.startswith(beginning):
             return kind
-    return Kind.OTHER
+    return LineKind.OTHER
 
 
 def text_of(body: bytes) -> bytes:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import Kind, Oddity, as_text, lex
+from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.parser import RobotsTxt
 
@@ -110,7 +110,7 @@ class _Linter:
         for group in RobotsTxt.parse(body).groups:
             self._find_losers(group.rules)
         kinds = {line.kind for line in lines}
-        if not self._named and kinds & {Kind.ALLOW, Kind.DISALLOW}:
+        if not self._named and kinds & {LineKind.ALLOW, LineKind.DISALLOW}:
             self._find(None, "no-group")
         self._lint.findings.sort(key=lambda finding: finding.line or 0)
         return self._lint
@@ -120,7 +120,7 @@ class _Linter:
         self._lint.findings.append(Finding(line, code, text))
 
     def _read(self, line: Line) -> str:
-        if line.kind is Kind.OTHER and Oddity.NO_COLON in line.oddity:
+        if line.kind is LineKind.OTHER and Oddity.NO_COLON in line.oddity:
             # Two words that happen to stand on a line.
             return self._invalid(line)
         for oddity, code in (
@@ -137,13 +137,13 @@ class _Linter:
         except UnicodeDecodeError:
             self._find(line.number, "not-utf-8")
         readers = {
-            Kind.EMPTY: self._empty,
-            Kind.INVALID: self._invalid,
-            Kind.OTHER: self._other,
-            Kind.SITEMAP: self._sitemap,
-            Kind.USER_AGENT: self._user_agent,
-            Kind.ALLOW: self._rule,
-            Kind.DISALLOW: self._rule,
+            LineKind.EMPTY: self._empty,
+            LineKind.INVALID: self._invalid,
+            LineKind.OTHER: self._other,
+            LineKind.SITEMAP: self._sitemap,
+            LineKind.USER_AGENT: self._user_agent,
+            LineKind.ALLOW: self._rule,
+            LineKind.DISALLOW: self._rule,
         }
         return readers[line.kind](line)
 
@@ -186,7 +186,7 @@ class _Linter:
         return f"a group for {as_text(name[0]).lower()}{other.lower()}"
 
     def _rule(self, line: Line) -> str:
-        word = "allow" if line.kind is Kind.ALLOW else "disallow"
+        word = "allow" if line.kind is LineKind.ALLOW else "disallow"
         if not self._named:
             self._find(line.number, "rule-without-group")
             return f"{word} for nobody"

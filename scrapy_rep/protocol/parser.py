@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.group_search import Contents, Span, read_rules
-from scrapy_rep.protocol.lexer import Kind, as_text, read_line
+from scrapy_rep.protocol.lexer import LineKind, as_text, read_line
 from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 
@@ -26,7 +26,7 @@ _SHORT: Final = 8_192
 """Bytes up to which the lines of a group are compiled once for all origins that have them."""
 _SHARED: Final = 64
 """Such groups, the last ones used: many sites have the file that came with their software."""
-_FIELDS: Final = frozenset({Kind.ALLOW, Kind.DISALLOW, Kind.OTHER})
+_FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(rb"[a-z_-]+").match
 _WIDE_TOKEN: Final = re.compile(rb"[a-z0-9._-]+").match
@@ -94,7 +94,7 @@ class RobotsTxt:
     def sitemaps(self) -> list[str]:
         """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
         lines = self._contents.lines(self._contents.span)
-        return [as_text(line.value) for line in lines if line.kind is Kind.SITEMAP]
+        return [as_text(line.value) for line in lines if line.kind is LineKind.SITEMAP]
 
     @property
     def ungrouped(self) -> tuple[Field, ...]:
@@ -141,12 +141,12 @@ class RobotsTxt:
                 if not is_run and not may_matter(content):
                     continue
                 line = read_line(number, content)
-                if line.kind is Kind.USER_AGENT:
+                if line.kind is LineKind.USER_AGENT:
                     is_ours = (is_run and is_ours) or token in _named_by(line.value.lower())
                     is_run = True
                 elif line.kind in _FIELDS:
                     is_run = False
-                    if line.kind is Kind.OTHER and is_ours:
+                    if line.kind is LineKind.OTHER and is_ours:
                         fields.append(_field(line))
         return tuple(field for field in fields if not names or field.name in names)
 
@@ -186,9 +186,9 @@ class RobotsTxt:
     def _group(self, spans: list[Span]) -> Group:
         lines = [line for span in spans for line in self._contents.lines(span)]
         return Group(
-            tuple(_field(line) for line in lines if line.kind is Kind.USER_AGENT),
+            tuple(_field(line) for line in lines if line.kind is LineKind.USER_AGENT),
             tuple(rules_of(*_rules_in(map(self._contents.part, spans)))),
-            tuple(_field(line) for line in lines if line.kind is Kind.OTHER),
+            tuple(_field(line) for line in lines if line.kind is LineKind.OTHER),
         )
 
 

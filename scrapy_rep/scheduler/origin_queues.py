@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy.pqueues import _path_safe
 
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.slot_order import Place
+from scrapy_rep.scheduler.slot_order import Position
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -78,12 +78,12 @@ class Lane:
 class Slot:
     """The lanes of one download slot, and which of them is next."""
 
-    __slots__ = ("lanes", "name", "place", "turns")
+    __slots__ = ("lanes", "name", "position", "turns")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.lanes = 0
-        self.place = Place.NOWHERE
+        self.position = Position.NOWHERE
         self.turns: list[tuple[Turn, Lane]] = []
         """A heap; only those pairs count whose turn is the lane's."""
 

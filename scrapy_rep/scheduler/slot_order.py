@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 
-class Place(Enum):
+class Position(Enum):
     """Where a slot is looked for."""
 
     NOWHERE = 0
@@ -27,7 +27,7 @@ class Rotating(Protocol):
     name: str
     lanes: int
     """With none it is no more."""
-    place: Place
+    position: Position
 
 
 Slot = TypeVar("Slot", bound=Rotating)
@@ -60,8 +60,8 @@ class Rotation(Generic[Slot]):
 
     def add(self, slot: Slot) -> None:
         """Let ``slot`` have its turn, where it hasn't yet."""
-        if slot.place is Place.NOWHERE:
-            slot.place = Place.NEW
+        if slot.position is Position.NOWHERE:
+            slot.position = Position.NEW
             self._new[slot] = None
 
     def turns(self) -> Iterator[Slot]:
@@ -76,7 +76,7 @@ class Rotation(Generic[Slot]):
         self._passed = self._last
         # Not more than there are downloads, as the others have been found to be idle.
         for slot in sorted(self._new, key=self._load):
-            slot.place = Place.NOWHERE
+            slot.position = Position.NOWHERE
             del self._new[slot]
             yield slot
 
@@ -89,11 +89,11 @@ class Rotation(Generic[Slot]):
         new, self._new = self._new, {}
         for slot in new:
             if not slot.lanes:
-                slot.place = Place.NOWHERE
+                slot.position = Position.NOWHERE
             elif self._active(slot.name):
                 self._new[slot] = None
             else:
-                slot.place = Place.ROUND
+                slot.position = Position.ROUND
                 later = slot.name <= self._passed
                 heappush(self._next_round if later else self._this_round, slot.name)
 
@@ -103,7 +103,7 @@ class Rotation(Generic[Slot]):
                 self._this_round, self._next_round = self._next_round, self._this_round
                 self._passed = ""
             slot = self._slots.get(heappop(self._this_round))
-            if slot is not None and slot.place is Place.ROUND:
-                slot.place = Place.NOWHERE
+            if slot is not None and slot.position is Position.ROUND:
+                slot.position = Position.NOWHERE
                 return slot
         return None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol.lexer import Kind, Oddity, lex
+from scrapy_rep.protocol.lexer import LineKind, Oddity, lex
 
 
 def read(body):
@@ -65,14 +65,14 @@ def test_byte_order_mark_whole_or_in_part(mark):
     ],
 )
 def test_no_byte_order_mark(body):
-    assert next(iter(lex(body))).kind is Kind.OTHER
+    assert next(iter(lex(body))).kind is LineKind.OTHER
 
 
 @pytest.mark.google
 def test_byte_order_mark_at_the_start_of_the_file_only():
     assert [line.kind for line in lex(b"allow: /\n\xef\xbb\xbfallow: /")] == [
-        Kind.ALLOW,
-        Kind.OTHER,
+        LineKind.ALLOW,
+        LineKind.OTHER,
     ]
 
 
@@ -105,7 +105,7 @@ def test_field_value_comment(line, kind, value):
     [b"nonsense", b": /x", b"  : /x", b"three little words", b"<html>", b"<p>hello big world</p>"],
 )
 def test_invalid_lines_are_skipped(line):
-    assert next(iter(lex(line))).kind is Kind.INVALID
+    assert next(iter(lex(line))).kind is LineKind.INVALID
 
 
 @pytest.mark.spec("L-4")
@@ -185,9 +185,9 @@ def test_missing_colon(line, kind, value):
 def test_nul_ends_the_content():
     lines = list(lex(b"disallow: /x\0y\nallow: /z\0\n\0allow: /"))
     assert [(line.kind, line.value) for line in lines] == [
-        (Kind.DISALLOW, b"/x"),
-        (Kind.ALLOW, b"/z"),
-        (Kind.EMPTY, b""),
+        (LineKind.DISALLOW, b"/x"),
+        (LineKind.ALLOW, b"/z"),
+        (LineKind.EMPTY, b""),
     ]
     assert all(line.oddity is Oddity.NUL for line in lines)
 

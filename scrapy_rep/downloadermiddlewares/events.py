@@ -26,7 +26,7 @@ _REASON_COUNTS: Final = {
 }
 
 
-class Telling:
+class Events:
     """Tells of what the middleware does."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer, overrides: Overrides) -> None:
