@@ -33,6 +33,12 @@ class Fault:
     requests: int | None = 1
     """Requests of /robots.txt itself that reach the site; None where that isn't the point."""
 
+    @property
+    def is_short_of_time(self):
+        """Whether on a machine that is busy its time may be over before the site was asked."""
+        limits = {"REP_TIMEOUT", "DOWNLOAD_TIMEOUT", "download_timeout"}
+        return bool(limits & {*self.settings, *self.meta})
+
 
 @cache
 def bomb():

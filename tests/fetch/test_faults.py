@@ -23,7 +23,8 @@ async def test_fault(fault, web, fault_table):
     assert len(result.failures) == 2 - len(reached)
     assert set(result.dropped.values()) <= ({"unreachable"} if fault.asks == NONE else {"rule"})
     if fault.requests is not None:
-        assert len(site.robots_requests) == fault.requests
+        asked = len(site.robots_requests)
+        assert asked == fault.requests or (fault.is_short_of_time and asked < fault.requests)
     assert result.stats["robotstxt/request_count"] == 1
     assert "robotstxt/error_count" not in result.stats
     assert result.stats["finish_reason"] == "finished"

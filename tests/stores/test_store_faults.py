@@ -25,7 +25,7 @@ BOUND = 2
 """Calls of a broken store that its crawl makes, and waits for the end of, until it is told that time
 has passed: one for reading and one for the lease."""
 HANGS = {"pause", "lock"}
-HANGING = {"REP_STORE_TIMEOUT": 5}
+HANGING = {"REP_STORE_TIMEOUT": 10}
 """So long each of these calls is waited for where the store hangs."""
 
 
