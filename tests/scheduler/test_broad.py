@@ -237,6 +237,8 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
         spidercls=StoredSpider,
     )
     assert first.failures == []
+    # The one that is deferred; the other one was not waited for.
+    assert first.stats[NO_LONGER] == 1
     assert first.stats["scheduler/enqueued/disk"] == 6
     assert "scheduler/dequeued" not in first.stats
     second = await crawl(settings=settings, spidercls=StoredSpider)
