@@ -213,7 +213,8 @@ class RobotsTxtMiddleware:
 
     async def _wait(self, request: Request, decision: Decision, note: Note) -> Request | None:
         """Do what the table says when the verdict on ``request`` is known."""
-        situation = Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
+        # Whoever waits was let in before the close, whatever it was given back for until then.
+        situation = Situation.CLOSING
         try:
             decision = await self._found_out(request, decision)
             if self._dry_run is not None:

@@ -44,6 +44,12 @@ def released_with(site, number):
     return release
 
 
+class StoredSpider(ListSpider):
+    """Its requests can go to disk: they name their callbacks, and hold nothing else."""
+
+    name = "stored"
+
+
 @pytest_twisted.ensureDeferred
 async def test_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web):
     site = web.site(SLOWLY)
@@ -170,6 +176,22 @@ async def test_with_a_jobdir_who_waits_at_the_close_is_asked_for_again(web, tmp_
     assert list(second.dropped) == [site.url("/private")]
     assert [response.request.dont_filter for response in second.responses] == [False, False]
     assert not [key for key in second.responses[0].meta if key.startswith("_robotstxt")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_with_a_jobdir_a_second_close_loses_nobody_either(web, tmp_path):
+    site = web.site(HANGS, HANGS, robots("User-agent: *\nDisallow: /private\n"))
+    settings = {"JOBDIR": str(tmp_path)}
+    urls = [site.url(path) for path in ("/1", "/private", "/3")]
+    closing = {"opened": closing_after(0.3), "spidercls": StoredSpider}
+    for asked in (urls, ()):
+        closed = await crawl(*asked, settings=settings, **closing)
+        assert closed.stats["robotstxt/returned_to_scheduler"] == 3
+        assert closed.failures == []
+        assert site.targets == []
+    last = await crawl(settings=settings, spidercls=StoredSpider)
+    assert sorted(site.targets) == ["/1", "/3"]
+    assert list(last.dropped) == [site.url("/private")]
 
 
 @pytest_twisted.ensureDeferred
