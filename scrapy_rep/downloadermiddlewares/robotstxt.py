@@ -164,7 +164,7 @@ class RobotsTxtMiddleware:
         if action is Action.PUT_OFF and decision.origin is not None:
             self.gate.find_out(decision.origin, request)
             return self._put_off(request, note)
-        if self._dry_run is not None and decision.verdict is not None:
+        if self._dry_run is not None:
             return self._dry_run.tell(request, decision)
         returned = self._settle(request, decision, note, situation)
         return None if returned is None else _now(returned)
@@ -222,7 +222,8 @@ class RobotsTxtMiddleware:
                 return None
             situation = self._situation(decision, note)
         except CrawlClosingError:
-            pass
+            if self._dry_run is not None:
+                return None
         except CancelledError:  # an Exception in Twisted
             raise
         except Exception as error:  # noqa: BLE001 - logged there

@@ -195,6 +195,16 @@ async def test_with_a_jobdir_a_second_close_loses_nobody_either(web, tmp_path):
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_dry_run_that_closes_drops_nobody(web):
+    site = web.site(HANGS)
+    urls = [site.url(path) for path in ("/1", "/2")]
+    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=closing_after(0.3))
+    assert result.failures == []
+    assert sorted(site.targets) == ["/1", "/2"]
+    assert "robotstxt/forbidden" not in result.stats
+
+
+@pytest_twisted.ensureDeferred
 async def test_at_the_close_a_download_of_a_component_ends_too(web, tmp_path):
     site = web.site(HANGS)
     front = web.site(robots(""))
