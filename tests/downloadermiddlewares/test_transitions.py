@@ -67,9 +67,8 @@ def test_there_is_a_cell_for_every_situation_and_source():
     assert {(SITUATIONS[situation], Source(source)) for situation, source, _ in CELLS} == {
         (situation, source) for situation in Situation for source in Source
     }
-    assert {situation: set(row) for situation, row in TRANSITIONS.items()} == dict.fromkeys(
-        Situation, set(Source)
-    )
+    assert set(TRANSITIONS) == set(Situation)
+    assert all(set(row) == set(Source) for row in TRANSITIONS.values())
     assert {action for row in TRANSITIONS.values() for action in row.values()} == set(Action)
 
 

@@ -183,7 +183,7 @@ async def test_with_a_jobdir_a_second_close_loses_nobody_either(web, tmp_path):
     site = web.site(HANGS, HANGS, robots("User-agent: *\nDisallow: /private\n"))
     settings = {"JOBDIR": str(tmp_path)}
     urls = [site.url(path) for path in ("/1", "/private", "/3")]
-    closing = {"opened": closing_after(0.3), "spidercls": StoredSpider}
+    closing = {"meanwhile": closed_with(site, 3), "spidercls": StoredSpider}
     for asked in (urls, ()):
         closed = await crawl(*asked, settings=settings, **closing)
         assert closed.stats["robotstxt/returned_to_scheduler"] == 3
@@ -198,7 +198,7 @@ async def test_with_a_jobdir_a_second_close_loses_nobody_either(web, tmp_path):
 async def test_a_dry_run_that_closes_drops_nobody(web):
     site = web.site(HANGS)
     urls = [site.url(path) for path in ("/1", "/2")]
-    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=closing_after(0.3))
+    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, meanwhile=closed_with(site, 2))
     assert result.failures == []
     assert sorted(site.targets) == ["/1", "/2"]
     assert "robotstxt/forbidden" not in result.stats
