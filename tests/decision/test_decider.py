@@ -1,0 +1,529 @@
+"""What is decided of a request: by an override, by tokens, under every spelling, by an entry."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scrapy import Request, Spider
+from scrapy.settings import Settings
+
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.decision.decider import Decider, verdict_of_rules
+from scrapy_rep.decision.spellings import Spellings
+from scrapy_rep.overrides import Overrides
+from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.outcome import Available, Evidence
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.settings import Options
+from tests.made_up_time import MadeUpTime
+
+HOST = "site.example"
+SITE = f"http://{HOST}"
+ORIGIN = origin_of(SITE)
+RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
+WHY = "we agreed on it"
+STATES = {
+    "all": (Grant.ALL, Reason.UNAVAILABLE),
+    "none": (Grant.NONE, Reason.UNREACHABLE),
+}
+
+
+class StandInCache:
+    """Knows what a test has put there, and finds out what it is to."""
+
+    def __init__(self):
+        self.entries = {}
+        self.found = {}
+        self.calls = []
+        self.lends_rules = True
+
+    def known(self, origin):
+        self.calls.append(("known", origin))
+        return self.entries.get(origin)
+
+    async def find_out(self, origin, tokens, page):
+        self.calls.append(("find_out", origin, tokens, page))
+        text = self.found[origin]
+        entry = self.entries[origin] = entry_of(text)
+        if text not in STATES and self.lends_rules:
+            entry.add(tokens, RobotsTxt.parse(text.encode()))
+        return entry
+
+
+def entry_of(text, *token_lists):
+    """An entry of rules, or of a state that has none."""
+    if text in STATES:
+        return Entry(Access(*STATES[text], None, 0.0, 1e12))
+    body = text.encode()
+    entry = Entry(
+        Access(
+            Grant.RULES,
+            Reason.RULE,
+            Available(body, Evidence(0.0, ORIGIN.robotstxt_url)),
+            0.0,
+            1e12,
+        )
+    )
+    for tokens in token_lists:
+        entry.add(tokens, RobotsTxt.parse(body))
+    return entry
+
+
+class Scene:
+    """A decider, and all that it asks."""
+
+    def __init__(self, *entries, **more):
+        self.time = MadeUpTime()
+        self.cache = StandInCache()
+        crawler = SimpleNamespace(
+            settings=Settings({"USER_AGENT": "testbot/1.0", **more}), spider=Spider("spider")
+        )
+        options = Options.from_settings({**more, "REP_OVERRIDES": list(entries)})
+        self.overrides = Overrides(options.overrides, self.time.clock.time)
+        self.decider = Decider(crawler, options, self.cache, self.overrides)
+
+    def knows(self, text, *token_lists):
+        self.cache.entries[ORIGIN] = entry_of(text, *(token_lists or [("testbot",)]))
+
+    def will_find(self, text):
+        self.cache.found[ORIGIN] = text
+
+    def known(self, path="/", **more):
+        return self.decider.known(page(path, **more))
+
+
+def page(path="/", **more):
+    return Request(f"{SITE}{path}", **more)
+
+
+def verbatim(url):
+    """A request whose URL is left as it is, in every version of Scrapy."""
+    request = Request(f"{SITE}/", meta={"verbatim_url": True})
+    request._url = url
+    return request
+
+
+def run(awaitable):
+    """Run to its end what has nothing to wait for."""
+    with pytest.raises(StopIteration) as ended:
+        awaitable.__await__().send(None)
+    return ended.value.value
+
+
+def override(policy, host=HOST, **more):
+    return {"host": host, "policy": policy, "reason": WHY, **more}
+
+
+def file_with(folder, rules):
+    path = folder / "rules.txt"
+    path.write_text(rules)
+    return str(path)
+
+
+# By the rules.
+
+
+def test_rules_decide_of_what_is_known():
+    scene = Scene()
+    scene.knows(RULES)
+    decision = scene.known("/private?x")
+    assert decision[:3] == (ORIGIN, "/private?x", ("testbot",))
+    assert (decision.verdict.reason, decision.verdict.line) == (Reason.RULE, 2)
+    assert decision.entry is scene.cache.entries[ORIGIN]
+    assert decision.override is None
+    assert scene.known("/").verdict.allowed
+
+
+@pytest.mark.parametrize(
+    ("state", "allowed", "reason"),
+    [("all", True, Reason.UNAVAILABLE), ("none", False, Reason.UNREACHABLE)],
+)
+def test_a_state_without_rules_decides_too(state, allowed, reason):
+    scene = Scene()
+    scene.knows(state)
+    assert scene.known("/private").verdict[:2] == (allowed, reason)
+    scene.cache.entries.clear()
+    scene.will_find(state)
+    request = page("/private")
+    found = run(scene.decider.find_out(request, scene.decider.known(request)))
+    assert found.verdict[:2] == (allowed, reason)
+
+
+def test_what_is_not_known_has_no_verdict_and_nothing_is_asked():
+    scene = Scene()
+    decision = scene.known("/private")
+    assert decision == (ORIGIN, "/private", ("testbot",), None, None, None)
+    assert scene.cache.calls == [("known", ORIGIN)]
+
+
+def test_rules_of_other_tokens_are_none():
+    scene = Scene()
+    scene.knows(RULES, ("other",))
+    decision = scene.known("/private")
+    assert decision.verdict is None
+    scene.will_find(RULES)
+    assert not run(scene.decider.find_out(page("/private"), decision)).verdict.allowed
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["data:,x", "about:blank", "file:///private", "s3://bucket/private", "ws://site.example/private",
+     "httpx://site.example/", "//site.example/private", "/private", ""],
+)  # fmt: skip
+def test_no_robotstxt_governs_other_schemes(url):
+    scene = Scene(override("disallow"))
+    scene.knows("User-agent: *\nDisallow: /\n")
+    assert scene.decider.known(verbatim(url)) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["HTTP://site.example/private", "Http://SITE.example:80/private", " http://site.example/private",
+     "ht\ttp://site.example/pri\nvate", "\x00http://site.example/private\r\n"],
+)  # fmt: skip
+def test_a_url_is_read_as_parsers_read_it(url):
+    scene = Scene()
+    scene.knows(RULES)
+    decision = scene.decider.known(verbatim(url))
+    assert (decision.origin, decision.target) == (ORIGIN, "/private")
+    assert not decision.verdict.allowed
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://", "http:///private", "http://a b/", "http://site.example:99999/", "http:site.example/",
+     "https://site%2eexample/", "ftp://[::1/", "http://site.example\\@other.example/",
+     " HTTP://site.example:x/"],
+)  # fmt: skip
+def test_a_url_without_an_origin_is_not_sent(url):
+    scene = Scene(override("ignore", "." + HOST))
+    decision = scene.decider.known(verbatim(url))
+    assert decision.origin is None
+    assert decision.verdict == (False, Reason.NO_ORIGIN, None, None)
+    assert scene.cache.calls == []
+    with pytest.raises(LookupError, match="has no origin"):
+        run(scene.decider.find_out(verbatim(url), decision))
+    assert scene.cache.calls == []
+
+
+@pytest.mark.spec("S-9")
+@pytest.mark.rfc9309("2.2.2")
+@pytest.mark.parametrize("path", ["/robots.txt", "/robot%73.txt"])
+@pytest.mark.parametrize("knows", [None, "none", "User-agent: *\nDisallow: /\n"])
+def test_robotstxt_itself_is_allowed_known_or_not(path, knows):
+    scene = Scene()
+    if knows:
+        scene.knows(knows)
+    decision = scene.decider.known(verbatim(f"{SITE}{path}"))
+    assert decision.verdict == (True, Reason.ROBOTSTXT, None, None)
+    assert not [call for call in scene.cache.calls if call[0] == "find_out"]
+
+
+def test_another_target_that_ends_alike_is_no_robotstxt():
+    assert Scene().known("/robots.txt?x").verdict is None
+    assert Scene().known("/a/robots.txt").verdict is None
+
+
+# By which tokens.
+
+
+def test_tokens_are_those_of_the_header_else_of_the_crawl():
+    scene = Scene()
+    scene.knows(RULES, ("testbot",), ("partner",))
+    assert scene.known("/partner").verdict.allowed
+    as_partner = scene.known("/partner", headers={"User-Agent": "partner/2"})
+    assert as_partner.tokens == ("partner",)
+    assert not as_partner.verdict.allowed
+
+
+def test_tokens_of_the_setting_come_before_the_header():
+    scene = Scene(ROBOTSTXT_USER_AGENT=["partner", "testbot"])
+    scene.knows(RULES, ("partner", "testbot"))
+    decision = scene.known("/partner", headers={"User-Agent": "testbot/2"})
+    assert decision.tokens == ("partner", "testbot")
+    assert not decision.verdict.allowed
+
+
+def test_what_is_found_out_is_asked_by_the_tokens_of_the_request():
+    scene = Scene()
+    scene.will_find(RULES)
+    request = page("/partner", headers={"User-Agent": "partner/2"})
+    decision = run(scene.decider.find_out(request, scene.decider.known(request)))
+    assert not decision.verdict.allowed
+    assert scene.cache.calls[-1] == ("find_out", ORIGIN, ("partner",), request)
+
+
+def test_no_rules_for_the_tokens_is_an_error_and_no_verdict():
+    scene = Scene()
+    scene.will_find(RULES)
+    scene.cache.lends_rules = False
+    with pytest.raises(LookupError, match=r"no rules of http://site\.example for \('testbot',\)"):
+        run(scene.decider.find_out(page(), scene.known()))
+
+
+# By overrides.
+
+
+@pytest.mark.parametrize(
+    ("policy", "path", "allowed", "reason"),
+    [
+        ("ignore", "/private", True, Reason.OVERRIDE),
+        ("ignore", "/robots.txt", True, Reason.ROBOTSTXT),
+        ("disallow", "/", False, Reason.OVERRIDE),
+        ("disallow", "/robots.txt", True, Reason.ROBOTSTXT),
+        ("disallow", "/a/../robots.txt", False, Reason.OVERRIDE),
+        ("file", "/private", True, Reason.NO_RULE),
+        ("file", "/ours", False, Reason.RULE),
+        ("file", "/robots.txt", True, Reason.ROBOTSTXT),
+    ],
+)
+@pytest.mark.parametrize("knows", [None, "all", "none", RULES])
+def test_an_override_comes_before_all_that_is_known(tmp_path, policy, path, allowed, reason, knows):  # noqa: PLR0917 - of the table
+    more = {"path": file_with(tmp_path, "User-agent: *\nDisallow: /ours\n")}
+    scene = Scene(override(policy, **(more if policy == "file" else {})))
+    if knows:
+        scene.knows(knows)
+    decision = scene.known(path)
+    assert decision.verdict[:2] == (allowed, reason)
+    assert decision.override.policy == policy
+    assert decision.entry is None
+    assert scene.cache.calls == []
+
+
+def test_a_file_goes_by_the_tokens_of_the_request(tmp_path):
+    path = file_with(tmp_path, RULES)
+    scene = Scene(override("file", path=path))
+    assert scene.known("/partner").verdict.allowed
+    decision = scene.known("/partner", headers={"User-Agent": "partner/2"})
+    assert not decision.verdict.allowed
+    assert decision.tokens == ("partner",)
+    assert decision.verdict.robotstxt_url == (tmp_path / "rules.txt").as_uri()
+    assert decision.verdict.of(decision.origin) == decision.verdict
+
+
+def test_another_agent_goes_by_the_entry_with_its_tokens():
+    scene = Scene(override("agent", agent=["partner"]), ROBOTSTXT_USER_AGENT="testbot")
+    decision = scene.known("/partner")
+    assert decision.verdict is None
+    assert decision.tokens == ("partner",)
+    assert decision.override.policy == "agent"
+    scene.will_find(RULES)
+    request = page("/partner", headers={"User-Agent": "other/1"})
+    found = run(scene.decider.find_out(request, scene.decider.known(request)))
+    assert scene.cache.calls[-1] == ("find_out", ORIGIN, ("partner",), request)
+    assert (found.verdict.allowed, found.override) == (False, decision.override)
+    assert scene.decider.known(request) == found
+    assert scene.known("/private").verdict.allowed
+
+
+def test_other_hosts_are_not_overridden():
+    scene = Scene(override("ignore", "other.example"))
+    scene.knows(RULES)
+    decision = scene.known("/private")
+    assert not decision.verdict.allowed
+    assert decision.override is None
+
+
+@pytest.mark.parametrize("policy", ["ignore", "disallow", "agent"])
+def test_an_override_decides_until_its_time_is_over(policy):
+    until = datetime.fromtimestamp(MadeUpTime().wall + 10, timezone.utc)
+    more = {"agent": "partner"} if policy == "agent" else {}
+    scene = Scene(override(policy, until=until, **more))
+    scene.knows(RULES, ("testbot",), ("partner",))
+    scene.time.advance(9.5)
+    assert scene.known("/private").override.policy == policy
+    assert scene.known("/private").verdict.allowed == (policy != "disallow")
+    assert scene.decider.needs_robotstxt(ORIGIN) == (policy == "agent")
+    scene.time.advance(0.5)
+    decision = scene.known("/private")
+    assert decision.override is None
+    assert (decision.tokens, decision.verdict.reason) == (("testbot",), Reason.RULE)
+    assert [entry.policy for entry in scene.overrides.expired] == [policy]
+    assert scene.decider.needs_robotstxt(ORIGIN)
+    assert scene.decider.override_of(ORIGIN) is None
+
+
+def test_the_tokens_that_count():
+    scene = Scene(override("agent", agent="partner"), override("ignore", "other.example"))
+    other = origin_of("http://other.example")
+    assert scene.decider.tokens_of(page(), ORIGIN) == ("partner",)
+    assert scene.decider.tokens_of(page(), other) == ("testbot",)
+    assert scene.decider.override_of(other).policy == "ignore"
+    assert not scene.decider.needs_robotstxt(other)
+
+
+@pytest.mark.parametrize(
+    ("entries", "tokens"),
+    [((), ("header",)), ((override("agent", agent="partner"),), ("partner",))],
+)
+def test_who_waits_outside_is_looked_up_by_the_names_it_is_judged_by(entries, tokens):
+    scene = Scene(*entries)
+    scene.will_find(RULES)
+    request = page("/private", headers={"User-Agent": "header/1"})
+    assert run(scene.decider.look_up(request)) is None
+    assert scene.cache.calls == [("find_out", ORIGIN, tokens, request)]
+    assert scene.decider.known(request).verdict is not None
+
+
+@pytest.mark.parametrize(
+    ("url", "meta", "governed"),
+    [
+        (f"{SITE}/", {}, True),
+        (f"{SITE}/private", {"dont_obey_robotstxt": True}, False),
+        (f"{SITE}/robots.txt", {}, False),
+        (f"{SITE}/%72obots.txt", {}, False),
+        (f"{SITE}/robots.txt?x", {}, True),
+        ("http://ignored.example/", {}, False),
+        ("http://agent.example/", {}, True),
+        ("data:,x", {}, False),
+        ("http://site.example:x/", {}, False),
+    ],
+)
+def test_whose_robotstxt_governs(url, meta, governed):
+    scene = Scene(
+        override("ignore", "ignored.example"), override("agent", "agent.example", agent="x")
+    )
+    request = verbatim(url)
+    request.meta.update(meta)
+    assert scene.decider.origin_governing(request) == (origin_of(url) if governed else None)
+    assert scene.cache.calls == []
+
+
+# Under every spelling.
+
+DOTS = ("/a/../private", "/./private", "/a/b/../../private/x", "/%2e/private", "/a/%2E%2E/private")
+
+
+def aiohttps():
+    aiohttp = pytest.importorskip("scrapy.core.downloader.handlers._aiohttp")
+    return {"DOWNLOAD_HANDLERS": {"http": aiohttp.AiohttpDownloadHandler}}
+
+
+@pytest.mark.rfc3986("5.2.4")
+@pytest.mark.parametrize("by", ["entry", "looked up", "file"])
+@pytest.mark.parametrize("path", [*DOTS, "/%70rivate", "/pri%76ate"])
+def test_a_disallowed_page_is_not_had_by_another_spelling(tmp_path, path, by):
+    entries = [override("file", path=file_with(tmp_path, RULES))] if by == "file" else []
+    scene = Scene(*entries)
+    if by == "entry":
+        scene.knows(RULES)
+    scene.will_find(RULES)
+    request = verbatim(f"{SITE}{path}")
+    decision = scene.decider.known(request)
+    if by == "looked up":
+        decision = run(scene.decider.find_out(request, decision))
+    assert (decision.verdict.allowed, decision.verdict.line) == (False, 2)
+    # The spelling that decided is told.
+    assert decision.target.startswith("/private")
+
+
+@pytest.mark.parametrize("by", ["entry", "looked up", "file"])
+def test_what_the_handler_for_aiohttp_makes_of_a_url_counts(tmp_path, by):
+    rules = "User-agent: *\nDisallow: /x=y\n"
+    entries = [override("file", path=file_with(tmp_path, rules))] if by == "file" else []
+
+    def decided(request, settings):
+        scene = Scene(*entries, **settings)
+        if by == "entry":
+            scene.knows(rules)
+        scene.will_find(rules)
+        decision = scene.decider.known(request)
+        return run(scene.decider.find_out(request, decision)) if by == "looked up" else decision
+
+    handler = aiohttps()
+    request = Request(f"{SITE}/x%3Dy")
+    assert decided(request, {}).verdict.allowed
+    decision = decided(request, handler)
+    assert (decision.verdict.allowed, decision.target) == (False, "/x=y")
+    # That is sent as it is.
+    assert decided(verbatim(request.url), handler).verdict.allowed
+    assert decided(Request(f"{SITE}/z%3Dy"), handler).verdict.allowed
+
+
+def test_what_is_forbidden_as_it_stands_needs_no_other_spelling():
+    scene = Scene()
+    scene.knows("User-agent: *\nDisallow: /a\nDisallow: /private\n")
+    decision = scene.known("/a/../private")
+    assert (decision.target, decision.verdict.line) == ("/a/../private", 2)
+
+
+def test_what_every_spelling_allows_is_allowed_as_it_stands():
+    scene = Scene()
+    scene.knows("User-agent: *\nAllow: /a\nDisallow: /\nAllow: /b\n")
+    decision = scene.known("/a/../b")
+    assert (decision.target, decision.verdict.line) == ("/a/../b", 2)
+
+
+def test_rules_of_any_file_are_asked_for_every_spelling():
+    rules = RobotsTxt.parse(RULES.encode()).rules_for("testbot")
+    spellings = Spellings(Settings())
+    for path in DOTS:
+        assert not verdict_of_rules(rules, f"{SITE}{path}", spellings).allowed
+    assert verdict_of_rules(rules, f"{SITE}/a/../b", spellings).allowed
+    assert verdict_of_rules(rules, f"{SITE}/robots.txt", spellings).reason is Reason.ROBOTSTXT
+
+
+# However it is asked.
+
+PIECES = ("/", "a", "b", "..", ".", "%2e", "%61", "%2F", "%3D", "%3d", "=", "?", "&", ";", "%3B",
+          "%25", "%", "[", "]", "|", "+", "%2B", "@", ":", "é", "%C3%A9", "'", '"', "{", "robots.txt")  # fmt: skip
+paths = st.lists(st.sampled_from(PIECES), max_size=8).map(lambda pieces: "/" + "".join(pieces))
+patterns = st.lists(st.sampled_from((*PIECES, "*", "$")), max_size=5).map(
+    lambda pieces: "/" + "".join(pieces)
+)
+rules = st.lists(st.tuples(st.sampled_from(("Allow", "Disallow")), patterns), max_size=6).map(
+    lambda lines: "User-agent: *\n" + "".join(f"{name}: {value}\n" for name, value in lines)
+)
+
+
+# pytest_twisted runs no parametrized test of Hypothesis.
+@given(path=paths, rules=rules, is_verbatim=st.booleans())
+@settings(deadline=None)
+def test_known_and_found_out_are_the_same(path, rules, is_verbatim):
+    same_known_and_found_out({}, path, rules, is_verbatim=is_verbatim)
+
+
+@given(path=paths, rules=rules, is_verbatim=st.booleans())
+@settings(deadline=None)
+def test_with_the_handler_for_aiohttp_too(path, rules, is_verbatim):
+    same_known_and_found_out(aiohttps(), path, rules, is_verbatim=is_verbatim)
+
+
+def same_known_and_found_out(handler, path, rules, *, is_verbatim):
+    scene = Scene(**handler)
+    scene.will_find(rules)
+    url = f"{SITE}{path}"
+    request = verbatim(url) if is_verbatim else Request(url)
+    decision = scene.decider.known(request)
+    if decision.verdict is not None:
+        assert target_of(request.url) == "/robots.txt"
+        return
+    found = run(scene.decider.find_out(request, decision))
+    assert scene.decider.known(request) == found
+    again = run(
+        scene.decider.find_out(request, scene.decider.known(request)._replace(verdict=None))
+    )
+    assert again.verdict == found.verdict
+    if found.verdict.allowed:
+        # There is no other way to say so: every spelling is.
+        spelled = scene.decider._spellings.of(request.url, found.target, verbatim=is_verbatim)
+        judged = RobotsTxt.parse(rules.encode()).rules_for("testbot")
+        assert all(judged.verdict_for(spelling).allowed for spelling in spelled)
+
+
+@given(path=paths, rules=rules)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
+)
+def test_a_file_says_what_the_site_would_say(tmp_path, path, rules):
+    by_site, by_file = Scene(), Scene(override("file", path=file_with(tmp_path, rules)))
+    by_site.knows(rules)
+    site, file = by_site.known(path), by_file.known(path)
+    assert site.target == file.target
+    assert site.verdict[:3] == file.verdict[:3]
