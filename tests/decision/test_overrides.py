@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta, timezone
 
 import pytest
 import pytest_twisted
+from scrapy import Request
 
 from scrapy_rep import Robots, SettingsError
 from scrapy_rep.overrides import Overrides, overrides_of
@@ -85,6 +86,24 @@ async def test_file_takes_the_place_of_the_sites_rules(web, tmp_path):
     assert (str(verdict.rule), verdict.line) == ("Disallow: /other", 2)
     assert verdict.robotstxt_url == path.as_uri()
     assert known == [verdict]
+
+
+@pytest.mark.rfc3986("5.2.4")
+@pytest.mark.parametrize("meta", [{}, {"verbatim_url": True}], ids=["as ever", "verbatim"])
+@pytest_twisted.ensureDeferred
+async def test_file_is_asked_under_every_spelling(web, tmp_path, meta):
+    """Most servers take the dots out, and would send the page that the file disallows."""
+    site = web.site(robots(""))
+    path = tmp_path / "rules.txt"
+    path.write_text("User-agent: *\nDisallow: /private\n")
+    dotted = [site.url(path) for path in ("/a/../private", "/./private/x", "/%2E/private/y")]
+    urls = [*dotted, site.url("/a/../open")]
+    result = await crawl(
+        *(Request(url, meta=meta) for url in urls),
+        settings=overridden(override("file", path=str(path))),
+    )
+    assert site.targets == ["/a/../open"]
+    assert result.dropped == dict.fromkeys(dotted, "rule")
 
 
 @pytest_twisted.ensureDeferred
