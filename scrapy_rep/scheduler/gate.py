@@ -246,3 +246,4 @@ class Gate:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self._timer_at = -math.inf  # no other comes before it
