@@ -1,17 +1,26 @@
-"""Crawl-delay and Request-rate in real crawls."""
+"""Crawl-delay and Request-rate, in real crawls and without one."""
 
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
+from pydispatch.dispatcher import getAllReceivers
 from scrapy import signals
 from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import Request
+from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
 
+from scrapy_rep.protocol.crawl_delay import Delay
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.parser import Field
+from scrapy_rep.scheduler.delays import Delays
+from scrapy_rep.settings import Options
 from scrapy_rep.utils.scrapy_internals import keep_apart
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import robots
@@ -232,3 +241,235 @@ def test_no_delay_is_lowered_and_no_chance_undercuts(  # noqa: PLR0917 - of the 
         assert slot.randomize_delay == bool(jitter_then)
     else:
         assert slot.jitter == jitter_then
+
+
+# Without a crawl.
+
+
+class Downloader:
+    """The slots of a downloader, and what is under way."""
+
+    domain_concurrency = 8
+
+    def __init__(self):
+        self.slots = {}
+        self.active = set()
+
+    @staticmethod
+    def get_slot_key(request):
+        return request.meta["download_slot"]
+
+
+class Scene:
+    """Delays, and the slots that they are for."""
+
+    def __init__(self, **more):
+        self.downloader = Downloader()
+        self.counts = Counter()
+        crawler = SimpleNamespace(
+            settings=Settings(more),
+            engine=SimpleNamespace(downloader=self.downloader),
+            stats=SimpleNamespace(inc_value=lambda name, by: self.counts.update({name: by})),
+            spider=None,
+        )
+        crawler.signals = self.signals = SignalManager(crawler)
+        self.delays = Delays(crawler, Options.from_settings(more))
+
+    def slot(self, name="a", delay=0.0, jitter=0.5, concurrency=8):
+        slot = SimpleNamespace(delay=delay, jitter=jitter, concurrency=concurrency, active=set())
+        self.downloader.slots[name] = slot
+        return slot
+
+    def passes(self, seconds, slot="a", host="a", signal=signals.request_reached_downloader):
+        """Let a request pass whose site asks for ``seconds``, and reach its slot."""
+        request = Request(f"http://{host}.example/", meta={"download_slot": slot})
+        delay = None if seconds is None else Delay(seconds, Field("crawl-delay", str(seconds), 2))
+        self.delays.obey(request, origin_of(request.url), delay)
+        if signal is not None:
+            self.signals.send_catch_log(signal, request=request)
+        return request
+
+    @property
+    def listens(self):
+        return bool(list(getAllReceivers(self.signals.sender, signals.request_reached_downloader)))
+
+
+def asked(caplog):
+    return [text for text in caplog.messages if " asks for " in text]
+
+
+def test_a_crawl_that_is_asked_for_nothing_pays_nothing():
+    scene = Scene()
+    scene.slot(delay=1.5)
+    scene.passes(None)
+    assert not scene.listens
+    assert not scene.delays.is_full("a")
+    assert scene.downloader.slots["a"].delay == 1.5
+    scene.passes(2.0)
+    assert scene.listens
+
+
+@pytest.mark.parametrize(
+    "signal", [signals.request_reached_downloader, signals.response_downloaded]
+)
+def test_the_slot_leaves_what_the_site_asks_for(signal):
+    scene = Scene()
+    slot, other = scene.slot(), scene.slot("b")
+    scene.passes(2.0, signal=signal)
+    assert (slot.delay, slot.jitter) == (2.0, 0.0)
+    assert (other.delay, other.jitter) == (0.0, 0.5)
+    # Somebody adjusts it: AutoThrottle, with each response.
+    slot.delay = 0.5
+    scene.passes(2.0, signal=signal)
+    assert slot.delay == 2.0
+
+
+def test_a_longer_delay_of_the_slots_own_stands():
+    scene = Scene()
+    slot = scene.slot(delay=5.0)
+    scene.passes(2.0)
+    assert (slot.delay, slot.jitter) == (5.0, 0.5)
+
+
+@pytest.mark.parametrize(("then", "delay"), [(2.0, 2.0), (0.3, 0.5), (None, 0.5)])
+def test_who_asks_for_less_later_gets_less_and_never_less_than_before(then, delay):
+    scene = Scene()
+    slot = scene.slot(delay=0.5)
+    scene.passes(4.0)
+    assert slot.delay == 4.0
+    scene.passes(then)
+    assert slot.delay == delay
+    scene.passes(3.0)
+    assert slot.delay == 3.0
+
+
+def test_what_somebody_else_has_set_since_is_not_lowered():
+    scene = Scene()
+    slot = scene.slot()
+    scene.passes(4.0)
+    slot.delay = 6.0
+    scene.passes(1.0)
+    assert slot.delay == 6.0
+
+
+def test_of_several_sites_in_a_slot_the_longest_delay_counts():
+    scene = Scene()
+    slot = scene.slot()
+    scene.passes(4.0, host="a")
+    scene.passes(1.0, host="b")
+    assert slot.delay == 4.0
+    scene.passes(None, host="a")
+    assert slot.delay == 1.0
+    scene.passes(None, host="b")
+    assert slot.delay == 0.0
+
+
+def test_a_slot_that_was_forgotten_gets_its_delay_again():
+    scene = Scene()
+    scene.slot()
+    scene.passes(4.0)
+    again = scene.slot(delay=1.0)
+    scene.passes(4.0)
+    assert again.delay == 4.0
+    scene.passes(0.5)
+    assert again.delay == 1.0
+
+
+def test_a_slot_that_is_not_there_yet_is_waited_for():
+    scene = Scene()
+    scene.passes(4.0)
+    slot = scene.slot()
+    scene.passes(4.0)
+    assert slot.delay == 4.0
+
+
+def test_what_goes_to_no_slot_sets_no_delay():
+    scene = Scene()
+    slot = scene.slot()
+    scene.passes(4.0, signal=None)
+    scene.signals.send_catch_log(
+        signals.request_reached_downloader, request=Request("http://a.example/")
+    )
+    assert slot.delay == 0.0
+
+
+def test_the_own_delay_of_a_slot_in_the_settings_stands(caplog):
+    caplog.set_level(logging.INFO)
+    scene = Scene(DOWNLOAD_SLOTS={"a": {"delay": 0.1}, "b": {"concurrency": 2}})
+    own, other = scene.slot("a", 0.1, concurrency=1), scene.slot("b", concurrency=1)
+    scene.passes(4.0)
+    scene.passes(4.0, "b", "b")
+    assert (own.delay, own.jitter) == (0.1, 0.5)
+    assert other.delay == 4.0
+    for slot in (own, other):
+        slot.active.update(range(20))
+    # It has no delay of ours that could fill it up.
+    assert not scene.delays.is_full("a")
+    assert scene.delays.is_full("b")
+    assert [text.rpartition(": ")[2] for text in asked(caplog)] == [
+        "the delay of DOWNLOAD_SLOTS['a'] stands",
+        "4 s are taken",
+    ]
+    assert scene.counts == {"robotstxt/crawl_delay": 2}
+
+
+def test_no_more_is_taken_than_the_setting_allows(caplog):
+    caplog.set_level(logging.INFO)
+    scene = Scene(REP_CRAWL_DELAY_MAX=3.0)
+    slot = scene.slot()
+    scene.passes(500.0)
+    assert slot.delay == 3.0
+    assert scene.counts == {"robotstxt/crawl_delay": 1, "robotstxt/crawl_delay_capped": 1}
+    (line,) = asked(caplog)
+    assert line == (
+        "robots.txt of http://a.example asks for 500 s between two requests (crawl-delay: 500.0, "
+        "line 2): 3 s are taken, REP_CRAWL_DELAY_MAX"
+    )
+
+
+def test_what_is_asked_is_told_once_for_each_change(caplog):
+    caplog.set_level(logging.INFO)
+    scene = Scene()
+    scene.slot(delay=3.0)
+    for seconds in (2.0, 2.0, 4.0, 4.0, None, 4.0):
+        scene.passes(seconds)
+    assert [text.rpartition(": ")[2] for text in asked(caplog)] == [
+        "3 s are taken",  # the slot's own
+        "4 s are taken",
+        "4 s are taken",
+    ]
+    assert scene.counts == {"robotstxt/crawl_delay": 3}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "concurrency", "most"),
+    [(0.1, 8, 8), (1.0, 8, 8), (2.0, 8, 4), (3.0, 8, 3), (60.0, 8, 2), (1.0, 1, 2), (2.5, 16, 7)],
+)
+@pytest.mark.parametrize("has_slot", [True, False])
+def test_a_slot_is_full_with_what_it_can_deal_with_soon(seconds, concurrency, most, has_slot):
+    scene = Scene()
+    slot = scene.slot(concurrency=concurrency) if has_slot else None
+    scene.downloader.domain_concurrency = concurrency
+    # Those that have left the scheduler, and wait in middlewares: not in the slot yet.
+    other = Request("http://b.example/", meta={"download_slot": "b"})
+    scene.downloader.active.add(other)
+    for number in range(most):
+        assert not scene.delays.is_full("a"), number
+        scene.downloader.active.add(scene.passes(seconds, signal=None))
+    assert scene.delays.is_full("a")
+    assert not scene.delays.is_full("b")
+    if has_slot:
+        scene.downloader.active.clear()
+        assert not scene.delays.is_full("a")
+        slot.active.update(range(most))
+        assert scene.delays.is_full("a")
+
+
+def test_a_slot_whose_sites_ask_for_nothing_any_more_is_never_full():
+    scene = Scene()
+    slot = scene.slot()
+    scene.passes(60.0)
+    slot.active.update(range(20))
+    assert scene.delays.is_full("a")
+    scene.passes(None)
+    assert not scene.delays.is_full("a")
