@@ -1,4 +1,4 @@
-"""What robots.txt says, for spiders, extensions and commands: through the cache of the crawl."""
+"""``Robots``, the API: what robots.txt says, for spiders, extensions and commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of each origin: in memory, or to be found out."""
+"""The memory of what each origin allows, and the way to find out what isn't in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the hot path holds of an origin."""
+"""What the memory holds of an origin: its compiled rules, and until when they hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many fetches may go on at a time."""
+"""How many robots.txt fetches a crawl may have going (REP_CONCURRENT_FETCHES)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the crawlers of a process have in common: a store, and the memory in front of it."""
+"""The store, and the memory in front of it, that all crawls of a process share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``scrapy robots check`` says of a URL."""
+"""What ``scrapy robots check`` prints: a line for each URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Everything about one verdict, in words and as JSON."""
+"""What ``scrapy robots explain`` prints: everything about one verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lines of a robots.txt were taken for, in words and as JSON."""
+"""What ``scrapy robots lint`` prints: each line, and what it was taken for."""
 
 from __future__ import annotations
 

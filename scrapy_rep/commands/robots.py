@@ -1,4 +1,4 @@
-"""The command and its subcommands."""
+"""The command ``scrapy robots``: its options and subcommands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A crawl of nothing: it has all that a crawl has, and asks about robots.txt alone."""
+"""A spider that asks about robots.txt and crawls nothing, for the commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may become of a URL between the verdict and the site.
+"""The other forms in which a URL may be sent, or read: each of them is judged, too.
 
 A verdict speaks of the URL of a request. Some download handlers and most servers don't leave it as
 it is, and a disallowed page must not be had by another spelling of it.

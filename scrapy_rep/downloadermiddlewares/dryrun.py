@@ -1,4 +1,4 @@
-"""A dry run: what would be dropped, here and by Scrapy's built-in, and nothing is."""
+"""A dry run, part of the middleware: what would be dropped, here and by the built-in."""
 
 from __future__ import annotations
 

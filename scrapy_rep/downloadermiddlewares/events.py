@@ -1,4 +1,4 @@
-"""What is logged, counted and signalled of requests that are decided about."""
+"""Log lines, stats and signals about requests that are decided about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nearest the downloader: what is really sent for a robots.txt, and what really came."""
+"""Middleware nearest the downloader: what is really sent for a robots.txt, and what came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is checked, and said in the log, when a crawl starts."""
+"""Checks of the middleware, and its lines in the log, when a crawl starts."""
 
 from __future__ import annotations
 

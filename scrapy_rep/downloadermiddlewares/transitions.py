@@ -1,4 +1,4 @@
-"""What becomes of a request: a table of situations and sources, and nothing else.
+"""Table of situations and sources of a request: what the middleware does then.
 
 The docs draw it from here. A dry run passes everything.
 """

@@ -1,4 +1,4 @@
-"""One answer on its way from the downloader to the fetcher: decoded, and cut to what counts."""
+"""A robots.txt answer on its way from the guard to the fetcher, cut to what counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Soft 404: whether an error page says that the page was not found (SPEC F-9)."""
+"""Soft 404: whether the page of a server error says that there is no such page (SPEC F-9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The priority queue that keeps requests until it is known what robots.txt says of them."""
+"""The priority queue of Scrapy's scheduler, which keeps requests until they may leave."""
 
 from __future__ import annotations
 

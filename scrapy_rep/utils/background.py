@@ -1,4 +1,4 @@
-"""What goes on while nobody waits for it."""
+"""Tasks that go on by themselves, and are waited for at the end of a crawl."""
 
 from __future__ import annotations
 

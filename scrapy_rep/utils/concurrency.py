@@ -1,4 +1,4 @@
-"""Threads, pauses and time limits, the same in each of Scrapy's three modes."""
+"""Threads, pauses and time limits, the same with any reactor and without one."""
 
 from __future__ import annotations
 
