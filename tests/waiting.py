@@ -13,6 +13,7 @@ import pkgutil
 import sys
 import time
 from contextlib import suppress
+from types import FunctionType
 
 PATIENCE = 300
 """Seconds after which something that has not happened never will, on any machine."""
@@ -50,22 +51,37 @@ async def a_while():
 
 
 class Clock:
-    """Moves the clocks of scrapy_rep ahead, all of them, wherever a module has them from.
+    """Moves the clocks of scrapy_rep ahead, all of them.
 
-    They go on by themselves. Timers that run are not moved: what waits for one comes when it is
-    over, and then finds the time that the clock has.
+    Those of its modules, whatever they call them, and those that functions and classes take where
+    they are given none. They go on by themselves. Timers that run are not moved: what waits for one
+    comes when it is over, and then finds the time that the clock has.
     """
 
     def __init__(self, monkeypatch=None):
         self._put = setattr if monkeypatch is None else monkeypatch.setattr
         self._ahead = 0.0
-        self._theirs = {}
-        for real in (time.time, time.monotonic):
-            self._theirs[real] = self._moved(real)
+        self._theirs = {real: self._moved(real) for real in (time.time, time.monotonic)}
         for module in _modules():
-            for attribute, value in list(vars(module).items()):
-                if value is time.time or value is time.monotonic:
-                    self._put(module, attribute, self._theirs[value])
+            self._move(module)
+            for function in _functions(module):
+                self._move_defaults(function)
+
+    def _move(self, module):
+        for name, value in list(vars(module).items()):
+            if value is time.time or value is time.monotonic:
+                self._put(module, name, self._theirs[value])
+
+    def _move_defaults(self, function):
+        defaults, by_name = function.__defaults__, function.__kwdefaults__
+        if defaults is not None:
+            self._put(function, "__defaults__", tuple(map(self._in_place_of, defaults)))
+        if by_name is not None:
+            moved = {name: self._in_place_of(value) for name, value in by_name.items()}
+            self._put(function, "__kwdefaults__", moved)
+
+    def _in_place_of(self, value):
+        return next((moved for real, moved in self._theirs.items() if value is real), value)
 
     def _moved(self, real):
         return lambda: real() + self._ahead
@@ -90,3 +106,11 @@ def _modules():
         for name, module in sorted(sys.modules.items())
         if name.partition(".")[0] == "scrapy_rep"
     ]
+
+
+def _functions(module):
+    """Return the functions and methods that a module defines."""
+    for value in list(vars(module).values()):
+        if getattr(value, "__module__", None) == module.__name__:
+            inside = list(vars(value).values()) if isinstance(value, type) else [value]
+            yield from (each for each in inside if isinstance(each, FunctionType))
