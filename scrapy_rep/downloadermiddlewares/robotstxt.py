@@ -194,7 +194,7 @@ class RobotsTxtMiddleware:
         if action is Action.GIVE_BACK or (
             action is Action.GIVE_BACK_IF_KEPT and self._scheduler_keeps
         ):
-            return self._given_back(request, note)
+            return self._given_back(request)
         verdict = decision.verdict
         if verdict is None:
             raise self._dropped(request, _CLOSING.of(decision.origin))
@@ -255,12 +255,12 @@ class RobotsTxtMiddleware:
                 await sleep(_PAUSE if long else _SHORT_PAUSE)
             finally:
                 self._pausing -= long
-        return self._given_back(request, note, less=_LESS)
+        return self._given_back(request, less=_LESS)
 
-    def _given_back(self, request: Request, note: Note, *, less: int = 0) -> Request:
+    def _given_back(self, request: Request, *, less: int = 0) -> Request:
         """Return what the engine is to give back to the scheduler in place of ``request``."""
         stats.count(self._crawler, stats.RETURNED)
-        return note_returned(request, note.source, less=less)
+        return note_returned(request, less=less)
 
     def _pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
         self._announcer.verdict(request, verdict, decision.origin)

@@ -44,9 +44,10 @@ def note_source(request: Request, source: Source) -> None:
     request.meta[META_KEY] = [source.value, *request.meta.get(META_KEY, ())[1:]]
 
 
-def note_returned(request: Request, source: Source, *, less: int = 0) -> Request:
+def note_returned(request: Request, *, less: int = 0) -> Request:
     """Return ``request`` as it goes back to the scheduler, its priority lower by ``less``."""
-    noted = [source.value, request.dont_filter, request.priority]
+    # Whoever hands it on next says so; ``download_async`` comes again at once, and for ever.
+    noted = [Source.DIRECT.value, request.dont_filter, request.priority]
     # It is in the dupefilter already.
     return request.replace(
         dont_filter=True,

@@ -141,8 +141,8 @@ def middleware(stand_in, *, keeps=True, **settings):
 def coming_from(source, *, returned=False):
     request = Request(URL, priority=PRIORITY)
     if returned:
-        request = note_returned(request, Source(source))
-    elif source != "direct":
+        request = note_returned(request)
+    if source != "direct":
         note_source(request, Source(source))
     return request
 
@@ -216,6 +216,24 @@ def test_a_dry_run_drops_nothing(situation, source, action):
 
 async def no_comparison(request, verdict, origin):
     pass
+
+
+@pytest.mark.parametrize(
+    ("situation", "source", "ends"),
+    [
+        ("unreachable, deferring", "queue", "drop"),
+        ("not known, no room", "scheduler", "pass"),
+        ("closing, first time", "queue", "drop"),
+        ("closing, first time", "scheduler", "drop"),
+    ],
+)
+def test_what_comes_back_past_the_scheduler_does_not_go_round_and_round(situation, source, ends):
+    """As ``download_async`` does with whatever is given back to it."""
+    stand_in = StandIn()
+    made = middleware(stand_in)
+    in_situation(situation, stand_in, made)
+    returned = run(made.process_request(coming_from(source)))
+    assert outcome(made, returned) == ends
 
 
 @pytest.mark.parametrize("keeps", [True, False])

@@ -1,0 +1,273 @@
+"""What is noted of a request on its way from the scheduler, and that nobody else gets to see it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import pickle
+from itertools import chain
+
+import pytest
+import pytest_twisted
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.request import request_from_dict
+
+from scrapy_rep.scheduler.source import (
+    DIRECT,
+    META_KEY,
+    Note,
+    Source,
+    note_returned,
+    note_source,
+    read_note,
+)
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.web import answer, robots
+from tests.downloadermiddlewares.test_waiting import HANGS, closing_after
+from tests.scheduler.test_broad import StoredSpider
+
+URL = "http://site.example/"
+
+
+def through_json(request):
+    return request_from_dict(json.loads(json.dumps(as_plain(request))))
+
+
+def through_pickle(request):
+    return request_from_dict(pickle.loads(pickle.dumps(request.to_dict())))
+
+
+def as_plain(request):
+    return {**request.to_dict(), "body": ""}
+
+
+WAYS = pytest.mark.parametrize("way", [lambda request: request, through_json, through_pickle])
+
+
+def read(request):
+    """Read what was noted as the middleware does."""
+    return read_note(request, request.meta.pop(META_KEY))
+
+
+@WAYS
+@pytest.mark.parametrize("source", Source)
+def test_the_source_is_read_as_it_was_noted(way, source):
+    request = Request(URL, priority=5, meta={"own": [1]})
+    note_source(request, source)
+    request = way(request)
+    assert read(request) == Note(source, returned=False, put_off=False)
+    assert (request.meta, request.priority, request.dont_filter) == ({"own": [1]}, 5, False)
+
+
+def test_the_last_who_hands_it_on_is_its_source():
+    request = Request(URL)
+    note_source(request, Source.SCHEDULER)
+    note_source(request, Source.QUEUE)
+    assert read(request).source is Source.QUEUE
+
+
+def test_of_whom_nothing_was_noted():
+    assert DIRECT == (Source.DIRECT, False, False)
+
+
+@WAYS
+@pytest.mark.parametrize("less", [0, 1_000])
+@pytest.mark.parametrize("dont_filter", [True, False])
+def test_what_was_changed_of_a_request_that_goes_back_is_undone(way, dont_filter, less):
+    request = Request(URL, priority=-5, dont_filter=dont_filter, meta={"own": [1]})
+    returned = note_returned(request, less=less)
+    assert returned is not request
+    assert (returned.dont_filter, returned.priority) == (True, -5 - less)
+    # The one that it is made of is as it was.
+    assert (request.meta, request.dont_filter, request.priority) == ({"own": [1]}, dont_filter, -5)
+    returned = way(returned)
+    note_source(returned, Source.QUEUE)
+    assert read(returned) == Note(Source.QUEUE, returned=True, put_off=less > 0)
+    assert (returned.dont_filter, returned.priority) == (dont_filter, -5)
+    assert returned.meta == {"own": [1]}
+
+
+@given(
+    st.integers(-(10**6), 10**6),
+    st.booleans(),
+    st.lists(st.tuples(st.sampled_from([*Source, None]), st.sampled_from((0, 1, 1_000)))),
+)
+def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, returns):
+    request = Request(URL, priority=priority, dont_filter=dont_filter)
+    for source, less in returns:
+        request = through_json(note_returned(request, less=less))
+        if source is not None:
+            note_source(request, source)
+        note = read(request)
+        # Whom no scheduler hands on comes from none, wherever it came from before.
+        assert note == (source or Source.DIRECT, True, less > 0)
+        assert (request.priority, request.dont_filter) == (priority, dont_filter)
+        assert META_KEY not in request.meta
+
+
+@pytest.mark.parametrize("noted", [[], ["elsewhere"], ["queue", True], "queue", None, 5])
+def test_what_nobody_noted_is_an_error_and_no_source(noted):
+    request = Request(URL, priority=3)
+    with pytest.raises((ValueError, TypeError, LookupError)):
+        read_note(request, noted)
+    assert (request.priority, request.dont_filter) == (3, False)
+
+
+# In crawls: the note is the middleware's, and nobody's behind it.
+
+RULES = "User-agent: *\nDisallow: /private\n"
+
+
+class Looks:
+    """A middleware near the downloader that looks at what is going to the wire."""
+
+    seen: dict
+
+    def process_request(self, request):
+        self.seen[request.url] = dict(request.meta)
+
+
+def keys(metas):
+    return {key for meta in metas for key in meta if key.startswith("_robotstxt")}
+
+
+async def looked_at(*requests, settings=None, **kwargs):
+    looks = type("LooksHere", (Looks,), {"seen": {}})
+    result = await crawl(
+        *requests,
+        settings={"DOWNLOADER_MIDDLEWARES": {looks: 10_000}, **(settings or {})},
+        **kwargs,
+    )
+    pages = {url: meta for url, meta in looks.seen.items() if not url.endswith("/robots.txt")}
+    assert META_KEY not in keys(looks.seen.values())
+    return result, pages
+
+
+def assert_nothing_shows(result, pages):
+    called_back = chain.from_iterable(
+        (response.meta, response.request.meta) for response in result.responses
+    )
+    assert keys(called_back) == set()
+    assert keys(failure.request.meta for failure in result.failures) == set()
+    assert keys(pages.values()) == set()
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
+@pytest.mark.parametrize("more", [{}, {"REP_DRY_RUN": True}], ids=["obeys", "dry run"])
+@pytest_twisted.ensureDeferred
+async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
+    site, failing = web.site(robots(RULES)), web.site(answer(503))
+    moved = answer(302, headers={"Location": site.url("/new")})
+    page = web.site(robots(RULES), paths={"/moved": [moved], "/busy": [answer(503), answer(200)]})
+    unchecked = Request(site.url("/private/2"), meta={"dont_obey_robotstxt": True})
+    direct = []
+
+    class Spider(ListSpider):
+        handle_httpstatus_all = False
+
+        def prepare(self, request):
+            return super().prepare(request).replace(meta=dict(getattr(request, "meta", {})))
+
+        async def parse(self, response):
+            self.crawl.responses.append(response)
+            if response.url == site.url("/"):
+                download = self.crawler.engine.download_async
+                direct.append(await download(Request(site.url("/direct"), meta=response.meta)))
+            return
+            yield
+
+    result, pages = await looked_at(
+        site.url("/"),
+        site.url("/private"),
+        unchecked,
+        failing.url("/"),
+        page.url("/moved"),
+        page.url("/busy"),
+        "data:,nothing",
+        settings={**queue, **more},
+        spidercls=Spider,
+    )
+    sent = {site.url("/"), site.url("/new"), site.url("/direct"), unchecked.url, page.url("/busy")}
+    assert pages.keys() >= {*sent, "data:,nothing"}
+    assert (site.url("/private") in pages) == bool(more)
+    assert len(result.failures) == (0 if more else 2)
+    assert_nothing_shows(result, pages)
+    assert keys([direct[0].meta]) == set()
+
+
+@pytest_twisted.ensureDeferred
+async def test_neither_does_one_that_was_put_off(web):
+    sites = [web.site([["wait", 0.3], *robots(RULES)]) for _ in range(6)]
+    urls = [site.url(path) for site in sites for path in ("/1", "/private")]
+    result, pages = await looked_at(*urls, settings={**SCRAPYS_QUEUE, "CONCURRENT_REQUESTS": 2})
+    assert result.stats["robotstxt/put_off"] > 0
+    assert sorted(pages) == sorted(site.url("/1") for site in sites)
+    assert_nothing_shows(result, pages)
+    ended = [response.request for response in result.responses]
+    ended += [failure.request for failure in result.failures]
+    assert {(request.priority, request.dont_filter) for request in ended} == {(0, False)}
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
+@pytest_twisted.ensureDeferred
+async def test_neither_does_one_that_has_been_on_disk(web, tmp_path, queue):
+    site = web.site(HANGS, robots(RULES))
+    settings = {**queue, "JOBDIR": str(tmp_path)}
+    unchecked = Request(site.url("/2"), meta={"dont_obey_robotstxt": True})
+    first, _ = await looked_at(
+        Request(site.url("/1"), priority=2),
+        site.url("/private"),
+        unchecked,
+        settings=settings,
+        spidercls=StoredSpider,
+        opened=closing_after(0.5),
+    )
+    assert [response.url for response in first.responses] == [unchecked.url]
+    result, pages = await looked_at(settings=settings, spidercls=StoredSpider)
+    assert pages.keys() == {site.url("/1")}
+    assert result.dropped == {site.url("/private"): "rule"}
+    assert_nothing_shows(result, pages)
+    (response,) = result.responses
+    assert (response.request.priority, response.request.dont_filter) == (2, False)
+
+
+class Drops:
+    """A middleware that drops a request before ours has seen it."""
+
+    def process_request(self, request):
+        if request.url.endswith("/dropped"):
+            raise IgnoreRequest
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_note_that_went_astray_keeps_nobody_busy(web):
+    """Its bearer is given back once, and comes again at once: there is no scheduler behind it."""
+    site, failing = web.site(robots(RULES)), web.site(answer(503))
+    ends = []
+
+    class Spider(ListSpider):
+        def failed(self, failure):
+            self.task = asyncio.ensure_future(self.ask(failure.request.meta))
+
+        async def ask(self, meta):
+            assert META_KEY in meta
+            try:
+                await self.crawler.engine.download_async(Request(failing.url("/"), meta=meta))
+            except IgnoreRequest as error:
+                ends.append(error.verdict.reason.value)
+
+    result = await crawl(
+        site.url("/dropped"),
+        site.url("/"),
+        spidercls=Spider,
+        settings={
+            "DOWNLOADER_MIDDLEWARES": {Drops: 40},
+            "REP_UNREACHABLE_ACTION": "defer",
+            "REP_DEFER_TIMEOUT": 2,
+        },
+    )
+    assert ends == ["unreachable"]
+    assert result.stats["robotstxt/returned_to_scheduler"] == 1
