@@ -347,6 +347,8 @@ def test_a_request_that_is_put_off_has_its_origin_found_out():
     scene.comes(A)
     assert scene.crawler.nudges == nudges + 1
     assert scene.gate.is_open(A)
+    # Nobody comes to the gate for it.
+    assert not scene.gate._asked
 
 
 def test_who_comes_to_what_was_put_off_waits_for_the_same_look_up():
@@ -527,6 +529,19 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
         "Nothing is left to do but to wait for 2 unreachable origins: the next try of a robots.txt "
         "is in 8 s, and requests that have waited for REP_DEFER_TIMEOUT, 60 s, are dropped"
     ]
+
+
+def test_a_moment_between_two_pages_is_not_told_of(caplog):
+    caplog.set_level(logging.INFO)
+    scene = Scene()
+    scene.knows(A, Reason.UNREACHABLE)
+    scene.opens(A)
+    for _ in range(3):
+        scene.gate.look()
+        scene.crawler.engine.downloader.active.add("page")
+        scene.gate.look()
+        scene.crawler.engine.downloader.active.clear()
+    assert said(caplog) == []
 
 
 def busy(scene, what):
