@@ -48,8 +48,9 @@ TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
         Situation.DEFERRED: (Action.GIVE_BACK, Action.DROP, Action.DROP),
         Situation.UNKNOWN: (Action.WAIT, Action.WAIT, Action.WAIT),
         Situation.CROWDED: (Action.WAIT, Action.PUT_OFF, Action.WAIT),
-        Situation.CLOSING: (Action.GIVE_BACK_IF_KEPT, Action.GIVE_BACK_IF_KEPT, Action.DROP),
-        # Whoever waits for it must not wait for ever.
+        # What seems direct may come from a queue on disk that another crawl noted it for.
+        Situation.CLOSING: (Action.GIVE_BACK_IF_KEPT,) * len(Source),
+        # Whoever awaits it must not wait for ever.
         Situation.CLOSING_AGAIN: (Action.DROP, Action.DROP, Action.DROP),
         Situation.ERROR: (Action.DROP, Action.DROP, Action.DROP),
     }.items()

@@ -27,7 +27,7 @@ TABLE = """
     unreachable, deferring  | give back | drop      | drop
     not known, room         | wait      | wait      | wait
     not known, no room      | wait      | put off   | wait
-    closing, first time     | if kept   | if kept   | drop
+    closing, first time     | if kept   | if kept   | if kept
     closing, again          | drop      | drop      | drop
     error of ours           | drop      | drop      | drop
 """
