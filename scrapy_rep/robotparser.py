@@ -31,7 +31,10 @@ class RobotParser(BaseRobotParser):
         return self.robots.verdict(_text(url), *_tokens(user_agent)).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the seconds that Crawl-delay asks of ``user_agent``, or None."""
+        """Return the seconds that Crawl-delay asks of ``user_agent``, as a crawl obeys it, or None.
+
+        None, too, where it asks for 0, or for what is no well-formed number.
+        """
         fields = self.robots.fields_for(*_tokens(user_agent), names=("crawl-delay",))
         delay = delay_in(fields)
         return None if delay is None else delay.seconds

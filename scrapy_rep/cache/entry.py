@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.protocol.crawl_delay import FIELDS, Delay, delay_in
+from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
@@ -65,7 +65,7 @@ class Entry:
             self._rules.clear()
             self._delays = None
         self._rules[tokens] = robots.rules_for(*tokens)
-        delay = delay_in(robots.fields_for(*tokens, names=FIELDS))
+        delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
         if delay is not None:
             self._delays = {**(self._delays or {}), tokens: delay}
 

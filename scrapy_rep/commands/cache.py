@@ -212,14 +212,14 @@ def _origin(text: str) -> Origin:
 
 
 def _line(origin: str, record: Record | None, options: Options) -> str:
-    kind = "can't tell" if record is None else record_text.outcome_of(record)
+    kind = "can't tell" if record is None else record_text.outcome_word(record)
     word = coloured(kind, f"{'unreadable' if record is None else kind:11}")
     text = f"{word}  {printable(origin)}"
     return text if record is None else f"{text}  {record_text.summary(record, options, time())}"
 
 
 def _outcome(record: Record, options: Options) -> str:
-    kind = record_text.outcome_of(record)
+    kind = record_text.outcome_word(record)
     return f"{coloured(kind, kind)}, {record_text.summary(record, options, time())}"
 
 

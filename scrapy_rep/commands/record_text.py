@@ -17,7 +17,7 @@ def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
     """Return a record as values that JSON has; times are seconds since the epoch."""
     evidence = record.last.evidence
     return {
-        "outcome": outcome_of(record),
+        "outcome": outcome_word(record),
         "status": evidence.status,
         "error": evidence.error,
         "hops": list(evidence.hops),
@@ -30,7 +30,7 @@ def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
     }
 
 
-def outcome_of(record: Record) -> str:
+def outcome_word(record: Record) -> str:
     """Return the word for how the last fetch ended."""
     return type(record.last).__name__.lower()
 
@@ -57,7 +57,7 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     """Return how robots.txt was got, from ``source``, and what becomes of that, line by line."""
     evidence = record.last.evidence
     where = f"{printable(record.origin)}/robots.txt"
-    lines = [f"{where}: {outcome_of(record)} ({what(evidence)})"]
+    lines = [f"{where}: {outcome_word(record)} ({what(evidence)})"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", cut: there was more" if evidence.truncated else ""
     lines.append(f"{evidence.size} bytes{cut}")

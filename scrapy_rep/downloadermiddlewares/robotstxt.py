@@ -178,8 +178,10 @@ class RobotsTxtMiddleware:
             return Situation.CROWDED if is_crowded else Situation.UNKNOWN
         if verdict.allowed:
             return Situation.ALLOWED
+        # The gate begins to count REP_DEFER_TIMEOUT when it is asked.
         if (
             verdict.reason is Reason.UNREACHABLE
+            and note.source is Source.QUEUE
             and decision.origin is not None
             and self.gate.keeps(decision.origin)
         ):

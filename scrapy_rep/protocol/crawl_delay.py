@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.parser import Field
 
-FIELDS: Final = ("crawl-delay", "request-rate")
+DELAY_FIELDS: Final = ("crawl-delay", "request-rate")
 """The fields of the lines that ask for a delay, in lower case."""
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 """Seconds of the units of Request-rate."""

@@ -26,7 +26,8 @@ class Held(NamedTuple):
 class Store(Protocol):
     """Where records live, and who fetches the robots.txt of an origin just now.
 
-    What it holds is not trusted: a record that can't be read is a miss, never a crash.
+    One that outlives the process serves several at once: what one of them puts or claims, the
+    others see. What it holds is not trusted: a record that can't be read is a miss, never a crash.
     """
 
     async def get(self, origin: str) -> Held:

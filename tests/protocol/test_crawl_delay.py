@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.crawl_delay import FIELDS, delay_in
+from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
 from scrapy_rep.protocol.parser import RobotsTxt
 
 
 def asked(*lines, tokens=("testbot",)):
     body = "\n".join(("User-agent: testbot", *lines)).encode()
     robots = RobotsTxt.parse(body)
-    delay = delay_in(robots.fields_for(*tokens, names=FIELDS))
+    delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
     assert delay == delay_in(robots.fields_for(*tokens))
     return delay
 
@@ -128,7 +128,7 @@ Crawl-delay: 1
     delays = {
         token: delay.seconds
         for token in ("slow", "a", "b", "c", "other")
-        if (delay := delay_in(robots.fields_for(token, names=FIELDS)))
+        if (delay := delay_in(robots.fields_for(token, names=DELAY_FIELDS)))
     }
     assert delays == {"slow": 20, "a": 3, "b": 3, "c": 3, "other": 1}
     # Of rules it is one group, as G-7 has it.

@@ -10,6 +10,7 @@ import pytest_twisted
 from scrapy import Request
 from scrapy.core.scheduler import BaseScheduler
 
+from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import SCRAPYS_QUEUE, Lines, ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, held, robots
@@ -522,3 +523,21 @@ async def test_places_are_given_back_after_errors_and_cancelled_waits(web):
         )
         assert result.stats["finish_reason"] == "enough"
         assert result.crawler.engine.downloader.total_concurrency == 3
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_direct_download_of_an_unreachable_origin_defers_nothing(web):
+    """Its drop begins no REP_DEFER_TIMEOUT of requests that come by the queue later."""
+    front, failing = web.site(robots("")), web.site(answer(503))
+
+    class Spider(ListSpider):
+        async def parse(self, response):
+            with pytest.raises(RobotsTxtDisallowed):
+                await self.crawler.engine.download_async(Request(failing.url("/1")))
+            self.crawl.responses.append(response)
+            return
+            yield
+
+    result = await crawl(front.url("/"), settings=DEFER, spidercls=Spider)
+    assert len(result.responses) == 1
+    assert "robotstxt/deferred" not in result.stats
