@@ -83,9 +83,7 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Nobody knows what robots.txt says: for now the whole origin is disallowed, and it is asked again
-    (RFC 9309 §2.3.1.4).
-    """
+    """Nobody knows what robots.txt says: for now all is disallowed (RFC 9309 §2.3.1.4)."""
 
     evidence: Evidence
 

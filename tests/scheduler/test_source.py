@@ -24,10 +24,10 @@ from scrapy_rep.scheduler.source import (
     note_source,
     read_note,
 )
-from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
-from tests.crawling.web import answer, robots
-from tests.downloadermiddlewares.test_waiting import HANGS, closing_after
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
+from tests.crawling.web import HANGS, answer, held, robots
 from tests.scheduler.test_broad import StoredSpider
+from tests.waiting import until
 
 URL = "http://site.example/"
 
@@ -200,9 +200,16 @@ async def test_no_kind_of_request_shows_where_it_came_from(web, queue, more):
 
 @pytest_twisted.ensureDeferred
 async def test_neither_does_one_that_was_put_off(web):
-    sites = [web.site([["wait", 0.3], *robots(RULES)]) for _ in range(6)]
+    sites = [web.site(held(robots(RULES))) for _ in range(6)]
+
+    async def release(crawler):
+        await until(lambda: stat(crawler, "robotstxt/put_off"))
+        for site in sites:
+            site.release()
+
     urls = [site.url(path) for site in sites for path in ("/1", "/private")]
-    result, pages = await looked_at(*urls, settings={**SCRAPYS_QUEUE, "CONCURRENT_REQUESTS": 2})
+    settings = {**SCRAPYS_QUEUE, "CONCURRENT_REQUESTS": 2}
+    result, pages = await looked_at(*urls, settings=settings, meanwhile=release)
     assert result.stats["robotstxt/put_off"] > 0
     assert sorted(pages) == sorted(site.url("/1") for site in sites)
     assert_nothing_shows(result, pages)
@@ -217,13 +224,18 @@ async def test_neither_does_one_that_has_been_on_disk(web, tmp_path, queue):
     site = web.site(HANGS, robots(RULES))
     settings = {**queue, "JOBDIR": str(tmp_path)}
     unchecked = Request(site.url("/2"), meta={"dont_obey_robotstxt": True})
+
+    async def close_when_asked(crawler):
+        await until(lambda: site.robots_requests and "/2" in site.targets)
+        close(crawler)
+
     first, _ = await looked_at(
         Request(site.url("/1"), priority=2),
         site.url("/private"),
         unchecked,
         settings=settings,
         spidercls=StoredSpider,
-        opened=closing_after(0.5),
+        meanwhile=close_when_asked,
     )
     assert [response.url for response in first.responses] == [unchecked.url]
     result, pages = await looked_at(settings=settings, spidercls=StoredSpider)
