@@ -84,7 +84,6 @@ class Cache:
         self._entries = entries
         self._entry_of = entries.get
         self._parsed = parsed
-        self._clock = clock
         self._time = clock.time
         self._limit = FetchLimit(concurrent_fetches)
         self._flights: Flights[_Found] = Flights(self._look_up, self._landed)

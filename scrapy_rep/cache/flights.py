@@ -54,9 +54,6 @@ class Flights(Generic[T]):
     def __len__(self) -> int:
         return len(self._flights)
 
-    def __contains__(self, origin: Origin) -> bool:
-        return origin in self._flights
-
     @property
     def waiters(self) -> int:
         """How many wait for them."""
