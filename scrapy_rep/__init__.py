@@ -18,6 +18,10 @@ of the crawler (``product_tokens.py``), the overrides, and what else may become 
 few microseconds. Of all else a table says what becomes of it (``transitions.py``): it is dropped,
 waits, or goes back to the scheduler. ``events.py`` counts, logs and signals it.
 
+Next to the downloader, behind all other middlewares, stands the guard (``guard.py``). It lets a
+request pass that is as it was decided on; one whose URL or User-Agent has been changed since is
+decided about again, and so is the URL of a response whose download handler followed a redirect.
+
 **Finding out.** ``cache/cache.py`` holds what is known of each origin, as long as it may be used.
 What is not known becomes a flight (``flights.py``): one per origin, and all who ask meanwhile wait
 for it. It looks into the store, and fetches under a lease, so that of all the workers that use the
@@ -26,10 +30,10 @@ says of a record, and a time, what may be fetched and until when.
 
 **The robots.txt request.** ``fetch/fetcher.py`` sends an ordinary Scrapy request with
 ``engine.download_async``, so that proxies, TLS and download handlers are those of the crawl, and
-switches off for it what other middlewares do to pages. ``downloadermiddlewares/guard.py``, next to
-the downloader, is the last to see it. The answer comes back there first: it is decoded, cut to what
-counts, and handed to the fetcher past all middlewares. Redirects are followed by hand
-(``redirects.py``). Whatever goes wrong is an outcome: nothing is raised but cancellation.
+switches off for it what other middlewares do to pages; the guard takes off what they set on all
+requests. The answer, or the error, comes back there first: it is decoded, cut to what counts, and
+handed to the fetcher past all middlewares. Redirects are followed by hand (``redirects.py``).
+Whatever goes wrong is an outcome: nothing is raised but cancellation.
 
 **And back.** All who wait get the verdict on their own URL. The page's response goes to the
 callback as Scrapy has it; ``spidermiddlewares/metatags.py`` obeys the robots meta tags in it.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _ORDER: Final = 100
 """Where Scrapy has its built-in RobotsTxtMiddleware."""
-_GUARD_ORDER: Final = 595
-"""Nearer the downloader than HttpCompressionMiddleware (590): answers come here first."""
+_GUARD_ORDER: Final = 1_000_000
+"""Nearest the downloader, beyond all that anybody would choose: nothing may come behind it."""
 _TAGS_ORDER: Final = 10
 """Next to the engine: it sees all that the spider's own middlewares let through."""
 

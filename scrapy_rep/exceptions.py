@@ -6,19 +6,29 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
+from scrapy_rep.utils.text import printable, without_credentials
+
 if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Reason, Verdict
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
-    """A request was dropped because of robots.txt; ``verdict`` tells why."""
+    """A request was dropped because of robots.txt; ``verdict`` tells why.
 
-    def __init__(self, verdict: Verdict) -> None:
+    ``redirected_to`` is the URL that the verdict speaks of where a download handler followed a
+    redirect by itself, as browsers do, and the response was dropped; else it is None.
+    """
+
+    def __init__(self, verdict: Verdict, redirected_to: str | None = None) -> None:
         super().__init__(verdict)
         self.verdict = verdict
+        self.redirected_to = redirected_to
 
     def __str__(self) -> str:
-        return f"Forbidden by robots.txt: {explain(self.verdict)}"
+        why = f"Forbidden by robots.txt: {explain(self.verdict)}"
+        if self.redirected_to is None:
+            return why
+        return f"{why}, of {printable(without_credentials(self.redirected_to))} after a redirect"
 
     @property
     def reason(self) -> Reason:

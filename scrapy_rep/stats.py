@@ -16,6 +16,7 @@ EXCEPTION_COUNT: Final = "robotstxt/exception_count/{exception}"
 
 # Ours.
 FORBIDDEN_REASON_COUNT: Final = "robotstxt/forbidden_reason_count/{reason}"
+FORBIDDEN_RESPONSE_COUNT: Final = "robotstxt/forbidden_response_count"
 REDIRECT_COUNT: Final = "robotstxt/redirect_count"
 OUTCOME_COUNT: Final = "robotstxt/outcome_count/{kind}"
 RESPONSE_BYTES: Final = "robotstxt/response_bytes"

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import pytest_twisted
 from scrapy.downloadermiddlewares.httpauth import HttpAuthMiddleware
-from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import Settings
 
@@ -172,7 +171,7 @@ async def test_the_addon_takes_the_place_of_the_builtin():
     seen, settings = await middlewares({})
     assert BuiltInMiddleware not in seen
     assert seen.index(RobotsTxtMiddleware) == 1
-    assert seen.index(RobotsTxtFetchMiddleware) == seen.index(HttpCompressionMiddleware) + 1
+    assert seen[-1] is RobotsTxtFetchMiddleware
     assert settings.getbool("ROBOTSTXT_OBEY")
     assert settings["ROBOTSTXT_PARSER"] == "scrapy_rep.RobotParser"
 
@@ -213,7 +212,7 @@ async def test_without_the_addon_both_middlewares_can_be_set_by_hand(web):
         "DOWNLOADER_MIDDLEWARES": {
             BUILTIN: None,
             OURS: 100,
-            "scrapy_rep.RobotsTxtFetchMiddleware": 595,
+            "scrapy_rep.RobotsTxtFetchMiddleware": 901,
         },
     }
     result = await crawl(site.url("/private"), settings=settings)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.product_tokens import tokens_of_header
-from scrapy_rep.utils.scrapy_internals import has_headers
+from scrapy_rep.utils.scrapy_internals import user_agents_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -24,15 +24,21 @@ class ProductTokens:
         self._crawler = crawler
         self._configured = options.tokens
         self._default: tuple[str, ...] | None = None
+        self._values: list[bytes] | None = None
+        self._tokens: tuple[str, ...] = ()
 
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request``, the most specific first; there may be none."""
         if self._configured is not None:
             return self._configured
-        # Most requests have no header yet where this is asked.
-        if has_headers(request) and b"User-Agent" in request.headers:
-            return _tokens_of_header(request.headers[b"User-Agent"] or b"")
-        return self._default or self.of_crawl()
+        values = user_agents_of(request)
+        if values is None:
+            return self._default or self.of_crawl()
+        # Nearly always that of the request before.
+        if values != self._values:
+            self._values = values.copy()
+            self._tokens = _tokens_of_header(values[-1] if values else b"")
+        return self._tokens
 
     def of_crawl(self) -> tuple[str, ...]:
         """Return the tokens of a request that has no User-Agent header of its own."""

@@ -1,15 +1,39 @@
-"""Middleware nearest the downloader: what is really sent for a robots.txt, and what came."""
+"""Middleware nearest the downloader: what is really sent, and what really came."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import logging
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from scrapy import Request
+from scrapy.downloadermiddlewares.stats import DownloaderStats
+from scrapy.exceptions import NotConfigured
+
+from scrapy_rep import signals, stats
+from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.transfer import META_KEY, Received, answer_of
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.utils.per_crawl import PerCrawl
+from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.http import Response
+    from collections.abc import Awaitable, Callable
 
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from scrapy_rep.decision.decider import Decider
+    from scrapy_rep.fetch.transfer import Transfer
+
+    Decided = tuple[str, tuple[str, ...] | None]
+
+logger = logging.getLogger(__name__)
+
+DECIDED_KEY: Final = "_robotstxt_decided"
+"""Private key of ``Request.meta``: the URL and the product tokens that were decided on.
+
+It is there between the middleware and the guard alone. None for tokens: whatever they are."""
 # RFC 9110 §13.1 and §14.2: with one of these a request asks for less than the whole (SPEC S-8).
 _CONDITIONAL: Final = (
     b"If-Match",
@@ -19,31 +43,162 @@ _CONDITIONAL: Final = (
     b"If-Range",
     b"Range",
 )
+_ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
+"""Keys of ``Request.meta`` that other middlewares may set for a robots.txt, too."""
+_CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
+
+
+class Judge(Protocol):
+    """Whom the guard asks: the middleware that decides."""
+
+    @property
+    def decider(self) -> Decider:
+        """What it decides by."""
+
+    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
+        """Let ``request`` pass, or raise RobotsTxtDisallowed."""
+
+
+judges: Final[PerCrawl[Judge]] = PerCrawl()
+"""The middleware of each crawl, which puts itself here."""
 
 
 class RobotsTxtFetchMiddleware:
-    """Downloader middleware for the requests for robots.txt alone.
+    """Downloader middleware nearest the downloader: no middleware may come behind it.
 
-    Its place is between HttpCompressionMiddleware (590) and the downloader.
+    A request that another middleware has changed is decided on again: one with another URL, or
+    with a User-Agent of other product tokens. So is a response with another URL: its download
+    handler has followed a redirect by itself, as browsers do.
+
+    Requests for robots.txt get what is meant for pages taken off, and their answers go straight to
+    the fetcher: no other middleware retries, renders, caches or rewrites them.
     """
 
-    def process_request(self, request: Request) -> None:
-        """Take off what would make the request a conditional or a private one (SPEC S-8)."""
-        transfer = request.meta.get(META_KEY)
-        if transfer is not None:
-            for name in _CONDITIONAL:
-                request.headers.pop(name, None)
-            # Whatever HttpCompressionMiddleware or DEFAULT_REQUEST_HEADERS ask for.
-            request.headers[b"Accept-Encoding"] = b"gzip"
-            # Those of DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER; a redirect must not take
-            # credentials elsewhere.
-            request.headers.pop(b"Cookie", None)
-            if not transfer.at_home:
-                request.headers.pop(b"Authorization", None)
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self._crawler = crawler
+        self._found: Judge | None = None
+        self._tokens_of: Callable[[Request], tuple[str, ...]] | None = None
 
-    def process_response(self, request: Request, response: Response) -> Response:
-        """Decode the answer, cut it to what counts, and hand it over."""
-        transfer = request.meta.get(META_KEY)
-        if transfer is None:
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware. Raises NotConfigured without ROBOTSTXT_OBEY."""
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
+        """Let a request pass that is as it was when it was decided on, else decide again.
+
+        Raises RobotsTxtDisallowed.
+        """
+        meta = request.meta
+        decided = meta.pop(DECIDED_KEY, None)
+        if decided is not None and decided[0] == request.url:
+            tokens_of = self._tokens_of
+            if tokens_of is not None and decided[1] == tokens_of(request):
+                return None
+        transfer = meta.get(META_KEY)
+        if transfer is not None:
+            _prepare(request, transfer)
+            return None
+        judge = self._judge()
+        if judge is None or _is_as_decided(request, decided, judge.decider):
+            return None
+        return judge.process_request(request)
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Awaitable[Response]:
+        """Hand an answer of robots.txt over; let a page pass that came from where it was asked.
+
+        Raises RobotsTxtDisallowed where it came from a URL that is disallowed.
+        """
+        meta = request.meta
+        transfer = meta.get(META_KEY)
+        if transfer is not None:
+            if (scrapys := self._scrapys_stats()) is not None:
+                scrapys.process_response(request, response)
+            raise Received(answer_of(request, response, transfer))
+        meta.pop(DECIDED_KEY, None)  # of a response that another middleware had
+        if response.url == request.url or (judge := self._judge()) is None:
             return response
-        raise Received(answer_of(request, response, transfer))
+        return self._check_redirect(judge, request, response)
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Hand the error of a robots.txt over, past those who would try again, or elsewhere."""
+        if META_KEY in request.meta:
+            if (scrapys := self._scrapys_stats()) is not None:
+                scrapys.process_exception(request, exception)
+            raise exception
+
+    def _scrapys_stats(self) -> DownloaderStats | None:
+        """Return the one middleware that must not miss what it has seen the request of."""
+        return self._crawler.get_downloader_middleware(DownloaderStats)
+
+    def _judge(self) -> Judge | None:
+        """Return the middleware; None where the user has switched it off."""
+        if self._found is None and (found := judges.get(self._crawler)) is not None:
+            self._found, self._tokens_of = found, found.decider.tokens.of
+        return self._found
+
+    async def _check_redirect(self, judge: Judge, request: Request, response: Response) -> Response:
+        try:
+            hop = Request(response.url, headers=request.headers, meta=request.meta)
+        except ValueError:  # no URL that anything could be fetched from
+            return response
+        was, now = judge.decider.known(request), judge.decider.known(hop)
+        # Most often only the spelling differs: browsers add a slash behind the host.
+        if was is None or now is None or (was.origin, was.target) == (now.origin, now.target):
+            return response
+        verdict = await _refusal(judge, hop)
+        if verdict is None:
+            return response
+        request.meta[signals.META_KEY] = signals.as_meta(verdict)
+        stats.count(self._crawler, stats.FORBIDDEN_RESPONSE_COUNT)
+        logger.debug(
+            "Dropped the response to %s: its download handler followed a redirect to %s",
+            show(request),
+            show(hop),
+            extra={"spider": self._crawler.spider},
+        )
+        raise RobotsTxtDisallowed(verdict, redirected_to=response.url)
+
+
+def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) -> bool:
+    """Return whether the decision on ``request`` still holds, by overrides, too."""
+    if decided is None or decided[0] != request.url:
+        return False
+    if decided[1] is None:
+        return True
+    origin = decider.origin_governing(request)
+    return origin is None or decided[1] == decider.tokens_of(request, origin)
+
+
+async def _refusal(judge: Judge, hop: Request) -> Verdict | None:
+    """Return why ``hop`` is not to be sent; None where it may be."""
+    try:
+        passed = judge.process_request(hop)
+        given_back = passed is not None and await passed is not None
+    except RobotsTxtDisallowed as error:
+        return error.verdict
+    return _CLOSING if given_back else None
+
+
+def _prepare(request: Request, transfer: Transfer) -> None:
+    """Take off a request for robots.txt what others have put on it for pages."""
+    meta = request.meta
+    route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}
+    meta.clear()
+    meta.update(transfer.meta)
+    meta.update(route)
+    meta[META_KEY] = transfer
+    # Conditional or private (SPEC S-8).
+    for name in _CONDITIONAL:
+        request.headers.pop(name, None)
+    # Whatever HttpCompressionMiddleware or DEFAULT_REQUEST_HEADERS ask for.
+    request.headers[b"Accept-Encoding"] = b"gzip"
+    # Those of DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER; a redirect must not take credentials
+    # elsewhere.
+    request.headers.pop(b"Cookie", None)
+    if not transfer.at_home:
+        request.headers.pop(b"Authorization", None)

@@ -20,6 +20,7 @@ from scrapy_rep.cache.shared import shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
+from scrapy_rep.downloadermiddlewares.guard import DECIDED_KEY, judges
 from scrapy_rep.downloadermiddlewares.startup import check_components, log_start, read_overrides
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed
@@ -98,17 +99,18 @@ class RobotsTxtMiddleware:
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
         )
-        self._decider = Decider(crawler, options, self._cache, overrides)
+        self.decider = Decider(crawler, options, self._cache, overrides)
+        """What it decides by."""
         polite = options.crawl_delay and not options.dry_run
         self._delays = Delays(crawler, options) if polite else None
         self._dry_run = DryRun(crawler, self._cache, self._announcer) if options.dry_run else None
         self._looks_closer = options.dry_run or bool(overrides)
-        self.robots = Robots(crawler, self._cache, self._decider)
+        self.robots = Robots(crawler, self._cache, self.decider)
         """What robots.txt says, for others than requests."""
         self.gate = Gate(
             crawler=crawler,
             cache=self._cache,
-            decider=self._decider,
+            decider=self.decider,
             options=options,
             delays=self._delays,
             clock=clock,
@@ -119,6 +121,7 @@ class RobotsTxtMiddleware:
         self._waiting = 0
         self._pausing = 0
         self._watch = ClosingWatch(crawler, self._close, self.gate.look)
+        judges.put(crawler, self)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
@@ -139,7 +142,7 @@ class RobotsTxtMiddleware:
             return self._pass_ungoverned(request)
         try:
             note = DIRECT if noted is None else read_note(request, noted)
-            decision = self._decider.known(request)
+            decision = self.decider.known(request)
             if decision is None:
                 return self._pass_ungoverned(request)
             verdict = decision.verdict
@@ -165,6 +168,7 @@ class RobotsTxtMiddleware:
             self.gate.find_out(decision.origin, request)
             return self._put_off(request, note)
         if self._dry_run is not None:
+            request.meta[DECIDED_KEY] = request.url, decision.tokens
             return self._dry_run.tell(request, decision)
         returned = self._settle(request, decision, note, situation)
         return None if returned is None else _now(returned)
@@ -220,6 +224,7 @@ class RobotsTxtMiddleware:
         try:
             decision = await self._found_out(request, decision)
             if self._dry_run is not None:
+                request.meta[DECIDED_KEY] = request.url, decision.tokens
                 await self._dry_run.tell(request, decision)
                 return None
             situation = self._situation(decision, note)
@@ -238,7 +243,7 @@ class RobotsTxtMiddleware:
         self._waiting += 1
         try:
             with beside_the_pages(self._crawler):
-                return await self._decider.find_out(request, decision)
+                return await self.decider.find_out(request, decision)
         finally:
             self._waiting -= 1
 
@@ -265,6 +270,7 @@ class RobotsTxtMiddleware:
         return note_returned(request, less=less)
 
     def _pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
+        request.meta[DECIDED_KEY] = request.url, decision.tokens
         self._announcer.verdict(request, verdict, decision.origin)
         entry = decision.entry
         if entry is not None and self._delays is not None and decision.origin is not None:
@@ -279,6 +285,7 @@ class RobotsTxtMiddleware:
         self._events.failed(request, error, dry_run=self._dry_run is not None)
         if self._dry_run is None:
             raise self._dropped(request, _ERROR) from error
+        request.meta[DECIDED_KEY] = request.url, None
 
     def _dropped(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
         self._events.dropped(request, verdict)
@@ -295,7 +302,7 @@ class RobotsTxtMiddleware:
         self._watch.start()
         if not self.gate.in_use:
             self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
-        log_start(self._crawler, self._options, self._decider.tokens.of_crawl())
+        log_start(self._crawler, self._options, self.decider.tokens.of_crawl())
         self._events.expired()
 
     async def _spider_closed(self) -> None:

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
 from scrapy_rep.exceptions import SettingsError
@@ -73,15 +74,28 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
 
 
 def check_components(crawler: Crawler) -> None:
-    """Raise SettingsError where the answers of robots.txt would not come to the fetcher."""
-    places = crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES")
-    components = [load_object(path) for path, place in places.items() if place is not None]
-    if not any(
-        isinstance(component, type) and issubclass(component, RobotsTxtFetchMiddleware)
-        for component in components
-    ):
+    """Raise SettingsError where the guard isn't there, or isn't nearest the downloader."""
+    orders = {
+        load_object(path): order
+        for path, order in crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES").items()
+        if order is not None
+    }
+    guards = [
+        component
+        for component in orders
+        if isinstance(component, type) and issubclass(component, RobotsTxtFetchMiddleware)
+    ]
+    if not guards:
         raise SettingsError(
             "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
-            "scrapy_rep.RobotsTxtFetchMiddleware at 595 too; "
+            "scrapy_rep.RobotsTxtFetchMiddleware too, at an order beyond all others; "
             "ADDONS = {'scrapy_rep.Addon': 500} sets both"
         )
+    order = orders[guards[0]]
+    for component in orders.keys() - guards:
+        if orders[component] >= order:
+            raise SettingsError(
+                f"DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtFetchMiddleware at {order}, and "
+                f"{global_object_name(component)} at {orders[component]}: it takes "
+                "scrapy_rep.RobotsTxtFetchMiddleware at an order beyond all others"
+            )

@@ -132,7 +132,6 @@ class Fetcher:
 
     def _request(self, chain: Chain, page: Request) -> Request:
         meta: dict[str, Any] = {
-            META_KEY: Transfer(self._options.max_size, at_home=chain.at_home),
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,
             "dont_redirect": True,
@@ -153,6 +152,8 @@ class Fetcher:
             "ftp_user": "anonymous",
             "ftp_password": "guest",
         }
+        transfer = Transfer(self._options.max_size, at_home=chain.at_home, meta=meta.copy())
+        meta[META_KEY] = transfer
         headers = {}
         if b"User-Agent" in page.headers:
             headers[b"User-Agent"] = page.headers[b"User-Agent"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.exceptions import IgnoreRequest
 
@@ -26,6 +26,8 @@ class Transfer:
     max_size: int
     at_home: bool
     """Whether the origin that is asked is the one whose rules are looked for."""
+    meta: dict[str, Any] = field(default_factory=dict)
+    """The meta of the request but for its route; what others add is meant for pages."""
     received: int = 0
     cut: bool = False
 

@@ -125,13 +125,13 @@ def middleware(stand_in, *, keeps=True, **settings):
             "ROBOTSTXT_OBEY": True,
             "REP_STORE": "memory://",
             "USER_AGENT": "testbot/1.0",
-            "DOWNLOADER_MIDDLEWARES": {RobotsTxtFetchMiddleware: 595},
+            "DOWNLOADER_MIDDLEWARES": {RobotsTxtFetchMiddleware: 1_000},
             **settings,
         }
     )
     crawler.engine = SimpleNamespace(downloader=SimpleNamespace(total_concurrency=16))
     made = RobotsTxtMiddleware.from_crawler(crawler)
-    made._decider = made._cache = stand_in
+    made.decider = made._cache = stand_in
     made.gate.keeps = stand_in.keeps
     made.gate.find_out = lambda origin, request: stand_in.asked.append((origin, request))
     made._scheduler_keeps = keeps

@@ -1,0 +1,297 @@
+"""The guard nearest the downloader: what is sent and what came is what was decided on."""
+
+from __future__ import annotations
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+
+from scrapy_rep import RobotsTxtDisallowed, SettingsError
+from tests.crawling.crawl import crawl
+from tests.crawling.web import PAGE, answer, redirect, robots
+from tests.waiting import PATIENCE
+
+RULES = "User-agent: *\nDisallow: /private\n"
+NAMED = "User-agent: *\nDisallow:\n\nUser-agent: otherbot\nDisallow: /for-others\n"
+
+
+class Rewrites:
+    """Sends another URL than the one that was decided on, as proxies' packages do."""
+
+    def process_request(self, request):
+        if "/alias" in request.url:
+            request._set_url(request.url.replace("/alias", request.meta["to"]))
+
+
+class SetsUserAgent:
+    """As the middlewares that take turns with User-Agents do."""
+
+    def process_request(self, request):
+        request.headers["User-Agent"] = "otherbot/2.0"
+
+
+class Retries:
+    """Tries again whatever it sees, as packages of rotating proxies do."""
+
+    def process_response(self, request, response):
+        if response.status >= 400 and "again" not in request.meta:
+            return request.replace(dont_filter=True, meta={**request.meta, "again": True})
+        return response
+
+    def process_exception(self, request, exception):
+        if "again" not in request.meta:
+            return request.replace(dont_filter=True, meta={**request.meta, "again": True})
+        return None
+
+
+class MeantForPages:
+    """Sets on all requests what is meant for pages."""
+
+    def process_request(self, request):
+        request.meta.update(
+            {
+                "playwright": True,
+                "impersonate": "chrome",
+                "download_slot": "all",
+                "dont_cache": False,
+            }
+        )
+        request.headers["Range"] = "bytes=0-10"
+
+
+class Answers:
+    """Has an answer of its own."""
+
+    def process_request(self, request):
+        return None
+
+    def process_response(self, request, response):
+        return response.replace(body=b"") if "robots.txt" in request.url else response
+
+
+class Follows(HTTP11DownloadHandler):
+    """Follows redirects by itself, as browsers do."""
+
+    async def download_request(self, request):
+        response = await super().download_request(request)
+        while "Location" in response.headers and "robots.txt" not in request.url:
+            url = response.urljoin(response.headers["Location"].decode())
+            response = await super().download_request(Request(url, headers=request.headers))
+        return response
+
+
+class TellsMeta(HTTP11DownloadHandler):
+    """Notes the meta of each request."""
+
+    seen: list = []  # noqa: RUF012 - of the one crawl
+
+    async def download_request(self, request):
+        self.seen.append((request.url, {k for k in request.meta if not k.startswith("_robotstxt")}))
+        assert request.meta["download_slot"] != "all" or "robots.txt" not in request.url
+        return await super().download_request(request)
+
+
+def behind(*middlewares, order=700):
+    return {"DOWNLOADER_MIDDLEWARES": dict.fromkeys(middlewares, order), "RETRY_ENABLED": False}
+
+
+FOLLOWS = {"DOWNLOAD_HANDLERS": {"http": Follows}}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_url_changed_behind_the_middleware_is_decided_on(web):
+    site = web.site(robots(RULES))
+    requests = [
+        Request(site.url("/alias"), meta={"to": "/private/1"}),
+        Request(site.url("/alias?2"), meta={"to": "/public"}),
+    ]
+    result = await crawl(*requests, settings=behind(Rewrites))
+    assert site.targets == ["/public?2"]
+    assert result.dropped == {site.url("/private/1"): "rule"}
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_url_changed_to_an_origin_that_is_not_known_waits_for_its_robotstxt(web):
+    site, other = web.site(robots(RULES)), web.site(robots(RULES))
+
+    class Elsewhere:
+        def process_request(self, request):
+            if not request.url.endswith("/robots.txt"):
+                request._set_url(request.url.replace(site.url(""), other.url("")))
+
+    await crawl(
+        site.url("/a"),
+        Request(site.url("/alias"), meta={"to": "/private"}),
+        settings=behind(Rewrites, Elsewhere),
+    )
+    assert other.targets == ["/a"]
+    assert site.targets == []
+    assert len(other.robots_requests) == 1
+
+
+@pytest.mark.parametrize("order", [50, 400, 560, 700, 999_999])
+@pytest_twisted.ensureDeferred
+async def test_the_user_agent_that_is_sent_decides_wherever_it_is_set(web, order):
+    site = web.site(robots(NAMED))
+    result = await crawl(
+        site.url("/for-others"), site.url("/a"), settings=behind(SetsUserAgent, order=order)
+    )
+    assert site.targets == ["/a"]
+    assert result.dropped == {site.url("/for-others"): "rule"}
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_configured_token_decides_whatever_user_agent_is_sent(web):
+    site = web.site(robots(NAMED))
+    settings = {**behind(SetsUserAgent), "ROBOTSTXT_USER_AGENT": "testbot"}
+    await crawl(site.url("/for-others"), settings=settings)
+    assert site.targets == ["/for-others"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_override_is_counted_once_whatever_user_agent_is_sent(web):
+    site = web.site(robots("User-agent: *\nDisallow: /"))
+    override = {"host": "127.0.0.1", "policy": "ignore", "reason": "our own", "until": "2099-01-01"}
+    settings = {**behind(SetsUserAgent), "REP_OVERRIDES": [override]}
+    result = await crawl(site.url("/a"), settings=settings)
+    assert site.targets == ["/a"]
+    assert result.stats["robotstxt/override_count/ignore"] == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_tells_once_of_what_it_would_drop(web):
+    site = web.site(robots(RULES))
+    result = await crawl(site.url("/private"), settings={"REP_DRY_RUN": True})
+    assert site.targets == ["/private"]
+    assert result.stats["robotstxt/dry_run/forbidden"] == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_response_of_a_disallowed_url_is_dropped_where_the_handler_followed_to_it(web):
+    site = web.site(
+        robots(RULES),
+        paths={"/in": [redirect("/private/x")], "/out": [redirect("/public")]},
+    )
+    result = await crawl(site.url("/in"), site.url("/out"), settings=FOLLOWS)
+    assert result.fetched == [site.url("/public")] or result.fetched == [site.url("/out")]
+    (failure,) = result.failures
+    assert failure.request.url == site.url("/in")
+    assert isinstance(failure.value, RobotsTxtDisallowed)
+    assert failure.value.redirected_to == site.url("/private/x")
+    assert failure.value.verdict.line == 2
+    assert str(failure.value).endswith(f", of {site.url('/private/x')} after a redirect")
+    assert failure.request.meta["robotstxt"]["allowed"] is False
+    assert result.stats["robotstxt/forbidden_response_count"] == 1
+    assert result.stats["robotstxt/forbidden"] == 1
+    assert any(
+        f"<GET {site.url('/in')}>" in line and site.url("/private/x") in line
+        for line in result.messages()
+    )
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_response_of_another_origin_waits_for_the_robotstxt_of_that_one(web):
+    closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(answer(404))
+    site = web.site(
+        robots(RULES),
+        paths={"/in": [redirect(closed.url("/x"))], "/out": [redirect(open_.url("/x"))]},
+    )
+    result = await crawl(site.url("/in"), site.url("/out"), settings=FOLLOWS)
+    assert [len(result.responses), len(result.failures)] == [1, 1]
+    assert result.failures[0].value.redirected_to == closed.url("/x")
+    assert [len(other.robots_requests) for other in (closed, open_)] == [1, 1]
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_exempt_may_be_redirected_anywhere(web):
+    site = web.site(robots(RULES), paths={"/in": [redirect("/private/x")]})
+    request = Request(site.url("/in"), meta={"dont_obey_robotstxt": True})
+    result = await crawl(request, settings=FOLLOWS)
+    assert len(result.responses) == 1
+    assert site.robots_requests == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_a_dry_run_would_drop_of_the_responses_passes(web):
+    site = web.site(robots(RULES), paths={"/in": [redirect("/private/x")]})
+    result = await crawl(site.url("/in"), settings={**FOLLOWS, "REP_DRY_RUN": True})
+    assert len(result.responses) == 1
+    assert result.stats["robotstxt/dry_run/forbidden"] == 1
+
+
+@pytest.mark.spec("F-7")
+@pytest_twisted.ensureDeferred
+async def test_nobody_tries_again_what_came_of_a_robotstxt(web):
+    for story in (answer(404), answer(503)):
+        site = web.site(story)
+        await crawl(site.url("/a"), settings=behind(Retries))
+        assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_nobody_tries_again_a_robotstxt_that_failed(web):
+    site = web.site([["close"]])
+    result = await crawl(site.url("/a"), settings=behind(Retries))
+    assert len(site.robots_requests) == 1
+    assert result.dropped == {site.url("/a"): "unreachable"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_cut_of_one_answer_is_not_that_of_the_next(web):
+    rules = RULES + "Disallow: /last"
+    site = web.site(answer(503, "x" * 600_000), robots(rules))
+    settings = {**behind(Retries, order=900), "REP_RETRY_DELAY": PATIENCE}
+    await crawl(site.url("/last"), settings=settings)
+    assert site.targets == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_nobody_rewrites_what_came_of_a_robotstxt(web):
+    site = web.site(robots(RULES))
+    await crawl(site.url("/private"), settings=behind(Answers, order=999_999))
+    assert site.targets == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_meant_for_pages_is_taken_off_the_request_for_robotstxt(web):
+    site = web.site(robots(RULES))
+    TellsMeta.seen.clear()
+    settings = {**behind(MeantForPages), "DOWNLOAD_HANDLERS": {"http": TellsMeta}}
+    await crawl(site.url("/a"), settings=settings)
+    seen = dict(TellsMeta.seen)
+    assert {"playwright", "impersonate"} <= seen[site.url("/a")]
+    assert not {"playwright", "impersonate"} & seen[site.url("/robots.txt")]
+    (entry,) = site.robots_requests
+    assert "range" not in str(entry).lower()
+
+
+@pytest_twisted.ensureDeferred
+async def test_scrapys_stats_count_robotstxt_as_ever(web):
+    site, gone = web.site(robots(RULES)), web.site([["close"]])
+    result = await crawl(site.url("/a"), gone.url("/a"), settings={"RETRY_ENABLED": False})
+    assert result.stats["downloader/request_count"] == 3
+    assert result.stats["downloader/response_count"] == 2
+    # The robots.txt that failed, and the page that was dropped for it.
+    assert result.stats["downloader/exception_count"] == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_private_keys_are_gone_where_the_page_comes(web):
+    site = web.site(robots(RULES))
+    settings = {"HTTPCACHE_ENABLED": True}
+    for _ in range(2):
+        result = await crawl(site.url("/a"), settings=settings)
+        (response,) = result.responses
+        assert not [key for key in response.meta if key.startswith("_robotstxt")]
+
+
+@pytest.mark.parametrize("order", [1_000_000, 1_000_001])
+@pytest_twisted.ensureDeferred
+async def test_a_middleware_behind_the_guard_stops_the_crawl_at_the_start(web, order):
+    site = web.site(robots(RULES), paths={"/a": [answer(200, PAGE)]})
+    with pytest.raises(SettingsError, match=r"DOWNLOADER_MIDDLEWARES .*Rewrites at 100000\d"):
+        await crawl(site.url("/a"), settings=behind(Rewrites, order=order))
+    assert site.journal == []
