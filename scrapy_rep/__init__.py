@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from scrapy_rep.cache.cache import Census
     from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
     from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+    from scrapy_rep.downloadermiddlewares.subresources import abort_disallowed
     from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, SettingsError
     from scrapy_rep.extensions.logstats import RobotsLogStats
     from scrapy_rep.extensions.report import RobotsReport
@@ -81,6 +82,7 @@ __all__ = [
     "RobotsTxtMiddleware",
     "SettingsError",
     "__version__",
+    "abort_disallowed",
 ]
 
 # Imported when first asked for, so that scrapy_rep.protocol serves without Scrapy (PEP 562).
@@ -100,6 +102,7 @@ _HOMES = {
     "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.guard",
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
     "SettingsError": "scrapy_rep.exceptions",
+    "abort_disallowed": "scrapy_rep.downloadermiddlewares.subresources",
 }
 
 

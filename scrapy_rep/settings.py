@@ -235,6 +235,9 @@ class Options:
     report: str | None = _setting(
         "REP_REPORT", None, _report, "a path that ends in .html, .json or .jsonl"
     )
+    subresources_unknown: str = _setting(
+        "REP_SUBRESOURCES_UNKNOWN", "abort", _one_of("abort", "allow"), "'abort' or 'allow'"
+    )
     dry_run: bool = _setting("REP_DRY_RUN", False, _boolean, "True or False")
 
     @classmethod

@@ -22,6 +22,7 @@ from scrapy_rep.downloadermiddlewares.dryrun import DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
 from scrapy_rep.downloadermiddlewares.guard import DECIDED_KEY, judges
 from scrapy_rep.downloadermiddlewares.startup import check_components, log_start, read_overrides
+from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed
 from scrapy_rep.fetch.fetcher import Fetcher
@@ -121,6 +122,7 @@ class RobotsTxtMiddleware:
         self._waiting = 0
         self._pausing = 0
         self._watch = ClosingWatch(crawler, self._close, self.gate.look)
+        self._subresources = Subresources(crawler, self.decider, self._cache, options)
         judges.put(crawler, self)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
@@ -308,6 +310,7 @@ class RobotsTxtMiddleware:
     async def _spider_closed(self) -> None:
         self._watch.stop()
         self._close()
+        self._subresources.close()
         try:
             await within(_CLOSING_TIME, self._cache.finish())
         except TimeoutError:

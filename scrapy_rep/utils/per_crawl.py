@@ -26,3 +26,11 @@ class PerCrawl(Generic[T]):
         """Return the value of ``crawler``, or None."""
         value = self._values.get(crawler)
         return None if value is None else value()
+
+    def values(self) -> list[T]:
+        """Return the values of all crawlers."""
+        return [value for each in self._values.values() if (value := each()) is not None]
+
+    def remove(self, crawler: Crawler) -> None:
+        """Forget the value of ``crawler``."""
+        self._values.pop(crawler, None)

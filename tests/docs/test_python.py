@@ -20,7 +20,7 @@ from tests.crawling.web import answer, robots
 from tests.docs.blocks import of_kind
 
 NAME = "an_example_of_the_docs"
-OTHERS = {"REDIS_URL", "SCHEDULER_PERSIST"}
+OTHERS = {"REDIS_URL", "SCHEDULER_PERSIST", "PLAYWRIGHT_ABORT_REQUEST", "PLAYWRIGHT_CONTEXTS"}
 """Settings of other projects."""
 VALUE = re.compile(r"(?m)^( *)(\S.*)  # (.+)$")
 

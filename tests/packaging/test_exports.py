@@ -30,6 +30,7 @@ EXPORTS = [
     "RobotsTxtMiddleware",
     "SettingsError",
     "__version__",
+    "abort_disallowed",
 ]
 PUBLIC = ("scrapy_rep", "scrapy_rep.signals", "scrapy_rep.protocol")
 ROOT_MODULES_AT_MOST = 12

@@ -1,0 +1,136 @@
+"""What a browser fetches for a page: a hook that scrapy-playwright asks before each request."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from scrapy import Request
+
+from scrapy_rep import stats
+from scrapy_rep.decision.decider import SCHEMES
+from scrapy_rep.exceptions import CrawlClosingError, explain
+from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.per_crawl import PerCrawl
+from scrapy_rep.utils.text import show
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.cache.cache import Cache
+    from scrapy_rep.decision.decider import Decider
+    from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.settings import Options
+
+logger = logging.getLogger(__name__)
+
+_BLANK: Final = {"", "about:blank"}
+"""URLs of a frame that has not been anywhere yet."""
+
+
+class BrowserRequest(Protocol):
+    """What is used of a request of Playwright's."""
+
+    @property
+    def url(self) -> str:
+        """Its URL, in the form that the browser sends it in."""
+
+    @property
+    def frame(self) -> Any:
+        """The frame that it is for."""
+
+    def is_navigation_request(self) -> bool:
+        """Return whether its answer is to be shown in its frame."""
+
+
+def abort_disallowed(request: BrowserRequest) -> bool:
+    """Return whether robots.txt keeps a browser from sending ``request``.
+
+    ``PLAYWRIGHT_ABORT_REQUEST = "scrapy_rep.abort_disallowed"`` lets scrapy-playwright ask before
+    each request of a page. The page itself has been decided on already. Of several crawls in one
+    process each is asked, as a browser's request doesn't tell whose it is.
+    """
+    crawls = list(_CRAWLS.values())
+    if not crawls or _is_page(request):
+        return False
+    return any(crawl.aborts(request.url) for crawl in crawls)
+
+
+def _is_page(request: BrowserRequest) -> bool:
+    """Return whether ``request`` is the one that Scrapy has handed to the browser."""
+    if not request.is_navigation_request():
+        return False
+    try:
+        frame = request.frame
+    except Exception:  # noqa: BLE001 - Playwright's own, which may not be installed
+        return False  # of a service worker, or of a window that is about to open
+    return frame.parent_frame is None and frame.url in _BLANK
+
+
+class Subresources:
+    """Decides for one crawl about what a browser fetches for its pages."""
+
+    def __init__(self, crawler: Crawler, decider: Decider, cache: Cache, options: Options) -> None:
+        self._crawler = crawler
+        self._decider = decider
+        self._cache = cache
+        self._aborts_unknown = options.subresources_unknown == "abort"
+        self._dry_run = options.dry_run
+        self._lookups = Background()
+        _CRAWLS.put(crawler, self)
+
+    def close(self) -> None:
+        """Decide no more, as the crawl is over."""
+        _CRAWLS.remove(self._crawler)
+
+    def aborts(self, url: str) -> bool:
+        """Return whether ``url`` is not to be fetched. Nothing is awaited.
+
+        Of an origin that is not known REP_SUBRESOURCES_UNKNOWN decides, and it is looked up.
+        """
+        if not url.startswith(SCHEMES):
+            return False  # what a page brings with it (data:, blob:)
+        try:
+            request = Request(url)
+            decision = self._decider.known(request)
+            if decision is None:
+                return False
+            verdict = decision.verdict
+            if verdict is None:
+                self._look_up(request)
+                aborts, stat = self._aborts_unknown, stats.SUBRESOURCE_UNKNOWN
+            else:
+                aborts, stat = not verdict.allowed, stats.SUBRESOURCE_FORBIDDEN
+            if aborts or verdict is None:
+                stats.count(self._crawler, stat)
+                self._log(request, None if verdict is None else verdict.of(decision.origin), aborts)
+        except Exception:
+            logger.exception("Error while obeying robots.txt, the browser is not to fetch %a", url)
+            stats.count(self._crawler, stats.ERROR_COUNT)
+            aborts = True
+        return aborts and not self._dry_run
+
+    def _log(self, request: Request, verdict: Verdict | None, aborts: bool) -> None:
+        logger.debug(
+            "%s by a browser: %s: %s",
+            "Not fetched" if aborts and not self._dry_run else "Fetched",
+            show(request),
+            "robots.txt is not known yet" if verdict is None else explain(verdict),
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _look_up(self, request: Request) -> None:
+        """Find out, for the next time; where too many are looked up already it may wait."""
+        if self._cache.has_room and not self._cache.closing:
+            self._lookups.add(self._look_up_quietly(request))
+
+    async def _look_up_quietly(self, request: Request) -> None:
+        try:
+            await self._decider.look_up(request)
+        except CrawlClosingError:
+            pass
+        except Exception:
+            logger.exception("Error while finding out what robots.txt says of %s", show(request))
+
+
+_CRAWLS: Final[PerCrawl[Subresources]] = PerCrawl()

@@ -1,0 +1,164 @@
+"""What a browser may fetch for a page: the hook of scrapy-playwright, asked by a small browser."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+
+from scrapy_rep import SettingsError, abort_disallowed
+from tests.crawling.crawl import crawl, stat
+from tests.crawling.web import answer, robots
+from tests.waiting import until
+
+RULES = "User-agent: *\nDisallow: /private\n"
+LINK = re.compile(r'src="([^"]+)"')
+
+
+@dataclass
+class Frame:
+    url: str = "about:blank"
+    parent_frame: object = None
+
+
+@dataclass
+class BrowserRequest:
+    url: str
+    navigates: bool = False
+    shown_in: Frame | None = None
+
+    def is_navigation_request(self):
+        return self.navigates
+
+    @property
+    def frame(self):
+        if self.shown_in is None:
+            raise RuntimeError("no frame yet")
+        return self.shown_in
+
+
+class Browser(HTTP11DownloadHandler):
+    """Fetches with a page all that it names, as a browser does."""
+
+    async def download_request(self, request):
+        if request.url.endswith("/robots.txt"):
+            return await super().download_request(request)
+        frame = Frame()
+        if abort_disallowed(BrowserRequest(request.url, True, frame)):
+            raise RuntimeError("the page was aborted")
+        response = await super().download_request(request)
+        frame.url = request.url
+        for src in LINK.findall(response.text):
+            url = response.urljoin(src)
+            if not abort_disallowed(BrowserRequest(url)):
+                await super().download_request(Request(url, headers=request.headers))
+        return response
+
+
+def page(*sources):
+    links = "".join(f'<img src="{source}">' for source in sources)
+    return [answer(200, f"<html>{links}</html>", headers={"Content-Type": "text/html"})]
+
+
+BROWSER = {"DOWNLOAD_HANDLERS": {"http": Browser}, "USER_AGENT": "testbot/1.0"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_disallowed_is_not_fetched_for_a_page(web):
+    site = web.site(
+        robots(RULES), paths={"/page": page("/a.png", "/private/b.png", "data:image/png;base64,AA")}
+    )
+    result = await crawl(site.url("/page"), settings=BROWSER)
+    assert site.targets == ["/page", "/a.png"]
+    assert len(site.robots_requests) == 1
+    assert result.stats["robotstxt/subresource/forbidden"] == 1
+    assert any(
+        line.startswith(f"Not fetched by a browser: <GET {site.url('/private/b.png')}>: Disallow: ")
+        for line in result.messages()
+    )
+
+
+@pytest.mark.parametrize(("unknown", "first"), [("abort", []), ("allow", ["/a.png", "/private/b"])])
+@pytest_twisted.ensureDeferred
+async def test_an_origin_that_is_not_known_is_looked_up_for_the_next_page(web, unknown, first):
+    other = web.site(robots(RULES))
+    sources = page(other.url("/a.png"), other.url("/private/b"))
+    site = web.site(robots(RULES), paths={"/1": sources, "/2": sources})
+    seen = []
+
+    async def when_known(crawler):
+        await until(lambda: stat(crawler, "robotstxt/outcome_count/available") == 2)
+
+    def second():
+        seen.extend(other.targets)
+        return [site.url("/2")]
+
+    settings = {**BROWSER, "REP_SUBRESOURCES_UNKNOWN": unknown}
+    result = await crawl(site.url("/1"), settings=settings, meanwhile=when_known, phases=[second])
+    assert seen == first
+    assert other.targets == [*first, "/a.png"]
+    assert len(other.robots_requests) == 1
+    assert result.stats["robotstxt/subresource/unknown"] == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_that_is_exempt_is_not_aborted(web):
+    site = web.site(robots(RULES), paths={"/private/1": page("/private/2")})
+    request = Request(site.url("/private/1"), meta={"dont_obey_robotstxt": True})
+    result = await crawl(site.url("/a"), request, settings={**BROWSER, "CONCURRENT_REQUESTS": 1})
+    assert "/private/1" in site.targets
+    assert "/private/2" not in site.targets
+    assert len(result.responses) == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_aborts_nothing_and_tells(web):
+    site = web.site(robots(RULES), paths={"/page": page("/private/b.png")})
+    result = await crawl(site.url("/page"), settings={**BROWSER, "REP_DRY_RUN": True})
+    assert site.targets == ["/page", "/private/b.png"]
+    assert result.stats["robotstxt/subresource/forbidden"] == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_pages_that_go_elsewhere_by_a_script_are_asked_about(web):
+    site = web.site(robots(RULES))
+    asked = {}
+
+    def ask(response):
+        elsewhere = Frame(response.url)
+        for name, request in {
+            "a page that a script opens": BrowserRequest(site.url("/private"), True, elsewhere),
+            "a frame in the page": BrowserRequest(
+                site.url("/private"), True, Frame(parent_frame=elsewhere)
+            ),
+            "a window that opens": BrowserRequest(site.url("/private"), True),
+            "what is allowed": BrowserRequest(site.url("/public"), True, elsewhere),
+        }.items():
+            asked[name] = abort_disallowed(request)
+
+    await crawl(site.url("/a"), then=ask)
+    assert asked == {
+        "a page that a script opens": True,
+        "a frame in the page": True,
+        "a window that opens": True,
+        "what is allowed": False,
+    }
+
+
+@pytest_twisted.ensureDeferred
+async def test_without_a_crawl_that_obeys_nothing_is_aborted(web):
+    site = web.site(robots("User-agent: *\nDisallow: /"), paths={"/page": page("/a.png")})
+    await crawl(site.url("/page"), settings={**BROWSER, "ROBOTSTXT_OBEY": False})
+    assert site.targets == ["/page", "/a.png"]
+    assert not abort_disallowed(BrowserRequest(site.url("/private")))
+
+
+@pytest_twisted.ensureDeferred
+async def test_another_value_stops_the_crawl(web):
+    site = web.site(robots(RULES))
+    with pytest.raises(SettingsError, match="REP_SUBRESOURCES_UNKNOWN is 'wait': it takes 'abort'"):
+        await crawl(site.url("/a"), settings={"REP_SUBRESOURCES_UNKNOWN": "wait"})
