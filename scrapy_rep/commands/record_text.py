@@ -26,6 +26,7 @@ def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
         "at": evidence.at,
         "until": options.policy.access(record, now).end,
         "unreachable_since": record.unreachable_since,
+        "unreachable_for": record.unreachable_for,
         "next_try": record.next_try,
     }
 
@@ -74,7 +75,8 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
         after, then = options.unreachable_allow_after, "all is allowed, as there is no copy"
     else:
         after, then = options.unreachable_stale_after, "the last good copy is used"
-    lines.append(f"if it stays so, from {moment(record.unreachable_since + after)} on {then}")
+    opened = evidence.at + max(0.0, after - record.unreachable_for)
+    lines.append(f"if it stays so at each try, from {moment(opened)} on {then}")
     return lines
 
 

@@ -42,6 +42,10 @@ UNREACHABLE_ALLOW_AFTER: Final = 2_592_000.0
 """Seconds of being unreachable after which, without a copy, all is allowed
 (RFC 9309 §2.3.1.4: "a reasonably long period of time (for example, 30 days)")."""
 
+UNREACHABLE_GAP_MAX: Final = 604_800.0
+"""Seconds between two tries that count as being unreachable at most (ours: 7 days; a clock set
+wrong, or two tries a year apart, tell little of the time between)."""
+
 RETRY_DELAY: Final = 10.0
 """Seconds to the first retry of an unreachable robots.txt (ours)."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -69,10 +70,7 @@ class Policy:
             if isinstance(record.last, Available):
                 return Access(Grant.RULES, Reason.RULE, record.last, start, end)
             return Access(Grant.ALL, Reason.UNAVAILABLE, None, start, end)
-        patience = (
-            self.unreachable_allow_after if record.copy is None else self.unreachable_stale_after
-        )
-        turn = record.unreachable_since + patience
+        turn = self._opened_at(record)
         if now < turn:
             return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, turn))
         if record.copy is None:
@@ -92,14 +90,25 @@ class Policy:
         if isinstance(outcome, Unavailable):
             return Record(origin, outcome)
         at = outcome.evidence.at
-        copy, since, tries = None, at, 1
+        copy, since, seconds, tries = None, at, 0.0, 1
         if previous is not None:
             copy = previous.copy
             if previous.unreachable_since is not None:
-                # A clock that was set back must not make the origin unreachable for ever.
-                since, tries = min(previous.unreachable_since, at), previous.tries + 1
+                since = min(previous.unreachable_since, at)
+                # A clock may have been set in the meantime, either way.
+                gap = max(0.0, at - previous.last.evidence.at)
+                seconds = previous.unreachable_for + min(gap, limits.UNREACHABLE_GAP_MAX)
+                tries = previous.tries + 1
         next_try = at + self._retry_delay(outcome, tries, jitter)
-        return Record(origin, outcome, copy, since, tries, next_try)
+        return Record(origin, outcome, copy, since, seconds, tries, next_try)
+
+    def _opened_at(self, record: Record) -> float:
+        """Return when it has been unreachable for long enough; infinite where not without a try."""
+        patience = (
+            self.unreachable_allow_after if record.copy is None else self.unreachable_stale_after
+        )
+        left = patience - record.unreachable_for
+        return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
     def _asked_again_at(self, record: Record) -> float:
         evidence = record.last.evidence

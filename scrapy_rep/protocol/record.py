@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
 
-VERSION: Final = 1
+VERSION: Final = 2
 _MAX_HEADER: Final = 262_144
 """Bytes of a record beside its body; a record with more was not written by us."""
 
@@ -35,7 +35,11 @@ class Record:
     copy: Available | None = None
     """The last robots.txt that was read; ``last`` itself where that one was."""
     unreachable_since: float | None = None
-    """Since when every fetch has failed, seconds since the epoch; None where the last did not."""
+    """Since when every fetch has failed, seconds since the epoch; None where the last did not. For
+    people: clocks may be set in the meantime."""
+    unreachable_for: float = 0.0
+    """Seconds that count as being unreachable until the last fetch: of each gap between two at most
+    ``limits.UNREACHABLE_GAP_MAX``."""
     tries: int = 0
     """How many fetches have failed since then."""
     next_try: float | None = None
@@ -48,6 +52,7 @@ class Record:
             "last": {"kind": _KINDS[type(self.last)].value, **asdict(self.last.evidence)},
             "copy": None if self.copy is None else asdict(self.copy.evidence),
             "unreachable_since": self.unreachable_since,
+            "unreachable_for": self.unreachable_for,
             "tries": self.tries,
             "next_try": self.next_try,
         }
@@ -103,11 +108,11 @@ def _decode(data: bytes, origin: str, max_size: int) -> Record:
     else:
         outcome = Unreachable(evidence)
     since, next_try = _time(header["unreachable_since"]), _time(header["next_try"])
-    tries = header["tries"]
+    seconds, tries = _seconds(header["unreachable_for"]), header["tries"]
     failed = kind is Kind.UNREACHABLE
     if type(tries) is not int or tries < 0 or {since is None, next_try is None} != {not failed}:
         raise RecordError("record that contradicts itself")
-    return Record(origin, outcome, copy, since, tries, next_try)
+    return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
 
 def _body(compressed: bytes, max_size: int) -> bytes:
@@ -124,6 +129,13 @@ def _time(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise RecordError("record with a time that is none")
     return float(value)
+
+
+def _seconds(value: object) -> float:
+    seconds = _time(value)
+    if seconds is None or seconds < 0:
+        raise RecordError("record with a span of time that is none")
+    return seconds
 
 
 _TYPES: Final[dict[str, tuple[type, ...]]] = {

@@ -13,7 +13,7 @@ from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import PATIENCE, a_while, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
-DAY = 86_400
+MINUTE, DAY = 60, 86_400
 
 
 @pytest.mark.spec("S-8")
@@ -465,6 +465,27 @@ async def test_unreachable_is_asked_again_when_the_retry_clock_says(web, clock):
     }
     assert site.targets == ["/after"]
     assert len(site.robots_requests) == 2
+
+
+@pytest.mark.spec("F-8")
+@pytest_twisted.ensureDeferred
+async def test_a_clock_set_forward_by_30_days_opens_nothing(web, clock):
+    site = web.site(answer(503))
+    pages = iter(range(9))
+
+    def later(seconds):
+        def phase():
+            clock.advance(seconds)
+            return [site.url(f"/{next(pages)}")]
+
+        return phase
+
+    result = await crawl(
+        phases=[later(0), later(MINUTE), later(30 * DAY), later(0), later(MINUTE)],
+    )
+    assert len(site.robots_requests) == 4
+    assert site.targets == []
+    assert list(result.dropped.values()) == ["unreachable"] * 5
 
 
 @pytest_twisted.ensureDeferred

@@ -218,13 +218,101 @@ def test_tries_without_end_do_not_overflow():
     assert record.next_try == START + 3600
 
 
-def test_a_clock_set_back_makes_an_answer_void_and_no_wait_longer():
+def test_a_clock_set_back_makes_an_answer_void():
     policy = Policy()
     record = policy.record_after(None, ORIGIN, available(START), jitter=0.0)
     assert policy.is_due(record, START - 1)
-    record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
-    record = policy.record_after(record, ORIGIN, unreachable(START - 90 * DAY), jitter=0.0)
-    assert record.unreachable_since == START - 90 * DAY
+
+
+def failed_at(policy, *times):
+    """The record of an origin whose every try has failed."""
+    record = None
+    for at in times:
+        record = policy.record_after(record, ORIGIN, unreachable(at, 503), jitter=0.0)
+    return record
+
+
+CLOCKS = [
+    # What the clock says at each try, what counts, and when it opens after that; None: not before
+    # another try.
+    ("regular tries", [0, DAY, 2 * DAY], 2 * DAY, None),
+    ("set forward by 30 days after two", [0, 5, 30 * DAY], 7 * DAY + 5, None),
+    ("two tries a year apart", [0, 365 * DAY], 7 * DAY, None),
+    ("set back by 90 days", [0, DAY, -89 * DAY], DAY, None),
+    ("set back, and right again", [0, DAY, -89 * DAY, -88 * DAY, 2 * DAY], 9 * DAY, None),
+    ("a try a week", [n * 7 * DAY for n in range(4)], 21 * DAY, None),
+    ("a week before its turn", [n * DAY for n in range(24)], 23 * DAY, 7 * DAY),
+    ("a day before its turn", [n * DAY for n in range(30)], 29 * DAY, DAY),
+    ("its turn", [n * DAY for n in range(31)], 30 * DAY, 0.0),
+    ("long after its turn", [n * DAY for n in range(61)], 60 * DAY, 0.0),
+]
+
+
+@pytest.mark.parametrize(
+    ("times", "counted", "opens"), [row[1:] for row in CLOCKS], ids=[row[0] for row in CLOCKS]
+)
+def test_unreachable_time_is_counted_between_tries(times, counted, opens):
+    policy = Policy(retry_delay=400 * DAY, retry_delay_max=400 * DAY)
+    record = failed_at(policy, *(START + at for at in times))
+    assert record.unreachable_for == counted
+    at = record.last.evidence.at
+    if opens is None:
+        access = policy.access(record, at + 399 * DAY)
+        assert (access.grant, access.end) == (Grant.NONE, record.next_try)
+        return
+    if opens:
+        before = policy.access(record, at + opens - 1)
+        assert (before.grant, before.end) == (Grant.NONE, at + opens)
+    after = policy.access(record, at + opens)
+    assert (after.grant, after.reason) == (Grant.ALL, Reason.UNREACHABLE_LONG)
+
+
+def test_unreachable_time_begins_anew_after_an_answer():
+    policy = Policy()
+    record = failed_at(policy, START, START + DAY)
+    record = policy.record_after(record, ORIGIN, available(START + 2 * DAY), jitter=0.0)
+    record = policy.record_after(record, ORIGIN, unreachable(START + 5 * DAY), jitter=0.0)
+    assert (record.unreachable_for, record.unreachable_since) == (0.0, START + 5 * DAY)
+
+
+WEEK = 7 * DAY
+steps = st.one_of(
+    st.integers(0, int(HOUR)),
+    st.integers(0, int(2 * DAY)),
+    st.integers(-500 * 86_400, 500 * 86_400),
+)
+
+
+@pytest.mark.spec("F-8")
+@given(st.lists(steps, max_size=60), steps, st.booleans())
+def test_nothing_opens_before_its_time_has_been_counted(gaps, later, has_copy):
+    """The clock jumps both ways; each gap counts with 0 to 7 days."""
+    policy = Policy(unreachable_stale_after=20 * DAY, unreachable_allow_after=30 * DAY)
+    at, counted = START, 0
+    record = policy.record_after(None, ORIGIN, available(at), jitter=0.0) if has_copy else None
+    record = policy.record_after(record, ORIGIN, unreachable(at), jitter=0.0)
+    for gap in gaps:
+        at, counted = at + gap, counted + min(max(gap, 0), WEEK)
+        record = policy.record_after(record, ORIGIN, unreachable(at), jitter=0.0)
+        assert record.unreachable_for == counted
+    opened = counted + min(later, WEEK) >= (20 if has_copy else 30) * DAY
+    access = policy.access(record, at + later)
+    assert (access.grant is not Grant.NONE) == opened
+    if not opened and later >= 0 and not policy.is_due(record, at + later):
+        assert access.end > at + later
+
+
+@pytest.mark.spec("F-8")
+@given(st.lists(st.integers(60, int(WEEK)), min_size=1), st.integers(0, int(WEEK)))
+def test_regular_tries_open_when_the_time_has_come(gaps, later):
+    """With a clock that goes on, the time counted is the time that has gone by."""
+    policy = Policy()
+    times = [START]
+    for gap in gaps:
+        times.append(times[-1] + gap)
+    now = times[-1] + later
+    record = failed_at(policy, *times)
+    assert (policy.access(record, now).grant is Grant.ALL) == (now - START >= 30 * DAY)
 
 
 def test_a_next_try_from_elsewhere_is_bounded():
@@ -261,7 +349,7 @@ def test_every_outcome_on_every_record(history, jitter, later):
         assert access.grant is Grant.RULES
     elif isinstance(last, Unavailable):
         assert access.grant is Grant.ALL
-    elif now - record.unreachable_since < 30 * DAY - 1:
+    elif record.unreachable_for + now - last.evidence.at < 30 * DAY - 1:
         assert access.grant is Grant.NONE
     if access.grant is Grant.RULES:
         assert access.copy is record.copy

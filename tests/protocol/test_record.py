@@ -31,9 +31,15 @@ RECORDS = [
         ORIGIN, Available(b"", Evidence(0.0, URL, 204)), Available(b"", Evidence(0.0, URL, 204))
     ),
     Record(ORIGIN, Unavailable(Evidence(1.0, URL, 404))),
-    Record(ORIGIN, Unreachable(Evidence(9.0, URL, error="boom")), copy, 3.0, 2, 20.0),
+    Record(ORIGIN, Unreachable(Evidence(9.0, URL, error="boom")), copy, 3.0, 6.0, 2, 20.0),
     Record(
-        ORIGIN, Unreachable(Evidence(9.0, URL, 503, retry_after="5", age="1")), None, 3.0, 1, 9.5
+        ORIGIN,
+        Unreachable(Evidence(9.0, URL, 503, retry_after="5", age="1")),
+        None,
+        3.0,
+        0.0,
+        1,
+        9.5,
     ),
 ]
 
@@ -64,13 +70,13 @@ def altered(record, **changes):
 
 DAMAGED = [
     b"",
-    b"\x01",
-    b"\x02" + RECORDS[0].encode()[1:],
+    b"\x02",
+    b"\x01" + RECORDS[0].encode()[1:],
     RECORDS[0].encode()[:40],
     RECORDS[0].encode()[:-3],
-    b"\x01\xff\xff\xff\xff",
-    b"\x01\x00\x00\x00\x02[]",
-    b"\x01\x00\x00\x00\x04null",
+    b"\x02\xff\xff\xff\xff",
+    b"\x02\x00\x00\x00\x02[]",
+    b"\x02\x00\x00\x00\x04null",
     altered(RECORDS[0], origin="https://other.example"),
     altered(RECORDS[0], last__kind="other"),
     altered(RECORDS[0], last__kind="unreachable"),
@@ -89,6 +95,11 @@ DAMAGED = [
     altered(RECORDS[0], tries=1.5),
     altered(RECORDS[0], tries=KeyError),
     altered(RECORDS[3], unreachable_since=None),
+    altered(RECORDS[3], unreachable_for=None),
+    altered(RECORDS[3], unreachable_for=-1.0),
+    altered(RECORDS[3], unreachable_for=True),
+    altered(RECORDS[3], unreachable_for=float("nan")),
+    altered(RECORDS[3], unreachable_for=KeyError),
     altered(RECORDS[3], next_try=None),
     altered(RECORDS[3], next_try=float("inf")),
     altered(RECORDS[3], unreachable_since="3"),

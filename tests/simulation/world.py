@@ -323,12 +323,13 @@ class World:
         """Whether the origin has been unreachable for so long that its last copy holds, or all."""
         if self.faulty:
             # What was forgotten, or stored late, may have begun at any failure.
-            since = [a.at for a in answers if isinstance(a.outcome, Unreachable)]
-            return (
-                bool(since)
-                and min(since) + min(POLICY.unreachable_stale_after, POLICY.unreachable_allow_after)
-                <= now
-            )
+            fails = [isinstance(answer.outcome, Unreachable) for answer in answers]
+            if True not in fails:
+                return False
+            # Where clocks differ all that any of them went forward may have been counted.
+            times = [*(answer.at for answer in answers[fails.index(True) :]), now]
+            counted = sum(max(0.0, times[i + 1] - times[i]) for i in range(len(times) - 1))
+            return counted >= min(POLICY.unreachable_stale_after, POLICY.unreachable_allow_after)
         since, copy = None, None
         for answer in answers:
             if not isinstance(answer.outcome, Unreachable):

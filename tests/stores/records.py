@@ -20,7 +20,7 @@ def unavailable(origin=ORIGIN, at=6.0):
 
 def unreachable(origin=ORIGIN, at=9.0, copy=None):
     seen = Evidence(at, f"{origin}/robots.txt", 503, retry_after="5")
-    return Record(origin, Unreachable(seen), copy, 3.0, 2, at + 10)
+    return Record(origin, Unreachable(seen), copy, 3.0, 6.0, 2, at + 10)
 
 
 def every(origin=ORIGIN):

@@ -183,7 +183,7 @@ def robots_of(origin):
 
 def test_an_origin_that_recovers_has_both_times():
     collected = Collected()
-    down = Record("http://a", Unreachable(Evidence(5.0, "u", 503)), None, 5.0, 1, 6.0)
+    down = Record("http://a", Unreachable(Evidence(5.0, "u", 503)), None, 5.0, 0.0, 1, 6.0)
     up = Evidence(9.0, "u", 200)
     copy = Available(b"", up)
     collected.learned(down, fetched=True)
