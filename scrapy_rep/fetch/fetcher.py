@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from dataclasses import replace
 from itertools import count
@@ -16,8 +17,16 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.transfer import META_KEY, FetchError, Received, Transfer
-from scrapy_rep.protocol.outcome import Outcome, Unavailable, Unreachable, outcome_of
+from scrapy_rep.protocol.outcome import (
+    Available,
+    Outcome,
+    Unavailable,
+    Unreachable,
+    outcome_of,
+)
+from scrapy_rep.protocol.wrapped import is_html, unwrapped
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import beside_the_pages
 
 if TYPE_CHECKING:
@@ -28,6 +37,8 @@ if TYPE_CHECKING:
     from scrapy_rep.fetch.transfer import Answer
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
+
+logger = logging.getLogger(__name__)
 
 _CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
 _MAX_ERROR: Final = 300
@@ -46,6 +57,7 @@ class Fetcher:
         self._options = options
         self._in_flight = 0
         self._numbers = count(1)
+        self._told = Once()
 
     async def fetch(
         self, origin: Origin, page: Request, is_disallowed: Callable[[str], bool]
@@ -61,6 +73,8 @@ class Fetcher:
             outcome = await self._within_deadline(origin, page, is_disallowed)
         finally:
             self._stop_listening()
+        if isinstance(outcome, Available):
+            outcome = self._in_plain_text(origin, outcome)
         evidence = outcome.evidence
         if evidence.status is not None:
             self._count(stats.RESPONSE_COUNT)
@@ -118,6 +132,19 @@ class Fetcher:
                 error_ = f"redirect to a disallowed URL: {location}"[:_MAX_ERROR]
                 return Unavailable(replace(evidence, error=error_))
             chain.hops.append(location)
+
+    def _in_plain_text(self, origin: Origin, outcome: Available) -> Available:
+        text = unwrapped(outcome.body, truncated=outcome.evidence.truncated)
+        if text is not outcome.body:
+            logger.debug("robots.txt of %s came in a browser's HTML, and is read without", origin)
+            return replace(outcome, body=text)
+        if is_html(text) and self._told.is_first(origin):
+            logger.warning(
+                "robots.txt of %s is an HTML page: what rules it has are obeyed line by line, most "
+                "likely there are none",
+                origin,
+            )
+        return outcome
 
     async def _download(self, chain: Chain, page: Request) -> Answer:
         engine = self._crawler.engine

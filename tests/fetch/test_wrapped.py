@@ -1,0 +1,69 @@
+"""A robots.txt that comes as HTML: wrapped by a browser, or a page of its own."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+import pytest
+import pytest_twisted
+
+from tests.crawling.crawl import crawl
+from tests.crawling.web import answer
+
+DAY = 86_400
+RULES = "User-agent: *\nDisallow: /private?a&amp;b\n"
+START = '<html><head><meta name="color-scheme" content="light dark"></head><body><pre>'
+WRAPPED = f"{START}{RULES}</pre></body></html>\n"
+
+
+def html(body):
+    return answer(200, body, headers={"Content-Type": "text/html"})
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_first_group_of_a_wrapped_text_is_obeyed(web):
+    site = web.site(html(WRAPPED))
+    result = await crawl(site.url("/private?a&b"), site.url("/public"))
+    assert result.dropped == {site.url("/private?a&b"): "rule"}
+    assert site.targets == ["/public"]
+    lines = [line for line in result.messages() if "HTML" in line]
+    assert lines == [f"robots.txt of {site.url('')} came in a browser's HTML, and is read without"]
+    assert result.messages(logging.WARNING) == []
+
+
+@pytest.mark.spec("F-13")
+@pytest_twisted.ensureDeferred
+async def test_what_comes_before_the_cut_of_a_wrapped_text_holds(web):
+    lines = "".join(f"Disallow: /{i:04}\n" for i in range(1_000))
+    site = web.site(html(f"{START}{RULES}{lines}</pre></body></html>"))
+    result = await crawl(
+        site.url("/private?a&b"), site.url("/0000"), site.url("/0999"),
+        settings={"REP_MAX_SIZE": 2_000},
+    )  # fmt: skip
+    assert sorted(result.dropped) == [site.url("/0000"), site.url("/private?a&b")]
+    assert site.targets == ["/0999"]
+
+
+@pytest.mark.spec("F-1")
+@pytest_twisted.ensureDeferred
+async def test_another_html_page_is_read_line_by_line_with_one_warning(web, clock):
+    page = "\n<!DOCTYPE html><html><body>\nUser-agent: *\nDisallow: /private\n</body></html>"
+    sites = [web.site(html(page)), web.site(answer(200, page))]
+
+    def later(path):
+        clock.advance(2 * DAY)
+        return [site.url(path) for site in sites]
+
+    result = await crawl(
+        *(site.url("/private") for site in sites),
+        phases=[partial(later, "/private/2"), partial(later, "/public")],
+    )
+    assert [len(site.robots_requests) for site in sites] == [3, 3]
+    assert [site.targets for site in sites] == [["/public"]] * 2
+    warned = [line for line in result.messages(logging.WARNING) if "HTML page" in line]
+    assert sorted(warned) == sorted(
+        f"robots.txt of {site.url('')} is an HTML page: what rules it has are obeyed line by line, "
+        "most likely there are none"
+        for site in sites
+    )
