@@ -14,6 +14,7 @@ from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import sleep
+from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -43,6 +44,8 @@ _POLL_GROWTH: Final = 1.5
 _PATIENCE: Final = 3
 """Leases after which a worker fetches without one, whatever the store says: two workers that died
 one after the other, and a little."""
+_MAX_UNSTORED: Final = 10_000
+"""Origins whose last try did not come to them, of which that is remembered."""
 _MEANWHILE: Final = {
     Grant.NONE: "its pages are not fetched",
     Grant.RULES: "its last copy is used",
@@ -92,6 +95,8 @@ class Lookup:
         self._background = Background()
         self._being_kept: dict[Origin, Record] = {}
         """Records on their way to the store."""
+        self._unstored: BoundedCache[Origin, Record] = BoundedCache(_MAX_UNSTORED, _MAX_UNSTORED)
+        """Records of tries that did not come to their origin."""
 
     async def record(self, origin: Origin, tokens: Tokens, page: Request) -> Record:
         """Return a record of ``origin`` that holds; ``page`` is the request that waits for it."""
@@ -102,6 +107,9 @@ class Lookup:
                 self._count(stats.STORE_FOUND)
                 self._learned(origin, held.record, held.record, page)
                 return held.record
+            unstored = self._unstored.get(origin)
+            if self._is_fresh(unstored):
+                return unstored
             impatient = self._clock.monotonic() - since >= self._lease * _PATIENCE
             if held.holder is None or impatient:
                 record = await self._claimed(origin, tokens, page, impatient=impatient)
@@ -115,10 +123,13 @@ class Lookup:
             held = await self._held(origin)
 
     async def stored(self, origin: Origin) -> Record | None:
-        """Return what the store holds of ``origin``. Nothing is fetched."""
+        """Return what the store holds of ``origin``. Nothing is fetched.
+
+        In its place, of a last try that did not come to the origin, what is not stored.
+        """
         if origin in self._being_kept:
             return self._being_kept[origin]
-        return (await self._held(origin)).record
+        return self._newer(origin, (await self._held(origin)).record)
 
     async def finish(self) -> None:
         """Wait until the store has been told of everything."""
@@ -126,6 +137,14 @@ class Lookup:
 
     def _is_fresh(self, record: Record | None) -> TypeGuard[Record]:
         return record is not None and not self._policy.is_due(record, self._clock.time())
+
+    def _newer(self, origin: Origin, stored: Record | None) -> Record | None:
+        unstored = self._unstored.get(origin)
+        if unstored is None or (
+            stored is not None and unstored.last.evidence.at < stored.last.evidence.at
+        ):
+            return stored
+        return unstored
 
     async def _held(self, origin: Origin) -> Held:
         try:
@@ -167,6 +186,12 @@ class Lookup:
             raise
         finally:
             place.leave()
+        if not record.of_origin:
+            # It is this worker's own trouble: others may have another way to the origin.
+            self._unstored.put(origin, record, 1)
+            self._background.add(self._release(key, holder))
+            return record
+        self._unstored.drop(origin)
         # Who waits for the answer doesn't wait for the disk.
         self._being_kept[origin] = record
         self._background.add(self._keep_fetched(origin, record, holder))
@@ -186,6 +211,7 @@ class Lookup:
             return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
 
         outcome = await self._fetch(origin, page, is_disallowed)
+        previous = self._newer(origin, previous)
         record = self._policy.record_after(previous, str(origin), outcome, jitter=self._jitter())
         self._log(origin, record, previous)
         self._learned(origin, record, previous, page)
@@ -232,7 +258,8 @@ class Lookup:
                 len(evidence.hops),
             )
             return
-        first = previous is None or previous.unreachable_since is None
+        # Of what was in the way the fetcher has told.
+        first = record.of_origin and (previous is None or previous.unreachable_since is None)
         logger.log(
             logging.WARNING if first else logging.DEBUG,
             "robots.txt of %s is unreachable: %s; %s, next try in %.1f s",

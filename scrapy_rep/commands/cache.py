@@ -146,7 +146,8 @@ class _Cache:
         outcome = await Fetcher(self._crawler, self._options).fetch(origin, page, lambda _: False)
         jitter = random()  # noqa: S311 - no secret
         record = self._options.policy.record_after(before, str(origin), outcome, jitter=jitter)
-        await self._store.put(record)
+        if record.of_origin:
+            await self._store.put(record)
         old, new = (b"" if r is None or r.copy is None else r.copy.body for r in (before, record))
         lines = [str(origin)]
         for when, each in (("before", before), ("after", record)):

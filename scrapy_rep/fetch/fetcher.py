@@ -16,7 +16,15 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.transfer import META_KEY, FetchError, Received, Transfer
+from scrapy_rep.fetch.route import obstacle_in, obstacle_of
+from scrapy_rep.fetch.transfer import (
+    META_KEY,
+    FetchError,
+    InterferenceError,
+    Received,
+    Transfer,
+)
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import (
     Available,
     Outcome,
@@ -34,6 +42,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.fetch.route import Obstacle
     from scrapy_rep.fetch.transfer import Answer
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
@@ -102,9 +111,9 @@ class Fetcher:
         chain = Chain(origin.robotstxt_url, monotonic() + seconds)
         try:
             return await within(seconds, self._follow(chain, page, is_disallowed))
-        except TimeoutError:
+        except TimeoutError as error:
             self._count_exception(TimeoutError)
-            return Unreachable(chain.evidence(error=f"took longer than {seconds:g} seconds"))
+            return self._failed(chain, error, f"took longer than {seconds:g} seconds")
 
     async def _follow(
         self, chain: Chain, page: Request, is_disallowed: Callable[[str], bool]
@@ -112,6 +121,9 @@ class Fetcher:
         while True:
             try:
                 answer = await self._download(chain, page)
+                obstacle = obstacle_in(answer)
+                if obstacle is not None:
+                    return self._hindered(chain, obstacle, answer)
                 chain.check_address(answer)
                 location = location_of(answer.response)
                 if location is not None:
@@ -121,7 +133,7 @@ class Fetcher:
             except Exception as error:  # noqa: BLE001 - whatever broke it, nobody knows the rules
                 if not isinstance(error, FetchError):
                     self._count_exception(type(error))
-                return Unreachable(chain.evidence(error=_message(error)))
+                return self._failed(chain, error, _message(error))
             evidence = chain.evidence(answer)
             if location is None:
                 return outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
@@ -150,14 +162,42 @@ class Fetcher:
         engine = self._crawler.engine
         if engine is None:
             raise FetchError("the crawl has no engine")
+        request = self._request(chain, page)
+        transfer = Transfer(self._options.max_size, at_home=chain.at_home, url=request.url)
+        request.meta[META_KEY] = chain.transfer = transfer
         try:
             with beside_the_pages(self._crawler):
-                await engine.download_async(self._request(chain, page))
+                await engine.download_async(request)
         except Received as received:
             return received.answer
-        raise FetchError("another component answered in place of the site")
+        finally:
+            if not transfer.sent:
+                transfer.note(request)
+        raise InterferenceError("another component answered in place of the site")
+
+    def _failed(self, chain: Chain, error: Exception, message: str) -> Unreachable:
+        obstacle = obstacle_of(error, message, chain.transfer)
+        if obstacle is None:
+            return Unreachable(chain.evidence(error=message))
+        return self._hindered(chain, obstacle)
+
+    def _hindered(
+        self, chain: Chain, obstacle: Obstacle, answer: Answer | None = None
+    ) -> Unreachable:
+        self._count(stats.NOT_OF_ORIGIN_COUNT)
+        logger.log(
+            logging.WARNING if self._told.is_first(obstacle.what) else logging.DEBUG,
+            "robots.txt of %s was not fetched: %s. That says nothing of the site, of which nothing "
+            "is fetched until a later try; %s",
+            origin_of(chain.start),
+            _printable(str(obstacle)),
+            obstacle.advice,
+        )
+        evidence = chain.evidence(answer, error=_printable(str(obstacle)))
+        return Unreachable(evidence, of_origin=False)
 
     def _request(self, chain: Chain, page: Request) -> Request:
+        url = chain.urls[-1]
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,
@@ -169,7 +209,7 @@ class Fetcher:
             "autothrottle_dont_adjust_delay": True,
             # Pages of the host keep their slot and its delay. A slot per request, as the user's
             # DOWNLOAD_DELAY would otherwise eat up the deadline of the next.
-            "download_slot": f"robots.txt {next(self._numbers)} {chain.urls[-1]}",
+            "download_slot": f"robots.txt {next(self._numbers)} {url}",
             "download_timeout": max(0.001, chain.deadline - monotonic()),
             # Size is the fetcher's business: what is too large is cut, not refused.
             "download_maxsize": 0,
@@ -192,7 +232,7 @@ class Fetcher:
                 headers[b"Proxy-Authorization"] = page.headers[b"Proxy-Authorization"]
         if "bindaddress" in page.meta:
             meta["bindaddress"] = page.meta["bindaddress"]
-        return Request(chain.urls[-1], headers=headers, meta=meta, callback=NO_CALLBACK)
+        return Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
 
     def _listen(self) -> None:
         # Only while a fetch is in flight, so that pages pay nothing for it.
@@ -219,5 +259,8 @@ class Fetcher:
 
 
 def _message(error: Exception) -> str:
-    text = ascii(f"{type(error).__name__}: {error}")[1:-1]
-    return _CREDENTIALS.sub("//", text)[:_MAX_ERROR]
+    return _printable(f"{type(error).__name__}: {error}")
+
+
+def _printable(text: str) -> str:
+    return _CREDENTIALS.sub("//", ascii(text)[1:-1])[:_MAX_ERROR]

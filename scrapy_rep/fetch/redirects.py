@@ -19,7 +19,7 @@ from scrapy_rep.utils.concurrency import in_thread
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-    from scrapy_rep.fetch.transfer import Answer
+    from scrapy_rep.fetch.transfer import Answer, Transfer
 
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
 _MAX_HEADER: Final = 1_000
@@ -35,6 +35,8 @@ class Chain:
     start: str
     deadline: float
     hops: list[str] = field(default_factory=list)
+    transfer: Transfer | None = None
+    """The last transfer that was begun."""
     _public: bool = field(init=False)
 
     def __post_init__(self) -> None:

@@ -28,8 +28,22 @@ class Transfer:
     """Whether the origin that is asked is the one whose rules are looked for."""
     meta: dict[str, Any] = field(default_factory=dict)
     """The meta of the request but for its route; what others add is meant for pages."""
+    url: str = ""
+    """What is asked, as Scrapy writes it."""
     received: int = 0
     cut: bool = False
+    sent: bool = False
+    """Whether it is known how the request was really sent."""
+    proxy: str | None = None
+    """The proxy that it was sent through; HttpProxyMiddleware may have chosen it."""
+    rewritten: str | None = None
+    """The URL that it was sent to, where a middleware made it another one: an API's."""
+
+    def note(self, request: Request) -> None:
+        """Take note of how the request is really sent, nearest the downloader."""
+        self.sent = True
+        self.proxy = request.meta.get("proxy") or None
+        self.rewritten = request.url if self.url and request.url != self.url else None
 
     def count(self, data: bytes) -> bool:
         """Count what came; return whether it is enough, and the rest is to be cut off."""
@@ -45,7 +59,15 @@ class Answer:
     response: Response
     text: bytes
     truncated: bool
-    proxied: bool
+    proxy: str | None = None
+    """The proxy that it came through."""
+    sent_url: str | None = None
+    """The URL that was asked in place of the site's, if another one was."""
+
+    @property
+    def proxied(self) -> bool:
+        """Whether it came through a proxy."""
+        return self.proxy is not None
 
 
 class Received(IgnoreRequest):
@@ -65,15 +87,19 @@ class FetchError(Exception):
     """What makes an answer unreachable though a response came."""
 
 
+class InterferenceError(FetchError):
+    """Another component of the crawl answered, or stopped the answer, in the site's place."""
+
+
 def answer_of(request: Request, response: Response, transfer: Transfer) -> Answer:
     """Return the answer that ``response`` is. Raises FetchError, and DecodingError."""
-    # HttpProxyMiddleware may have chosen it, for this request alone.
-    proxied = bool(request.meta.get("proxy"))
+    transfer.note(request)
+    route = transfer.proxy, transfer.rewritten
     # Only of these the text decides: rules, or an error page that says 'not found'.
     if response.status // 100 not in {2, 5}:
-        return Answer(response, b"", truncated=transfer.cut, proxied=proxied)
+        return Answer(response, b"", transfer.cut, *route)
     if "download_stopped" in response.flags and not transfer.cut:
-        raise FetchError("stopped by another component before it was complete")
+        raise InterferenceError("stopped by another component before it was complete")
     codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
     try:
         text = decode(
@@ -86,7 +112,7 @@ def answer_of(request: Request, response: Response, transfer: Transfer) -> Answe
     truncated = transfer.cut or len(text) > transfer.max_size
     if truncated:
         text = _cut(text, transfer.max_size)
-    return Answer(response, text, truncated, proxied)
+    return Answer(response, text, truncated, *route)
 
 
 def _cut(text: bytes, max_size: int) -> bytes:

@@ -86,6 +86,9 @@ class Unreachable:
     """Nobody knows what robots.txt says: for now all is disallowed (RFC 9309 §2.3.1.4)."""
 
     evidence: Evidence
+    of_origin: bool = True
+    """Whether it was the origin that failed, and not something on the route to it, as a proxy or a
+    download handler: that says nothing of the origin, is not stored, and opens nothing."""
 
 
 Outcome = Available | Unavailable | Unreachable

@@ -70,7 +70,7 @@ class Policy:
             if isinstance(record.last, Available):
                 return Access(Grant.RULES, Reason.RULE, record.last, start, end)
             return Access(Grant.ALL, Reason.UNAVAILABLE, None, start, end)
-        turn = self._opened_at(record)
+        turn = self._opened_at(record) if record.of_origin else math.inf
         if now < turn:
             return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, turn))
         if record.copy is None:
@@ -83,7 +83,8 @@ class Policy:
         """Return what to remember of ``origin`` after a fetch that ended with ``outcome``.
 
         ``jitter``, from 0 to 1, spreads the retries of many crawlers. A fetch that failed keeps
-        the last good copy; any other answer ends the time of being unreachable.
+        the last good copy; any other answer ends the time of being unreachable. One that did not
+        come to the origin adds nothing to that time.
         """
         if isinstance(outcome, Available):
             return Record(origin, outcome, outcome)
@@ -95,9 +96,11 @@ class Policy:
             copy = previous.copy
             if previous.unreachable_since is not None:
                 since = min(previous.unreachable_since, at)
-                # A clock may have been set in the meantime, either way.
-                gap = max(0.0, at - previous.last.evidence.at)
-                seconds = previous.unreachable_for + min(gap, limits.UNREACHABLE_GAP_MAX)
+                seconds = previous.unreachable_for
+                if outcome.of_origin and previous.of_origin:
+                    # A clock may have been set in the meantime, either way.
+                    gap = max(0.0, at - previous.last.evidence.at)
+                    seconds += min(gap, limits.UNREACHABLE_GAP_MAX)
                 tries = previous.tries + 1
         next_try = at + self._retry_delay(outcome, tries, jitter)
         return Record(origin, outcome, copy, since, seconds, tries, next_try)

@@ -45,8 +45,18 @@ class Record:
     next_try: float | None = None
     """Before when no other fetch is made, seconds since the epoch."""
 
+    @property
+    def of_origin(self) -> bool:
+        """Whether the last fetch came to the origin; a record of one that didn't isn't stored."""
+        return not isinstance(self.last, Unreachable) or self.last.of_origin
+
     def encode(self) -> bytes:
-        """Return the record as bytes: version, header as JSON, body compressed."""
+        """Return the record as bytes: version, header as JSON, body compressed.
+
+        Raises ValueError for one that isn't stored.
+        """
+        if not self.of_origin:
+            raise ValueError("what is not the origin's own answer is not stored")
         header = {
             "origin": self.origin,
             "last": {"kind": _KINDS[type(self.last)].value, **asdict(self.last.evidence)},

@@ -11,6 +11,7 @@ from importlib.metadata import metadata
 
 import pytest
 import pytest_twisted
+from scrapy import Request
 
 from scrapy_rep.utils.text import moment
 from tests.crawling.crawl import AS_BY_DEFAULT, Lines, close, crawl
@@ -108,6 +109,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     slow = [["wait", 0.5], *answer(200, "slow")]
     delayed = web.site(robots(f"{RULES}Crawl-delay: 10\n"))
     failing = web.site(answer(503))
+    proxy = web.site(answer(407))
     calm = web.site(robots(RULES), paths={"/slow": [slow]})
 
     async def waits(crawler):
@@ -122,6 +124,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         await crawl(delayed.url("/"), settings={**AS_BY_DEFAULT, **defaults, **named}),
         await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.1}),
         await crawl(failing.url("/"), settings={"REP_DRY_RUN": True}),
+        await crawl(Request(calm.url("/"), meta={"proxy": proxy.url("")})),
         await crawl(failing.url("/"), settings=defaults, opened=lines.listen, meanwhile=waits),
     ]
     logged = {

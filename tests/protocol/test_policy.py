@@ -275,6 +275,33 @@ def test_unreachable_time_begins_anew_after_an_answer():
     assert (record.unreachable_for, record.unreachable_since) == (0.0, START + 5 * DAY)
 
 
+def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
+    policy = Policy(unreachable_stale_after=0.0)
+    on_route = [
+        Unreachable(Evidence(START + n * DAY, URL, error="proxy"), of_origin=False)
+        for n in range(70)
+    ]
+    for before in (
+        None,
+        available(START - DAY),
+        unavailable(START - DAY),
+        unreachable(START - DAY),
+    ):
+        first = record = None
+        if before is not None:
+            first = record = policy.record_after(None, ORIGIN, before, jitter=0.0)
+        for tries, outcome in enumerate(on_route, 1 + (isinstance(before, Unreachable))):
+            record = policy.record_after(record, ORIGIN, outcome, jitter=0.0)
+            assert (record.unreachable_for, record.tries, record.of_origin) == (0.0, tries, False)
+            assert record.copy == (None if first is None else first.copy)
+        access = policy.access(record, record.next_try - 1)
+        assert (access.grant, access.reason) == (Grant.NONE, Reason.UNREACHABLE)
+        assert access.end == record.next_try == START + 69 * DAY + 3600
+        # The gap before the next failure of the origin itself is none between two of its own.
+        record = policy.record_after(record, ORIGIN, unreachable(START + 70 * DAY), jitter=0.0)
+        assert (record.unreachable_for, record.of_origin) == (0.0, True)
+
+
 WEEK = 7 * DAY
 steps = st.one_of(
     st.integers(0, int(HOUR)),

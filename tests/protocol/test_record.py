@@ -113,6 +113,12 @@ def test_a_damaged_record_is_refused(data):
         read(data)
 
 
+def test_what_is_not_the_origins_own_answer_is_not_stored():
+    record = Record(ORIGIN, Unreachable(SEEN, of_origin=False), None, 3.0, 0.0, 1, 9.5)
+    with pytest.raises(ValueError, match="not stored"):
+        record.encode()
+
+
 def test_a_body_larger_than_what_counts_is_refused():
     body = b"x" * 1001
     record = Record(ORIGIN, Available(body, SEEN), Available(body, SEEN))

@@ -68,6 +68,7 @@ class Answer:
         self.outcome = outcome
         self.at = outcome.evidence.at
         self.robots = None
+        self.of_origin = not isinstance(outcome, Unreachable) or outcome.of_origin
         if isinstance(outcome, Available):
             self.robots = RobotsTxt.parse(outcome.body)
 
@@ -132,6 +133,8 @@ class DyingStore:
         return await self.call("claim", origin, holder, seconds)
 
     async def put(self, record, holder=None):
+        if not record.of_origin:
+            self.world.violated(f"a record of {record.origin} that is not its own was stored")
         await self.call("put", record, holder)
 
     async def release(self, origin, holder):
@@ -187,6 +190,7 @@ class Worker:
             world.violated(f"two fetches of {origin} by one worker")
         self.started[origin] = world.loop.now
         world.fetches += 1
+        world.check_retry(self, origin)
         world.check_fetch(self, origin)
         try:
             await asyncio.sleep(random.choice((0.01, 0.3, 3.0, TIMEOUT)))
@@ -256,6 +260,8 @@ class World:
         self.faulty = self.clocks_differ or self.store_faults > 0
         self.fetch_bugs = random.choice((0.0, 0.05))
         self.fails = random.choice((0.1, 0.5, 0.95))
+        # In some worlds alone, so that seeds in which something was found stay what they were.
+        self.route_fails = 0.3 if seed % 5 == 4 else 0.0
         self.loop.lag = random.choice((0.0, 0.02))
         self.answers = {
             Origin("https", f"site-{n}.example", 443): [] for n in range(random.randint(1, 3))
@@ -271,6 +277,10 @@ class World:
     def answer(self, origin, worker):
         """What the site says now; what it says changes now and then."""
         random = self.random
+        if self.route_fails and random.random() < self.route_fails:
+            self.faults["route fails"] += 1
+            error = Evidence(worker.clock(), url=origin.robotstxt_url, error="made up")
+            return Unreachable(error, of_origin=False)
         if origin not in self.state or random.random() < 0.3:
             self.state[origin] = random.random() < self.fails, random.choice((*BODIES, None))
         fails, body = self.state[origin]
@@ -303,11 +313,22 @@ class World:
         if held is not None and not POLICY.is_due(held, worker.clock()):
             self.violated(f"fetch of {origin}, which the store knows")
 
+    def check_retry(self, worker, origin):
+        """What a worker could not reach it asks again after a while only, unless others did."""
+        last = self.answers[origin][-1:]
+        if self.clocks_differ or not last or last[0].worker is not worker:
+            return
+        if last[0].of_origin or worker.clock() - last[0].at >= POLICY.retry_delay:
+            return
+        self.violated(f"{origin} was asked again at once")
+
     def check_allowed(self, worker, origin, target, tokens, wall):
         """There has to be an answer that allows it, alive, and not older than the worker's own."""
         answers = self.answers[origin]
         # Of two that came at the same moment neither is the older; nor where clocks differ. Where
         # the store gives no leases two are fetched at a time, and either may be the one that stays.
+        # What did not come to the origin is no answer of it.
+        answers = [a for a in answers if a.of_origin]
         own = max((a.at for a in answers if a.worker is worker), default=0.0)
         own -= TIMEOUT if self.store_faults else 0.0
         for answer in answers:

@@ -1,0 +1,372 @@
+"""What is not the origin's own answer says nothing of the origin: nothing of it is stored."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sqlite3
+from contextlib import closing
+from functools import partial
+
+import pytest
+import pytest_twisted
+import scrapy
+from scrapy import Request, exceptions
+from scrapy.exceptions import NotSupported
+from scrapy.http import Response
+from twisted.internet import error as internet
+from twisted.protocols.ftp import CommandFailed
+from twisted.web.client import ResponseFailed, ResponseNeverReceived
+from twisted.web.http import PotentialDataLoss
+
+from scrapy_rep.fetch.decoding import DecodingError
+from scrapy_rep.fetch.route import obstacle_in, obstacle_of
+from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
+from tests.crawling.crawl import crawl
+from tests.crawling.process import CrawlProcess
+from tests.crawling.web import answer, robots
+
+ALL_FORBIDDEN = robots("User-agent: *\nDisallow: /\n")
+DAY = 86_400
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path}/robots.sqlite"
+
+
+def rows(store, table):
+    with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
+        return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+
+def closed_port():
+    with closing(socket.socket()) as closed:
+        closed.bind(("127.0.0.1", 0))
+        return closed.getsockname()[1]
+
+
+def refusal(status, **headers):
+    """What a proxy, or an API, answers to everything."""
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return {"*": [answer(status, "<html>no</html>", headers=headers)]}
+
+
+class RequestError(Exception):
+    """As API clients have it: no OSError."""
+
+
+class Unloadable:
+    lazy = True
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        raise RuntimeError("a library is missing")
+
+
+class ApiHandler:
+    lazy = True
+
+    def __init__(self, crawler):
+        pass
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def download_request(self, request):
+        raise RequestError("401 from the API")
+
+    async def close(self):
+        pass
+
+
+class Rewriting:
+    """Sends everything to an API, as middlewares of rendering services do."""
+
+    def __init__(self, api):
+        self.api = api
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler.settings["API"])
+
+    def process_request(self, request):
+        if request.url.startswith(self.api):
+            return None
+        return request.replace(url=f"{self.api}/?url={request.url}", dont_filter=True)
+
+
+class Raising:
+    def process_request(self, request):
+        raise ValueError("of a middleware")
+
+
+REFUSALS = {
+    "a proxy's 407": refusal(407),
+    "a proxy's 403 (X-Squid-Error)": refusal(403, X_Squid_Error="ERR_ACCESS_DENIED 0"),
+    "a proxy's 404 (X-Squid-Error)": refusal(404, X_Squid_Error="ERR_X 0"),
+    "a proxy's 403 (Via)": refusal(403, Via="1.1 proxy (squid/5.7)"),
+    "a proxy's 401 (Via)": refusal(401, Via="1.1 proxy"),
+    "a proxy's 502 (Via)": refusal(502, Via="1.1 proxy"),
+    "a proxy's 504 (Proxy-Status)": refusal(504, Proxy_Status='p.example; error="dns_timeout"'),
+    "a service's 403 (Zyte-Error)": refusal(403, Zyte_Error="banned"),
+    "a service's 503 (X-Crawlera-Error)": refusal(503, X_Crawlera_Error="noslaves"),
+    "a service's 200 (X-Brd-Error-Code)": refusal(200, X_Brd_Error_Code="client_10000"),
+}
+
+
+async def crawled_through_and_then_directly(site, store, *, settings=None, meta=None):
+    """What came of a crawl on which the origin can't be reached; after it a direct one is right."""
+    url = site.url("/private")
+    first = await crawl(
+        Request(url, meta=meta or {}), settings={"REP_STORE": store, **(settings or {})}
+    )
+    assert first.dropped == {url: "unreachable"}
+    assert first.stats["robotstxt/not_of_origin_count"] == 1
+    assert (rows(store, "records"), rows(store, "leases")) == (0, 0)
+    warned = [line for line in first.messages(logging.WARNING) if "was not fetched" in line]
+    assert len(warned) == 1
+    second = await crawl(url, settings={"REP_STORE": store})
+    assert second.dropped == {url: "rule"}
+    assert site.targets == []
+    assert rows(store, "records") == 1
+    return warned[0]
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+@pytest_twisted.ensureDeferred
+async def test_a_refusal_of_a_proxy_is_not_the_sites(web, store, name):
+    site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=REFUSALS[name])
+    meta = {"proxy": f"http://me:word@127.0.0.1:{proxy.port}"}
+    line = await crawled_through_and_then_directly(site, store, meta=meta)
+    status = name.split("'s ")[1][:3]
+    assert line.startswith(
+        f"robots.txt of {site.url('')} was not fetched: the proxy http://127.0.0.1:{proxy.port} "
+        f"refused (HTTP status {status}"
+    )
+    assert "word" not in line
+    assert len(proxy.journal) == 1
+
+
+@pytest.mark.parametrize("status", [403, 407, 502])
+@pytest_twisted.ensureDeferred
+async def test_a_tunnel_that_is_refused_says_nothing_of_the_site(web, store, certificate, status):
+    site = web.site(ALL_FORBIDDEN, certificate=certificate)
+    proxy = web.site(paths=refusal(status))
+    line = await crawled_through_and_then_directly(site, store, meta={"proxy": proxy.url("")})
+    assert f"the proxy {proxy.url('')} gave no answer (TunnelError: " in line
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_proxy_that_is_down_says_nothing_of_the_site(web, store):
+    proxy = f"http://127.0.0.1:{closed_port()}"
+    line = await crawled_through_and_then_directly(
+        web.site(ALL_FORBIDDEN), store, meta={"proxy": proxy}
+    )
+    assert f"the proxy {proxy} gave no answer (" in line
+    assert "see whether it is up" in line
+
+
+COMPONENTS = {
+    "a handler that can't be loaded": (
+        {"DOWNLOAD_HANDLERS": {"http": Unloadable}},
+        "no download handler took it (NotSupported: Unsupported URL scheme 'http': a library is",
+    ),
+    "a scheme without a handler": (
+        {"DOWNLOAD_HANDLERS": {"http": None}},
+        "no download handler took it (NotSupported: ",
+    ),
+    "an API that refuses in its handler": (
+        {"DOWNLOAD_HANDLERS": {"http": ApiHandler}},
+        "RequestError (RequestError: 401 from the API)",
+    ),
+    "a middleware that raises": (
+        {"DOWNLOADER_MIDDLEWARES": {Raising: 500}},
+        "a component of the crawl raised builtins.ValueError (ValueError: of a middleware)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPONENTS)
+@pytest_twisted.ensureDeferred
+async def test_a_component_that_fails_says_nothing_of_the_site(web, store, name):
+    settings, says = COMPONENTS[name]
+    line = await crawled_through_and_then_directly(
+        web.site(ALL_FORBIDDEN), store, settings=settings
+    )
+    assert says in line
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 422, 429, 500])
+@pytest_twisted.ensureDeferred
+async def test_a_refusal_of_an_api_is_not_the_sites(web, store, status):
+    site, api = web.site(ALL_FORBIDDEN), web.site(paths=refusal(status))
+    settings = {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
+    line = await crawled_through_and_then_directly(site, store, settings=settings)
+    assert "127.0.0.1, which was asked in the site's place, refused (HTTP status" in line
+
+
+@pytest.mark.parametrize(
+    ("answers", "dropped"), [(ALL_FORBIDDEN, "rule"), (answer(404), None), (answer(410), None)]
+)
+@pytest.mark.parametrize("way", ["proxy", "API"])
+@pytest_twisted.ensureDeferred
+async def test_what_comes_of_the_site_through_them_is_the_sites(web, store, way, answers, dropped):
+    other = web.site(paths={"/robots.txt": [answers], "/": [answers]})
+    url = "http://site.example/page"
+    if way == "proxy":
+        settings, meta = {}, {"proxy": other.url("")}
+    else:
+        settings, meta = {"API": other.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}, {}
+    result = await crawl(Request(url, meta=meta), settings={"REP_STORE": store, **settings})
+    assert list(result.dropped.values()) == ([dropped] if dropped else [])
+    assert rows(store, "records WHERE origin = 'http://site.example'") == 1
+    assert "robotstxt/not_of_origin_count" not in result.stats
+
+
+@pytest.mark.spec("F-5")
+@pytest.mark.parametrize("status", [401, 403, 407])
+@pytest_twisted.ensureDeferred
+async def test_a_refusal_that_comes_directly_is_the_sites(web, status):
+    site = web.site(answer(status, headers={"Via": "1.1 cdn", "X-Squid-Error": "ERR 0"}))
+    result = await crawl(site.url("/page"))
+    assert result.dropped == {}
+    assert site.targets == ["/page"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_one_warning_for_each_cause_and_route(web):
+    sites = [web.site(ALL_FORBIDDEN) for _ in range(3)]
+    proxies = [web.site(paths=refusal(407)) for _ in range(2)]
+    result = await crawl(
+        *(
+            Request(site.url(f"/{n}"), meta={"proxy": proxy.url("")})
+            for site, (n, proxy) in zip(sites, enumerate([*proxies, proxies[0]]), strict=True)
+        )
+    )
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert result.stats["robotstxt/not_of_origin_count"] == 3
+    told = [line for line in result.messages() if "was not fetched" in line]
+    warned = [line for line in result.messages(logging.WARNING) if "robots.txt of" in line]
+    assert (len(told), len(warned)) == (3, 2)
+
+
+@pytest_twisted.ensureDeferred
+async def test_its_tries_are_ever_further_apart_and_the_last_copy_stays(web, store, clock):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    proxy = web.site(paths=refusal(407))
+    settings = {"REP_STORE": store, "REP_RETRY_DELAY": DAY, "REP_RETRY_DELAY_MAX": 9 * DAY}
+    await crawl(site.url("/public"), settings=settings)
+    asked = []
+    pages = iter(range(9))
+
+    def later(days):
+        asked.append(len(proxy.journal))
+        clock.advance(days * DAY)
+        return [Request(site.url(f"/{next(pages)}"), meta={"proxy": proxy.url("")})]
+
+    # By chance they are up to a quarter further apart.
+    result = await crawl(
+        phases=[partial(later, days) for days in (2, 0.9, 0.4, 1.9, 0.7, 3.9, 1.2, 0)],
+        settings=settings,
+    )
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert asked == [0, 1, 1, 2, 2, 3, 3, 4]
+    again = await crawl(site.url("/private"), settings=settings)
+    assert again.dropped == {site.url("/private"): "rule"}
+    assert site.targets == ["/public"]
+
+
+MODES = ["select", "none"] if scrapy.version_info >= (2, 15) else ["select"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_same_in_the_other_modes(web, store, mode, certificate):
+    site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
+    tls = web.site(ALL_FORBIDDEN, certificate=certificate)
+    down = f"http://127.0.0.1:{closed_port()}"
+    urls = [
+        [site.url("/a"), {"proxy": proxy.url("")}],
+        [tls.url("/a"), {"proxy": proxy.url("")}],
+        [f"http://127.0.0.1:{closed_port()}/a", {"proxy": down}],
+    ]
+    crawl_ = CrawlProcess(mode, urls, REP_STORE=store)
+    try:
+        result = crawl_.result()
+    finally:
+        crawl_.kill()
+    assert set(result["dropped"].values()) == {"unreachable"}
+    assert result["stats"]["robotstxt/not_of_origin_count"] == 3
+    assert rows(store, "records") == 0
+
+
+def proxied(status, url="http://a.example/robots.txt", sent_url=None, **headers):
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    response = Response(url, status=status, headers=headers)
+    return Answer(response, b"", truncated=False, proxy="http://me:word@p:1", sent_url=sent_url)
+
+
+THE_ORIGINS = [
+    proxied(403),
+    proxied(500),
+    proxied(429, Via="1.1 p"),
+    proxied(404, Via="1.1 p"),
+    proxied(200, Via="1.1 p"),
+    proxied(301, Via="1.1 p"),
+    proxied(504, Proxy_Status="p; received-status=504"),
+    # Of a CDN, on the other side of the tunnel.
+    proxied(403, "https://a.example/robots.txt", Via="1.1 cdn"),
+    proxied(502, "https://a.example/robots.txt", Proxy_Status="cdn; error=x"),
+    proxied(403, "https://a.example/robots.txt", X_Squid_Error="ERR 0"),
+]
+
+
+@pytest.mark.parametrize("answered", THE_ORIGINS, ids=range(len(THE_ORIGINS)))
+def test_what_a_proxy_passes_on_is_the_origins(answered):
+    assert obstacle_in(answered) is None
+
+
+def test_what_a_service_says_of_itself_counts_through_a_tunnel_too():
+    obstacle = obstacle_in(proxied(503, "https://a.example/robots.txt", Zyte_Error="x" * 999))
+    assert obstacle.what == "the proxy http://p:1 refused"
+    assert obstacle.detail == f"HTTP status 503, Zyte-Error: {'x' * 100}"
+    assert obstacle_in(proxied(407, "https://a.example/robots.txt")) is not None
+
+
+OF_NETWORK = [
+    OSError(), ConnectionResetError(), TimeoutError(), asyncio.TimeoutError(), socket.gaierror(),
+    internet.ConnectError(), internet.ConnectionLost(), internet.DNSLookupError(), internet.SSLError(),
+    internet.TimeoutError(), internet.CertificateError(), ResponseFailed([]), ResponseNeverReceived([]),
+    PotentialDataLoss(), CommandFailed(), DecodingError(), FetchError(),
+    *(
+        getattr(exceptions, name)()
+        for name in ("CannotResolveHostError", "DownloadFailedError", "ResponseDataLossError")
+        if hasattr(exceptions, name)
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("error", OF_NETWORK, ids=lambda error: type(error).__name__)
+def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
+    transfer = Transfer(9, at_home=True, url="http://a/robots.txt")
+    assert obstacle_of(error, "it", None) is None
+    assert obstacle_of(error, "it", transfer) is None
+    transfer.note(Request("http://a/robots.txt", meta={"proxy": "http://p:1"}))
+    through = obstacle_of(error, "it", transfer)
+    if isinstance(error, FetchError | DecodingError):
+        assert through is None
+        return
+    assert str(through) == "the proxy http://p:1 gave no answer (it)"
+    transfer.note(Request("http://api/?url=a"))
+    assert obstacle_of(error, "it", transfer).what == (
+        "api, which was asked in the site's place, gave no answer"
+    )
+
+
+@pytest.mark.parametrize(
+    "error", [NotSupported(), ValueError(), RequestError(), InterferenceError(), RuntimeError()]
+)
+def test_any_other_error_is_not_the_origins(error):
+    assert obstacle_of(error, "it", Transfer(9, at_home=True)) is not None
