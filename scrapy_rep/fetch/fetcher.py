@@ -15,6 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
+from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route import obstacle_in, obstacle_of
 from scrapy_rep.fetch.transfer import (
@@ -170,6 +171,11 @@ class Fetcher:
                 await engine.download_async(request)
         except Received as received:
             return received.answer
+        except CancelledError as error:
+            # Who gives up says no more; a handler may say so of what is too large (Scrapy 2.14).
+            if not error.args:
+                raise
+            raise FetchError(str(error)) from error
         finally:
             if not transfer.sent:
                 transfer.note(request)
@@ -198,6 +204,7 @@ class Fetcher:
 
     def _request(self, chain: Chain, page: Request) -> Request:
         url = chain.urls[-1]
+        stoppable = can_be_stopped(self._crawler.settings, origin_of(url).scheme)
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,
@@ -212,7 +219,7 @@ class Fetcher:
             "download_slot": f"robots.txt {next(self._numbers)} {url}",
             "download_timeout": max(0.001, chain.deadline - monotonic()),
             # Size is the fetcher's business: what is too large is cut, not refused.
-            "download_maxsize": 0,
+            "download_maxsize": 0 if stoppable else max(MAX_TRANSFER, self._options.max_size),
             "download_warnsize": 0,
             "download_fail_on_dataloss": True,
             # SPEC S-5: anonymous, whatever FTP_USER is for.

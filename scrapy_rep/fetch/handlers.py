@@ -1,0 +1,34 @@
+"""What the download handler of a scheme can do for a fetch of robots.txt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import scrapy
+from scrapy.utils.misc import load_object
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+MAX_TRANSFER: Final = 16_777_216
+"""Bytes (16 MiB) that a handler may take which can't be stopped on its way.
+
+More than 500 KiB, so that a larger file is cut there rather than refused; little enough for each of
+REP_CONCURRENT_FETCHES to be held in memory. It is for the handler to obey ``download_maxsize``."""
+
+_HANDLERS: Final = "scrapy.core.downloader.handlers."
+_STOPPABLE: Final = {_HANDLERS + name for name in ("http11", "_httpx", "_base_streaming")}
+if scrapy.version_info >= (2, 18):
+    _STOPPABLE.add(_HANDLERS + "http2")
+
+
+def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
+    """Return whether the handler of a scheme sends ``bytes_received``, and stops when told to.
+
+    Those of Scrapy do, and what is derived from them.
+    """
+    try:
+        handler = load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
+    except Exception:  # noqa: BLE001 - Scrapy tells of it when it comes to the request
+        return False
+    return any(base.__module__ in _STOPPABLE for base in getattr(handler, "__mro__", ()))
