@@ -118,7 +118,7 @@ class RobotsTxtFetchMiddleware:
         if transfer is not None:
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_response(request, response)
-            raise Received(answer_of(request, response, transfer))
+            raise Received(answer_of(response, transfer))
         meta.pop(DECIDED_KEY, None)  # of a response that another middleware had
         if response.url == request.url or (judge := self._judge()) is None:
             return response
@@ -192,6 +192,7 @@ def _prepare(request: Request, transfer: Transfer) -> None:
     meta.update(transfer.meta)
     meta.update(route)
     meta[META_KEY] = transfer
+    transfer.note(request)
     # Conditional or private (SPEC S-8).
     for name in _CONDITIONAL:
         request.headers.pop(name, None)

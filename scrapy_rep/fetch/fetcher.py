@@ -164,8 +164,7 @@ class Fetcher:
         if engine is None:
             raise FetchError("the crawl has no engine")
         request = self._request(chain, page)
-        transfer = Transfer(self._options.max_size, at_home=chain.at_home, url=request.url)
-        request.meta[META_KEY] = chain.transfer = transfer
+        chain.transfer = request.meta[META_KEY]
         try:
             with beside_the_pages(self._crawler):
                 await engine.download_async(request)
@@ -176,9 +175,6 @@ class Fetcher:
             if not error.args:
                 raise
             raise FetchError(str(error)) from error
-        finally:
-            if not transfer.sent:
-                transfer.note(request)
         raise InterferenceError("another component answered in place of the site")
 
     def _failed(self, chain: Chain, error: Exception, message: str) -> Unreachable:
@@ -227,7 +223,6 @@ class Fetcher:
             "ftp_password": "guest",
         }
         transfer = Transfer(self._options.max_size, at_home=chain.at_home, meta=meta.copy())
-        meta[META_KEY] = transfer
         headers = {}
         if b"User-Agent" in page.headers:
             headers[b"User-Agent"] = page.headers[b"User-Agent"]
@@ -239,7 +234,10 @@ class Fetcher:
                 headers[b"Proxy-Authorization"] = page.headers[b"Proxy-Authorization"]
         if "bindaddress" in page.meta:
             meta["bindaddress"] = page.meta["bindaddress"]
-        return Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
+        request = Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
+        transfer.url = request.url  # as Scrapy writes it
+        request.meta[META_KEY] = transfer
+        return request
 
     def _listen(self) -> None:
         # Only while a fetch is in flight, so that pages pay nothing for it.

@@ -17,6 +17,8 @@ from scrapy.exceptions import NotSupported
 
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import FetchError, InterferenceError
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.wrapped import unwrapped
 from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
@@ -95,27 +97,51 @@ class Obstacle(NamedTuple):
 
 def obstacle_in(answer: Answer) -> Obstacle | None:
     """Return what has answered in place of the origin, or None where it was the origin itself."""
-    response, status = answer.response, answer.response.status
-    if answer.proxy is None and answer.sent_url is None:
-        return None
-    said = _said(response, _SERVICE_ERRORS)
+    if not answer.sent or _is_rendered(answer):
+        return _obstacle_in_rendered(answer)
     if answer.sent_url is not None:
-        # It passes on what the site has and has not; its own refusals are of all other kinds.
-        if said is None and (status in {404, 410} or status // 100 in {2, 3}):
-            return None
-        return Obstacle(
-            f"{_stand_in(answer.sent_url)} refused",
-            _detail(status, said),
-            "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
-        )
+        return _obstacle_in_stand_ins(answer, answer.sent_url)
+    if answer.proxy is not None:
+        return _obstacle_in_proxied(answer, answer.proxy)
+    return None
+
+
+def _obstacle_in_rendered(answer: Answer) -> Obstacle | None:
+    # What renders pages, as browsers do, shows an error page as it shows a robots.txt.
+    status = answer.response.status
+    has_groups = RobotsTxt.parse(unwrapped(answer.text, truncated=True)).groups
+    if status // 100 == 2 and has_groups:  # noqa: PLR2004 - 2xx
+        return None
+    who = "another middleware" if answer.sent_url is None else _stand_in(answer.sent_url)
+    return Obstacle(
+        f"{who} answered in the site's place, without rules",
+        _detail(status, None),
+        "let it leave requests for robots.txt alone",
+    )
+
+
+def _obstacle_in_stand_ins(answer: Answer, url: str) -> Obstacle | None:
+    # A service passes on what the site has and has not; all else is its own.
+    status, said = answer.response.status, _said(answer.response, _SERVICE_ERRORS)
+    if said is None and (status in {404, 410} or status // 100 in {2, 3}):
+        return None
+    return Obstacle(
+        f"{_stand_in(url)} refused",
+        _detail(status, said),
+        "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
+    )
+
+
+def _obstacle_in_proxied(answer: Answer, proxy: str) -> Obstacle | None:
+    response, said = answer.response, _said(answer.response, _SERVICE_ERRORS)
     # Through a tunnel of https such headers come from the origin's side.
     if said is None and response.url.startswith("http:"):
         said = _said_by_proxy(response)
-    if said is None and status != _PROXY_AUTHENTICATION_REQUIRED:
+    if said is None and response.status != _PROXY_AUTHENTICATION_REQUIRED:
         return None
     return Obstacle(
-        f"the proxy {without_credentials(answer.proxy or '')} refused",
-        _detail(status, said),
+        f"the proxy {without_credentials(proxy)} refused",
+        _detail(response.status, said),
         "see whether its credentials hold, and whether it lets the crawler through",
     )
 
@@ -148,7 +174,11 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
 
 
 def _stand_in(url: str) -> str:
-    return f"{urlsplit(url).hostname}, which was asked in the site's place,"
+    return f"{urlsplit(url).hostname}, which was asked for the site,"
+
+
+def _is_rendered(answer: Answer) -> bool:
+    return answer.sent_url is not None and unwrapped(answer.text, truncated=True) != answer.text
 
 
 def _said_by_proxy(response: Response) -> str | None:

@@ -33,14 +33,14 @@ class Transfer:
     received: int = 0
     cut: bool = False
     sent: bool = False
-    """Whether it is known how the request was really sent."""
+    """Whether the downloader has had the request."""
     proxy: str | None = None
     """The proxy that it was sent through; HttpProxyMiddleware may have chosen it."""
     rewritten: str | None = None
     """The URL that it was sent to, where a middleware made it another one: an API's."""
 
     def note(self, request: Request) -> None:
-        """Take note of how the request is really sent, nearest the downloader."""
+        """Take note of how the request is really sent, as the downloader is to have it next."""
         self.sent = True
         self.proxy = request.meta.get("proxy") or None
         self.rewritten = request.url if self.url and request.url != self.url else None
@@ -63,6 +63,8 @@ class Answer:
     """The proxy that it came through."""
     sent_url: str | None = None
     """The URL that was asked in place of the site's, if another one was."""
+    sent: bool = True
+    """Whether it came from the downloader, and not from another middleware."""
 
     @property
     def proxied(self) -> bool:
@@ -91,10 +93,9 @@ class InterferenceError(FetchError):
     """Another component of the crawl answered, or stopped the answer, in the site's place."""
 
 
-def answer_of(request: Request, response: Response, transfer: Transfer) -> Answer:
+def answer_of(response: Response, transfer: Transfer) -> Answer:
     """Return the answer that ``response`` is. Raises FetchError, and DecodingError."""
-    transfer.note(request)
-    route = transfer.proxy, transfer.rewritten
+    route = transfer.proxy, transfer.rewritten, transfer.sent
     # Only of these the text decides: rules, or an error page that says 'not found'.
     if response.status // 100 not in {2, 5}:
         return Answer(response, b"", transfer.cut, *route)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 import pytest_twisted
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.http import HtmlResponse
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from tests.crawling.crawl import crawl
@@ -68,6 +71,19 @@ class Answers:
 
     def process_response(self, request, response):
         return response.replace(body=b"") if "robots.txt" in request.url else response
+
+
+def wrapped(text):
+    return f'<html><head></head><body><pre style="word-wrap: break-word">{text}</pre></body></html>'
+
+
+class Renders:
+    """Answers everything with what a browser shows of it, as middlewares for Selenium do."""
+
+    shown = ""
+
+    def process_request(self, request):
+        return HtmlResponse(request.url, body=self.shown, encoding="utf-8", request=request)
 
 
 class Follows(HTTP11DownloadHandler):
@@ -253,6 +269,28 @@ async def test_nobody_rewrites_what_came_of_a_robotstxt(web):
     site = web.site(robots(RULES))
     await crawl(site.url("/private"), settings=behind(Answers, order=999_999))
     assert site.targets == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "reason"),
+    [
+        (wrapped(RULES), "rule"),
+        (RULES, "rule"),
+        (wrapped("Service unavailable"), "unreachable"),
+        ("<html><h1>Not found</h1></html>", "unreachable"),
+        ("", "unreachable"),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_what_another_middleware_shows_of_a_robotstxt_counts_where_it_has_rules(
+    web, shown, reason
+):
+    site = web.site(answer(503))
+    renders = type("Renders", (Renders,), {"shown": shown})
+    result = await crawl(site.url("/private"), settings=behind(renders))
+    assert result.dropped == {site.url("/private"): reason}
+    told = [line for line in result.messages(logging.WARNING) if "another middleware" in line]
+    assert len(told) == (reason == "unreachable")
 
 
 @pytest_twisted.ensureDeferred

@@ -205,7 +205,7 @@ async def test_a_refusal_of_an_api_is_not_the_sites(web, store, status):
     site, api = web.site(ALL_FORBIDDEN), web.site(paths=refusal(status))
     settings = {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
     line = await crawled_through_and_then_directly(site, store, settings=settings)
-    assert "127.0.0.1, which was asked in the site's place, refused (HTTP status" in line
+    assert "127.0.0.1, which was asked for the site, refused (HTTP status" in line
 
 
 @pytest.mark.parametrize(
@@ -224,6 +224,24 @@ async def test_what_comes_of_the_site_through_them_is_the_sites(web, store, way,
     assert list(result.dropped.values()) == ([dropped] if dropped else [])
     assert rows(store, "records WHERE origin = 'http://site.example'") == 1
     assert "robotstxt/not_of_origin_count" not in result.stats
+
+
+@pytest.mark.parametrize(
+    ("shown", "dropped"),
+    [("User-agent: *\nDisallow: /\n", "rule"), ("Service unavailable", "unreachable")],
+)
+@pytest_twisted.ensureDeferred
+async def test_what_an_api_renders_counts_where_it_has_rules(web, store, shown, dropped):
+    page = answer(200, f"<html><head></head><body><pre>{shown}</pre></body></html>")
+    settings = {
+        "API": web.site(paths={"*": [page]}).url(""),
+        "DOWNLOADER_MIDDLEWARES": {Rewriting: 500},
+        "REP_STORE": store,
+    }
+    result = await crawl("http://site.example/page", settings=settings)
+    assert list(result.dropped.values()) == [dropped]
+    stored = rows(store, "records WHERE origin = 'http://site.example'")
+    assert stored == (dropped == "rule")
 
 
 @pytest.mark.spec("F-5")
@@ -361,7 +379,7 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     assert str(through) == "the proxy http://p:1 gave no answer (it)"
     transfer.note(Request("http://api/?url=a"))
     assert obstacle_of(error, "it", transfer).what == (
-        "api, which was asked in the site's place, gave no answer"
+        "api, which was asked for the site, gave no answer"
     )
 
 
