@@ -30,6 +30,7 @@ SCHEMES: Final = ("http:", "https:", "ftp:")
 """How the URLs begin that a robots.txt can govern."""
 _new: Final = tuple.__new__
 _NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
+_BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 
 
 class Decision(NamedTuple):
@@ -94,8 +95,16 @@ class Decider:
             verdict = ALLOWED_ROBOTSTXT if target == ROBOTSTXT else None
             return Decision(origin, target, tokens, verdict, None, override)
         verdict = entry.verdict(target, tokens)
-        # As good as no URL has another spelling.
-        if ("%" in target or "/." in target) and verdict is not None and verdict.allowed:
+        # Of nearly all URLs no handler makes anything else.
+        if (
+            "%" in target
+            or "/." in target
+            or "//" in target
+            or ";" in target
+            or target[-1] == "?"
+            or url[0] in "fF"  # ftp
+            or not url.isascii()
+        ) and (verdict is not None and verdict.allowed):
             target, verdict = self._strictest(request, target, tokens, entry.verdict)
         # What Decision() does, in half the time.
         return _new(Decision, (origin, target, tokens, verdict, entry, override))
@@ -157,9 +166,9 @@ class Decider:
         self, request: Request, target: str, tokens: Tokens, judge: Judge
     ) -> tuple[str, Verdict | None]:
         """Return the verdict on ``request``: it is allowed where every spelling of it is."""
-        verbatim = bool(request.meta.get("verbatim_url"))
-        spellings = self._spellings.of(request.url, target, verbatim=verbatim)
-        return _strictest(target, spellings, tokens, judge)
+        url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
+        others = partial(self._spellings.of, url, target, verbatim=verbatim)
+        return _strictest(url, target, tokens, judge, others)
 
 
 def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
@@ -169,17 +178,24 @@ def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
     def judge(target: str, _: Tokens) -> Verdict:
         return rules.verdict_for(target)
 
-    return _strictest(target, spellings.of(url, target), (), judge)[1] or judge(target, ())
+    others = partial(spellings.of, url, target)
+    return _strictest(url, target, (), judge, others)[1] or judge(target, ())
 
 
 def _strictest(
-    target: str, spellings: set[str], tokens: Tokens, judge: Judge
+    url: str, target: str, tokens: Tokens, judge: Judge, spellings: Callable[[], set[str]]
 ) -> tuple[str, Verdict | None]:
     """Return the verdict on a target and all its spellings, and the one of these that decided."""
     verdict = judge(target, tokens)
     if verdict is None or not verdict.allowed or target == ROBOTSTXT:
         return target, verdict
-    for spelling in spellings:
+    if verdict.reason not in _BY_RULES and url.isascii():
+        return target, verdict  # Without rules, all targets of an origin are alike.
+    try:
+        others = spellings()
+    except ValueError:
+        return target, _NO_ORIGIN
+    for spelling in others:
         other = judge(spelling, tokens)
         if other is None or not other.allowed:
             return spelling, other

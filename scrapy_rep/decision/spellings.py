@@ -1,24 +1,28 @@
 """The other forms in which a URL may be sent, or read: each of them is judged, too.
 
-A verdict speaks of the URL of a request. Some download handlers and most servers don't leave it as
-it is, and a disallowed page must not be had by another spelling of it.
+A verdict speaks of the URL of a request. Download handlers and most servers don't leave it as it
+is, and a disallowed page must not be had by another spelling of it.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote_to_bytes
 
-from scrapy.utils.misc import load_object
-
-from scrapy_rep.protocol.origin import target_of
+from scrapy_rep.decision.handlers import handlers_of
+from scrapy_rep.protocol.canonical import canonical_target
+from scrapy_rep.protocol.origin import origin_of, split_url, target_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy.settings import BaseSettings
 
 _EDGES: Final = "".join(map(chr, range(0x21)))
 _REMOVED: Final = str.maketrans("", "", "\t\r\n")
+_RESERVED: Final = "!$&'()*+,/:;=?@[]"
+_SLASHES: Final = re.compile("//+").sub
+_PARAMS: Final = re.compile(";[^/]*").sub
+_EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
 def as_parsed(url: str) -> str:
@@ -53,34 +57,64 @@ class Spellings:
     """What else may become of the target of a request, in a crawl with these settings."""
 
     def __init__(self, settings: BaseSettings) -> None:
-        self._rewritten = _rewriter(settings)
+        self._handlers = handlers_of(settings)
 
     def of(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
         """Return the other targets that ``target``, that of ``url``, may be sent or read as.
 
-        ``verbatim`` is what ``meta["verbatim_url"]`` says.
+        ``verbatim`` is what ``meta["verbatim_url"]`` says. Raises ValueError where the request may
+        go to another origin than that of ``url``.
         """
         parsed = as_parsed(url)
+        origin = origin_of(parsed)
         targets = {target}
         if parsed is not url:
             targets.add(target_of(parsed))
-        if self._rewritten is not None and not verbatim:
-            rewritten = self._rewritten(url)
-            if rewritten != url:
-                targets.add(target_of(rewritten))
+        handler = self._handlers.get(origin.scheme)
+        if handler is not None:
+            for sent in handler.sent(url, verbatim=verbatim):
+                if sent == url:
+                    continue
+                other, spelling = split_url(sent)
+                if other != origin:
+                    raise ValueError(f"may be sent to {other}")
+                targets.add(spelling)
+            if not handler.is_known:
+                for change in _CHANGES:
+                    targets |= {change(spelling) for spelling in targets}
         targets |= {without_dots(spelling) for spelling in targets if "/." in spelling}
         return targets - {target}
 
 
-def _rewriter(settings: BaseSettings) -> Callable[[str], str] | None:
-    """Return what the crawl's download handler makes of an http URL; None where it changes nothing.
+# What others than Scrapy's own handlers, browsers and services, do to URLs.
 
-    Scrapy's handler for aiohttp, the default without a reactor, lets yarl undo escapes that need
-    not be: ``/a%3Db`` is sent as ``/a=b``.
-    """
-    path = settings.getwithbase("DOWNLOAD_HANDLERS").get("http")
-    if path is None or not load_object(path).__module__.endswith("._aiohttp"):
-        return None
-    from yarl import URL  # noqa: PLC0415 - there where aiohttp is
 
-    return lambda url: str(URL(url))
+def _with_escapes_undone(target: str) -> str:
+    return canonical_target(quote(unquote_to_bytes(target), safe=_RESERVED))
+
+
+def _with_slashes(target: str) -> str:
+    return target.replace("%5C", "/")  # what a backslash has become
+
+
+def _with_one_slash(target: str) -> str:
+    path, question, query = target.partition("?")
+    return _SLASHES("/", path) + question + query
+
+
+def _without_params(target: str) -> str:
+    path, question, query = target.partition("?")
+    return _PARAMS("", path) + question + query
+
+
+def _without_empty_parts(target: str) -> str:
+    return _EMPTY("", target)
+
+
+_CHANGES: Final = (
+    _with_escapes_undone,
+    _with_slashes,
+    _without_params,
+    _with_one_slash,
+    _without_empty_parts,
+)

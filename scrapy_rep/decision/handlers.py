@@ -1,0 +1,148 @@
+"""What each download handler makes of a URL: asked of the code that it sends it with."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from importlib import import_module
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote, unquote, urldefrag, urlparse
+
+from scrapy.utils.misc import load_object
+from twisted.web.client import URI
+
+from scrapy_rep.protocol.origin import DEFAULT_PORTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy.settings import BaseSettings
+
+    Sends = Callable[[str, bool], Iterator[str]]
+
+_RESERVED: Final = "!$&'()*+,/:;=@[]"
+"""RFC 3986 §2.2, without ``?`` and ``#``, which end a path."""
+_LEFT_ALONE: Final = re.compile(
+    r"https?://[^\x00-\x20;#?/]*(?:/[^\x00-\x20;#?/]+)*/?(?:\?[^\x00-\x20;#]+)?"
+).fullmatch
+"""URLs of which urllib puts together again what it has taken apart; to ask it takes ten times
+as long."""
+
+
+class Handler(NamedTuple):
+    """The download handler of a scheme."""
+
+    sends: tuple[Sends, ...]
+    """Functions that yield, as whole URLs, what may be sent for a URL; the flag is that of
+    ``meta["verbatim_url"]``. ValueError: the handler sends nothing for this URL."""
+    is_known: bool
+    """Whether nothing else is sent than what these yield."""
+
+    def sent(self, url: str, *, verbatim: bool) -> Iterator[str]:
+        """Yield the URLs, without order, that ``url`` may be sent as, each with its server."""
+        flags = (verbatim,) if self.is_known else (True, False)
+        for sends, flag in product(self.sends, flags):
+            with suppress(ValueError):
+                yield from sends(url, flag)
+
+
+def handlers_of(settings: BaseSettings) -> dict[str, Handler]:
+    """Return the handlers of a crawl by scheme, of those schemes that have one."""
+    paths = settings.getwithbase("DOWNLOAD_HANDLERS")
+    return {
+        scheme: _handler(scheme, paths[scheme])
+        for scheme in DEFAULT_PORTS
+        if paths.get(scheme) is not None
+    }
+
+
+def _handler(scheme: str, path: Any) -> Handler:
+    try:
+        cls = load_object(path)
+    except Exception:  # noqa: BLE001 - whatever its module raises; Scrapy says so when it tries
+        cls = None
+    for base in getattr(cls, "__mro__", ()):
+        # By name: the modules of handlers that aren't used may lack what they import.
+        sends = _SHIPPED.get(base.__name__)
+        if sends is None or not base.__module__.startswith("scrapy.core.downloader.handlers."):
+            continue
+        if all(getattr(cls, name, None) is getattr(base, name, None) for name in _SENDING):
+            return Handler((sends,), is_known=True)
+        break
+    sends_files = (_ftp,) if scheme == "ftp" else ()
+    return Handler((_http11, _http2, *_installed(), *sends_files), is_known=False)
+
+
+def _http11(url: str, _: bool) -> Iterator[str]:
+    if _LEFT_ALONE(url):
+        return
+    whole = urldefrag(url)[0].encode("ascii").strip()
+    yield whole.decode("ascii")  # through a proxy
+    uri = URI.fromBytes(whole)  # type: ignore[no-untyped-call]
+    yield b"".join((uri.scheme, b"://", uri.netloc, uri.originForm)).decode("ascii")
+
+
+def _http2(url: str, _: bool) -> Iterator[str]:
+    if _LEFT_ALONE(url):
+        return
+    parsed = urlparse(url)
+    query = f"?{parsed.query}" if parsed.query else ""
+    sent = f"{parsed.scheme}://{parsed.netloc}{parsed.path}{query}"
+    yield sent
+    yield sent.rstrip()  # as h2 does with all headers
+
+
+def _ftp(url: str, _: bool) -> Iterator[str]:
+    parsed = urlparse(url)
+    # As Twisted's FTPClient sends it, whose module can't be imported without a reactor.
+    path = unquote(parsed.path).replace("\n", "\0").encode("latin-1")
+    for safe in (_RESERVED, f"{_RESERVED}?"):
+        yield f"{parsed.scheme}://{parsed.netloc}{quote(path, safe=safe)}"
+
+
+def _aiohttp(url: str, verbatim: bool) -> Iterator[str]:
+    from yarl import URL  # noqa: PLC0415 - there where aiohttp is
+
+    sent = URL(url, encoded=verbatim)
+    yield str(sent)  # through a proxy
+    yield f"{sent.scheme}://{sent.raw_authority}{sent.raw_path_qs}"
+
+
+def _httpx(url: str, _: bool) -> Iterator[str]:
+    httpx = _module_of_httpx()
+    try:
+        sent = httpx.URL(url)
+    except httpx.InvalidURL as error:
+        raise ValueError(str(error)) from error
+    yield b"".join((sent.raw_scheme, b"://", sent.netloc, sent.raw_path)).decode("ascii")
+
+
+def _module_of_httpx() -> Any:
+    """Return the library that Scrapy's handler uses, httpx2 or httpx; None without both."""
+    try:
+        return import_module("scrapy.core.downloader.handlers._httpx").httpx
+    except ImportError:
+        return None
+
+
+def _installed() -> Iterator[Sends]:
+    try:
+        import_module("yarl")
+    except ImportError:
+        pass
+    else:
+        yield _aiohttp
+    if _module_of_httpx() is not None:
+        yield _httpx
+
+
+_SHIPPED: Final[dict[str, Sends]] = {
+    "HTTP11DownloadHandler": _http11,
+    "H2DownloadHandler": _http2,
+    "FTPDownloadHandler": _ftp,
+    "AiohttpDownloadHandler": _aiohttp,
+    "HttpxDownloadHandler": _httpx,
+}
+_SENDING: Final = ("download_request", "_make_request", "_get_httpx_response")
+"""Methods in which handlers send a URL; a subclass with its own may send anything else."""
