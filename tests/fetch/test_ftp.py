@@ -47,6 +47,19 @@ async def test_rules_of_ftp(ftp):
     assert (folder / "logins").read_text().split() == ["anonymous", "account"]
 
 
+@pytest_twisted.ensureDeferred
+async def test_a_file_of_ftp_by_another_url(ftp):
+    """Escapes are undone, parameters and query are not sent."""
+    folder, port = ftp
+    (folder / "robots.txt").write_text("User-agent: *\nDisallow: /dir/\nDisallow: /private$\n")
+    (folder / "dir").mkdir()
+    for name in ("dir/file", "private", "public"):
+        (folder / name).write_text("words")
+    paths = ["dir%2Ffile", "private?a", "private;a", "public;a?b"]
+    result = await crawl(*(f"ftp://127.0.0.1:{port}/{path}" for path in paths))
+    assert [response.url.rpartition("/")[2] for response in result.responses] == ["public;a?b"]
+
+
 @pytest.mark.spec("S-5")
 @pytest_twisted.ensureDeferred
 async def test_no_robots_txt_on_ftp(ftp):

@@ -1,0 +1,178 @@
+"""What download handlers make of URLs: no disallowed page is had by it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.settings import Settings
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.decision.spellings import Spellings
+from scrapy_rep.protocol.origin import target_of
+from tests.crawling.crawl import crawl
+from tests.crawling.web import robots
+from tests.decision.wire import Http2
+
+SHIPPED = "scrapy.core.downloader.handlers."
+
+
+def shipped(name):
+    """A handler class, in the versions of Scrapy that have it."""
+    module, _, name = name.rpartition(".")
+    return getattr(pytest.importorskip(SHIPPED + module, exc_type=ImportError), name)
+
+
+def httpx_handler():
+    if getattr(pytest.importorskip(f"{SHIPPED}_httpx"), "httpx", None) is None:
+        pytest.skip("no httpx")
+    return shipped("_httpx.HttpxDownloadHandler")
+
+
+def spellings(url, handler, *, verbatim=False):
+    known = Spellings(Settings({"DOWNLOAD_HANDLERS": {url.partition(":")[0]: handler}}))
+    return known.of(url, target_of(url), verbatim=verbatim)
+
+
+class Inherits(HTTP11DownloadHandler):
+    """Sends as its base does."""
+
+
+class SendsByItself(HTTP11DownloadHandler):
+    """May send anything else, as that of scrapy-playwright."""
+
+    async def download_request(self, request):
+        raise NotImplementedError
+
+
+def test_a_subclass_sends_as_its_base_does():
+    assert spellings("http://a/b;?c", Inherits) == {"/b?c"}
+    assert spellings("http://a/b%3Dc", Inherits) == set()
+
+
+@pytest.mark.parametrize(
+    "handler", [SendsByItself, object, lambda crawler: None, "no.such.Handler", f"{SHIPPED}none"]
+)
+def test_any_handler_may_send_what_one_may(handler):
+    assert spellings("http://a/b;c?d", handler) >= {"/b?d"}
+    assert spellings("http://a/b;c/d?", handler) >= {"/b/d", "/b/d?", "/b;c/d"}
+    assert spellings("http://a/b%2F%3Dc//d", handler) >= {"/b/=c/d", "/b/=c//d", "/b%2F%3Dc/d"}
+    assert spellings("http://a/b%5Cc", handler) >= {"/b/c"}
+    assert spellings("http://a/b/%2E./c", handler) >= {"/c"}
+
+
+def test_other_files_of_ftp_by_any_handler():
+    assert spellings("ftp://a/b%2Fc;d?e", object) >= {"/b/c", "/b/c?e", "/b/c;d?e"}
+
+
+def test_no_handler_sends_nothing():
+    none = Spellings(Settings({"DOWNLOAD_HANDLERS": {"http": None}}))
+    assert none.of("http://a/b;", "/b;") == set()
+
+
+def test_each_scheme_has_its_own_handler():
+    handlers = Spellings(Settings({"DOWNLOAD_HANDLERS": {"https": object}}))
+    assert handlers.of("http://a/b//c", "/b//c") == set()
+    assert handlers.of("https://a/b//c", "/b//c") == {"/b/c"}
+
+
+def test_another_origin_is_none():
+    pytest.importorskip("yarl")
+    # IDNA 2003, of Python, and IDNA 2008, of yarl and httpx.
+    with pytest.raises(ValueError, match="may be sent to"):
+        spellings("http://straße.example/", object, verbatim=True)
+
+
+# In crawls.
+
+FOR_HTTP11 = """\
+User-agent: *
+Disallow: /private$
+Disallow: /search?
+Disallow: /$
+Disallow: ////a
+Disallow: //a
+"""
+
+
+def overridden(folder, rules):
+    path = folder / "rules.txt"
+    path.write_text(rules)
+    return [{"host": "127.0.0.1", "policy": "file", "path": str(path), "reason": "a test"}]
+
+
+@pytest.mark.parametrize("by", ["site", "file"])
+@pytest_twisted.ensureDeferred
+async def test_http11(web, tmp_path, by):
+    site = web.site(robots(FOR_HTTP11 if by == "site" else ""))
+    settings = {"REP_OVERRIDES": overridden(tmp_path, FOR_HTTP11)} if by == "file" else {}
+    paths = ["/private;", "/search;?q=2", "/x/..;", "//a", "/private;a"]
+    await crawl(*map(site.url, paths), settings=settings)
+    assert site.targets == ["/private;a"]
+
+
+@pytest.mark.parametrize("rules", ["Disallow: //a", "Disallow: ////a"])
+@pytest_twisted.ensureDeferred
+async def test_two_slashes(web, rules):
+    """Python 3.13 has four of them sent."""
+    site = web.site(robots(f"User-agent: *\n{rules}\n"))
+    await crawl(site.url("//a"))
+    assert rules.removeprefix("Disallow: ") not in site.targets
+
+
+@pytest_twisted.ensureDeferred
+async def test_http2(tmp_path, certificate):
+    pytest.importorskip("h2")
+    wire = Http2()
+    rules = "User-agent: *\nDisallow: /p/secret?\n"
+
+    await Deferred.fromFuture(asyncio.ensure_future(wire.open(certificate)))
+    paths = ["/p/secret;jsessionid=1?q=1", "/p/open;jsessionid=1?q=1"]
+    await crawl(
+        *(
+            Request(f"https://127.0.0.1:{wire.port}{path}", headers={"X-Number": str(number)})
+            for number, path in enumerate(paths)
+        ),
+        settings={
+            "DOWNLOAD_HANDLERS": {"https": f"{SHIPPED}http2.H2DownloadHandler"},
+            "REP_OVERRIDES": overridden(tmp_path, rules),
+        },
+    )
+    wire.close()
+    assert wire.targets == {1: b"/p/open?q=1"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_httpx(web):
+    handler = httpx_handler()
+    site = web.site(robots("User-agent: *\nDisallow: /a$\n"))
+    await crawl(
+        site.url("/a/."), site.url("/b/."), settings={"DOWNLOAD_HANDLERS": {"http": handler}}
+    )
+    assert site.targets == ["/b"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_aiohttp_by_another_name_and_for_https_alone(web, certificate):
+    handler = type("Handler", (shipped("_aiohttp.AiohttpDownloadHandler"),), {})
+    site = web.site(robots("User-agent: *\nDisallow: /a=b\n"), certificate=certificate)
+    await crawl(
+        site.url("/a%3Db"), site.url("/c%3Db"), settings={"DOWNLOAD_HANDLERS": {"https": handler}}
+    )
+    assert site.targets == ["/c=b"]
+
+
+@pytest.mark.parametrize(
+    "handler", ["http11.HTTP11DownloadHandler", "_aiohttp.AiohttpDownloadHandler"]
+)
+@pytest_twisted.ensureDeferred
+async def test_an_empty_query(web, handler):
+    site = web.site(robots("User-agent: *\nDisallow: /a$\n"))
+    await crawl(
+        *(Request(site.url(path), meta={"verbatim_url": True}) for path in ("/a?", "/b?")),
+        settings={"DOWNLOAD_HANDLERS": {"http": shipped(handler)}},
+    )
+    assert site.targets == ["/b"]
