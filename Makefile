@@ -6,9 +6,10 @@ VENV := .venv
 SEEDS ?= 100000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+STACKS := .venv-stacks
 
 .PHONY: help demo demo-builtin fleet simulate redis-server browser test lint unit test-protocol \
-	test-all faults bench docs clean
+	test-all faults stacks bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -18,6 +19,7 @@ help:
 	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=10000 of it"
 	@echo "make test          lint, types, import contracts and all tests"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
+	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
 	@echo "make docs          docs/_build/html"
 	@echo "make clean         remove what the others made"
 
@@ -80,6 +82,14 @@ faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/fetch/test_faults.py tests/stores/test_store_faults.py \
 		--fault-table -q
 
+# In an environment of its own, as these packages bring many others; the newest of each, each time.
+stacks: redis-server browser
+	@test -d $(STACKS) || $(PYTHON) -m venv $(STACKS)
+	@$(STACKS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(STACKS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
+		--upgrade-strategy eager --editable . --group test --group stacks
+	@REP_STACKS=1 $(STACKS)/bin/python -m pytest -q -p no:cacheprovider --numprocesses=2 tests/stacks
+
 # Four processes, two hundred origins, one robots.txt request each; then with workers that die.
 fleet: $(INSTALLED) redis-server
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fleet
@@ -111,4 +121,4 @@ docs: $(INSTALLED)
 	@$(BIN)/sphinx-build -W -n -q docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml
+	rm -rf $(VENV) $(STACKS) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml

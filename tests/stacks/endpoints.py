@@ -1,0 +1,196 @@
+"""What stands between crawls and sites: a proxy, an API and a Splash, on loopback.
+
+Each fetches for real, and says so to the site with ``Via`` (RFC 9110 §7.6.3), which the sites'
+journals have. Each keeps a journal of its own: of what was asked of it, and of how.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import threading
+from html import escape
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urljoin, urlsplit
+
+from tests.waiting import PATIENCE
+
+_HOP_BY_HOP = {"connection", "proxy-connection", "keep-alive", "transfer-encoding", "host", "te"}
+_MAX_HOPS = 10
+_WRAPPING = (
+    '<html><head><meta name="color-scheme" content="light dark"></head><body>'
+    '<pre style="word-wrap: break-word; white-space: pre-wrap;">{}</pre></body></html>'
+)
+"""What Chromium makes of a text."""
+
+
+def fetch(url, headers, via):
+    """Return status, headers and body of ``url``, asked for directly; redirects are not followed."""
+    parts = urlsplit(url)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=PATIENCE)
+    target = parts.path or "/"
+    if parts.query:
+        target += "?" + parts.query
+    connection.putrequest("GET", target, skip_accept_encoding=True)
+    for name, value in headers.items():
+        if name.lower() not in {*_HOP_BY_HOP, "proxy-authorization", "content-length"}:
+            connection.putheader(name, value)
+    connection.putheader("Via", f"1.1 {via}")
+    connection.endheaders()
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response.status, response.getheaders(), body
+
+
+def fetch_on(url, headers, via):
+    """The same, with redirects followed: URL, status, headers and body of where they end."""
+    for _ in range(_MAX_HOPS):
+        status, answered, body = fetch(url, headers, via)
+        location = dict(answered).get("Location")
+        if status not in {301, 302, 303, 307, 308} or location is None:
+            break
+        url = urljoin(url, location)
+    return url, status, answered, body
+
+
+class Endpoint:
+    """A server in threads of this process, and what was asked of it."""
+
+    name = ""
+
+    def __init__(self, refusal=None):
+        self.refusal = refusal
+        self.journal = []
+        """What was asked for, as (URL, how)."""
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def handle_any(self):
+                length = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(length)
+                try:
+                    endpoint.answer(self, body)
+                except ConnectionError:
+                    self.close_connection = True
+
+            do_GET = do_POST = do_CONNECT = handle_any  # noqa: N815 - of the base class
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def answer(self, handler, body):
+        raise NotImplementedError
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def robots_requests(self):
+        return [how for url, how in self.journal if url.endswith("/robots.txt")]
+
+
+def send(handler, status, headers, body):
+    handler.send_response(status)
+    for name, value in headers:
+        if name.lower() not in {*_HOP_BY_HOP, "content-length", "date", "server"}:
+            handler.send_header(name, value)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+class Proxy(Endpoint):
+    """A forward proxy that relays, or refuses everything with the status ``refusal``."""
+
+    name = "proxy"
+
+    def answer(self, handler, body):
+        self.journal.append((handler.path, "proxy"))
+        marks = [("Via", "1.1 squid.example (squid/6.6)"), ("Content-Type", "text/html")]
+        if self.refusal == 407:
+            auth = ("Proxy-Authenticate", 'Basic realm="proxy"')
+            send(handler, 407, [*marks, auth], b"<html>Proxy Authentication Required</html>")
+        elif self.refusal:
+            error = ("X-Squid-Error", "ERR_ACCESS_DENIED 0")
+            send(handler, self.refusal, [*marks, error], b"<html>the proxy's own page</html>")
+        else:
+            send(handler, *fetch(handler.path, dict(handler.headers), self.name))
+
+
+class ZyteAPI(Endpoint):
+    """Speaks as much of Zyte API's ``/v1/extract`` as a crawl needs; each answer is billed."""
+
+    name = "api"
+
+    def answer(self, handler, body):
+        query = json.loads(body)
+        kinds = [name for name in ("httpResponseBody", "browserHtml") if query.get(name)]
+        self.journal.append((query["url"], "+".join(kinds)))
+        if self.refusal:
+            problem = {
+                "type": "/auth/key-not-found",
+                "title": "Authentication Key Not Found",
+                "status": self.refusal,
+                "detail": "The authentication key is not valid or can't be matched.",
+            }
+            self._send(handler, self.refusal, problem)
+            return
+        custom = {each["name"]: each["value"] for each in query.get("customHttpRequestHeaders", ())}
+        headers = {"User-Agent": "Mozilla/5.0 (the API's own)", **custom}
+        if query.get("browserHtml") or query.get("followRedirect", True):
+            url, status, answered, text = fetch_on(query["url"], headers, self.name)
+        else:
+            url = query["url"]
+            status, answered, text = fetch(url, headers, self.name)
+        reply = {"url": url, "statusCode": status}
+        if query.get("httpResponseBody"):
+            reply["httpResponseBody"] = base64.b64encode(text).decode()
+        if query.get("httpResponseHeaders"):
+            reply["httpResponseHeaders"] = [{"name": n, "value": v} for n, v in answered]
+        if query.get("browserHtml"):
+            reply["browserHtml"] = rendered(answered, text)
+        self._send(handler, 200, reply)
+
+    @staticmethod
+    def _send(handler, status, reply):
+        kind = "application/json" if status == 200 else "application/problem+json"
+        send(handler, status, [("Content-Type", kind)], json.dumps(reply).encode())
+
+
+class Splash(Endpoint):
+    """Splash's render.html, without a browser: it fetches, and follows redirects."""
+
+    name = "splash"
+
+    def answer(self, handler, body):
+        if not body:
+            self.journal.append((self.url + handler.path, "itself"))
+            send(handler, 404, [], b"")
+            return
+        arguments = json.loads(body)
+        self.journal.append((arguments["url"], "render.html"))
+        headers = arguments.get("headers") or {}
+        _, status, answered, text = fetch_on(arguments["url"], headers, self.name)
+        if status >= 400:  # as Splash does where the page can't be had
+            reply = {"error": 502, "type": "RenderError", "info": {"text": f"http{status}"}}
+            send(handler, 502, [("Content-Type", "application/json")], json.dumps(reply).encode())
+            return
+        kind = ("Content-Type", "text/html; charset=utf-8")
+        send(handler, 200, [kind], rendered(answered, text).encode())
+
+
+def rendered(headers, text):
+    """Return what a browser has in place of an answer."""
+    text = text.decode("utf-8", "replace")
+    kind = {name.lower(): value for name, value in headers}.get("content-type", "text/html")
+    return _WRAPPING.format(escape(text, quote=False)) if kind.startswith("text/plain") else text

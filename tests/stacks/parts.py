@@ -1,0 +1,105 @@
+"""Spiders and middlewares of the stacks, named in settings by their paths."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import scrapy
+import scrapy.utils.url
+from w3lib.url import canonicalize_url
+
+from tests.crawling.crawl import ListSpider
+
+
+class StackSpider(ListSpider):
+    """Fetches the requests it is given, as a spider does that asks for nothing special."""
+
+    handle_httpstatus_all = False
+    handle_httpstatus_list = (403, 404, 407, 502)
+
+    def prepare(self, request):
+        if isinstance(request, str):
+            request = scrapy.Request(request)
+        return request.replace(callback=self.parse, errback=self.failed)
+
+
+class MediaSpider(StackSpider):
+    """Yields what it is given as an item for the media pipelines."""
+
+    def parse(self, response):
+        self.crawl.responses.append(response)
+        yield dict(self.settings["ITEM"])
+
+
+class MetaOnAll:
+    """Puts META_ON_ALL on every request that passes."""
+
+    def __init__(self, crawler):
+        self.meta = crawler.settings.getdict("META_ON_ALL")
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def process_request(self, request, spider=None):
+        for name, value in self.meta.items():
+            request.meta.setdefault(name, deepcopy(value))
+
+
+class AgentOnAll:
+    """Sets the User-Agent of every request to AGENT_ON_ALL, whatever it has been."""
+
+    def __init__(self, crawler):
+        self.agent = crawler.settings["AGENT_ON_ALL"]
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def process_request(self, request, spider=None):
+        request.headers["User-Agent"] = self.agent
+
+
+class OldNames:
+    """An add-on that puts back a name that scrapy-splash 0.11.1 imports, and Scrapy 2.19 lacks."""
+
+    def update_settings(self, settings):
+        scrapy.utils.url.canonicalize_url = canonicalize_url
+
+
+try:
+    from scrapy_poet import DummyResponse  # noqa: TC002 - read by scrapy-poet
+    from web_poet import HttpClient, WebPage
+except ImportError:
+    pass
+else:
+
+    class Page(WebPage):
+        """A page object, of a page that was downloaded."""
+
+    class PoetSpider(StackSpider):
+        def parse(self, response, page: Page, client: HttpClient):
+            self.crawl.responses.append(response)
+
+    class PoetDummySpider(StackSpider):
+        def parse(self, response: DummyResponse):
+            self.crawl.responses.append(response)
+
+
+try:
+    from spidermon import MonitorSuite
+    from spidermon.contrib.scrapy import monitors
+except ImportError:
+    pass
+else:
+
+    class Monitors(MonitorSuite):
+        """Those of spidermon that look at requests and the log."""
+
+        monitors = (
+            monitors.ErrorCountMonitor,
+            monitors.WarningCountMonitor,
+            monitors.UnwantedHTTPCodesMonitor,
+            monitors.RetryCountMonitor,
+            monitors.DownloaderExceptionMonitor,
+        )

@@ -1,0 +1,137 @@
+"""The sites that every stack crawls: each has a story, and says by hand what it forbids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tests.crawling.web import PAGE, answer, robots
+
+SPECIAL = "specialbot/1.0"
+"""A User-Agent that one of the sites has a group for."""
+_HTML = {"Content-Type": "text/html", "Cache-Control": "max-age=86400"}
+_LINE = "# nothing but padding, so that this file is as large as it is\n" * 1000
+_TIMES = 40_000_000 // len(_LINE)
+
+
+def html(body):
+    return [answer(200, f"<html><body>{body}</body></html>", headers=_HTML)]
+
+
+def big(rules):
+    """The steps of an answer of 40 MB that begins with ``rules``."""
+    head = answer(200, rules, length=False, headers={"Content-Type": "text/plain"})[0]
+    return [head, ["repeat", _LINE, _TIMES, 0], ["close"]]
+
+
+@dataclass
+class Story:
+    """What a site says, what is asked of it, and what of that may reach it."""
+
+    robots: list
+    ask: list
+    """Paths to be asked for."""
+    reaches: list
+    """Those that are to reach it, and what comes of them."""
+    forbidden: tuple = ("/private",)
+    """How targets begin that must not reach it."""
+    forbidden_to_special: tuple = ("/private",)
+    pages: dict = field(default_factory=dict)
+
+
+def stories():
+    rules = robots("User-agent: *\nDisallow: /private\n")
+    return {
+        "plain": Story(rules, ask=["/", "/private/a", "/private/b?c=d"], reaches=["/"]),
+        "moved": Story(
+            rules,
+            ask=["/moved"],
+            reaches=["/moved"],
+            pages={"/moved": [answer(302, headers={**_HTML, "Location": "/private/moved"})]},
+        ),
+        "none": Story(answer(404, "no"), ask=["/private/c"], reaches=["/private/c"], forbidden=()),
+        "down": Story(answer(503, "no"), ask=["/page"], reaches=[], forbidden=("/",)),
+        "agents": Story(
+            robots(
+                "User-agent: specialbot\nDisallow: /special\n\nUser-agent: *\nDisallow: /private\n"
+            ),
+            ask=["/page"],
+            reaches=["/page"],
+            forbidden_to_special=("/special",),
+        ),
+        "big": Story(
+            big("User-agent: *\nDisallow: /private\n"),
+            ask=["/page", "/private/d"],
+            reaches=["/page"],
+        ),
+        # What browsers fetch by themselves.
+        "rich": Story(
+            rules,
+            ask=["/rich", "/leaves"],
+            reaches=["/rich", "/leaves"],
+            pages={
+                "/rich": html(
+                    "<img src=/private/pixel.png><link rel=stylesheet href=/style.css>"
+                    "<script>fetch('/private/api')</script><script src=/private/s.js></script>"
+                ),
+                "/leaves": html("<script>location.href = '/private/left'</script>"),
+            },
+        ),
+    }
+
+
+class Sites:
+    """Open sites, and what reached them."""
+
+    def __init__(self, web, *names):
+        self.stories = {name: story for name, story in stories().items() if name in names}
+        self.open = {
+            name: web.site(
+                story.robots,
+                paths={"*": [answer(200, PAGE, headers=_HTML)], **story.pages},
+            )
+            for name, story in self.stories.items()
+        }
+
+    def url(self, name, path="/"):
+        return self.open[name].url(path)
+
+    @property
+    def urls(self):
+        return [self.url(name, path) for name, story in self.stories.items() for path in story.ask]
+
+    def journal(self):
+        """Return name, path and headers of every request that reached a site."""
+        return [
+            (name, entry["target"], entry["headers"])
+            for name, site in self.open.items()
+            for entry in site.journal
+            if entry["target"] != "/favicon.ico"
+        ]
+
+    def leaked(self):
+        """Return what reached a site that forbids it to the agent that asked."""
+        return [
+            f"{name}{target}"
+            for name, target, headers in self.journal()
+            if target != "/robots.txt" and target.startswith(self._forbidden(name, headers))
+        ]
+
+    def _forbidden(self, name, headers):
+        story = self.stories[name]
+        special = SPECIAL in headers.get("user-agent", "")
+        return story.forbidden_to_special if special else story.forbidden
+
+    def missing(self):
+        """Return what is allowed, was asked for and did not arrive."""
+        came = {(name, target) for name, target, _ in self.journal()}
+        return [
+            f"{name}{path}"
+            for name, story in self.stories.items()
+            for path in story.reaches
+            if (name, path) not in came
+        ]
+
+    def robots_requests(self):
+        """Return how many requests for robots.txt reached each site."""
+        return Counter(name for name, target, _ in self.journal() if target == "/robots.txt")

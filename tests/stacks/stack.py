@@ -1,0 +1,110 @@
+"""Crawls with a stack, and the one check of what came of it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from tests.stacks.sites import Sites
+from tests.waiting import PATIENCE
+
+CRAWL = Path(__file__).with_name("crawl.py")
+ROOT = Path(__file__).parents[2]
+EVERY = ("plain", "moved", "none", "down", "agents")
+"""The sites that every stack crawls; some stacks have more."""
+
+
+class Stack:
+    """A package, and crawls with it."""
+
+    def __init__(self, web, folder, record, package, browser="browser"):
+        self.web = web
+        self.folder = folder
+        self.record = record
+        self.package = package
+        self.browser = browser
+        """What sends the headers of browsers here."""
+        self.crawls = 0
+
+    def crawl(self, sites, *, settings=None, meta=None, urls=None, spider="StackSpider", later=0):
+        """Crawl ``sites`` in a process of its own; return what it told, with its log.
+
+        It has clocks that are ``later`` seconds ahead, as far as scrapy_rep sees.
+        """
+        self.crawls += 1
+        order, result, log = (
+            self.folder / f"{self.crawls}.{kind}" for kind in ("order", "result", "log")
+        )
+        told = {
+            "settings": settings or {},
+            "meta": meta or {},
+            "later": later,
+            "urls": sites.urls if urls is None else urls,
+            "spider": f"tests.stacks.parts.{spider}",
+        }
+        order.write_text(json.dumps(told), encoding="utf-8")
+        with log.open("w") as lines:
+            subprocess.run(
+                [sys.executable, str(CRAWL), str(order), str(result)],
+                stdout=lines,
+                stderr=subprocess.STDOUT,
+                timeout=PATIENCE,
+                check=False,
+                cwd=self.folder,
+            )
+        text = log.read_text(encoding="utf-8", errors="replace")
+        assert result.exists(), text[-5000:]
+        return {**json.loads(result.read_text(encoding="utf-8")), "log": text}
+
+    def sites(self, *names):
+        return Sites(self.web, *(names or EVERY))
+
+    def check(self, sites, case, endpoint=None, *, inside=(), missing=()):
+        """Note what came of a crawl for the table, and fail if it was not as it should be.
+
+        ``inside`` is what a browser or an API fetches by itself, where nobody is asked before;
+        ``missing`` is what does not arrive though it is allowed.
+        """
+        leaked = [each for each in sites.leaked() if each not in inside]
+        asked = sites.robots_requests()
+        through = Counter(
+            self._way(headers) for _, target, headers in sites.journal() if target == "/robots.txt"
+        )
+        ways = [f"{number} {way}" for way, number in sorted(through.items())]
+        if endpoint is not None:
+            billed = Counter(endpoint.robots_requests())
+            ways += [
+                f"{number} asked of the {endpoint.name} as {how}" for how, number in billed.items()
+            ]
+        row = {
+            "package": self.package,
+            "version": version(self.package),
+            "case": case,
+            "leaked": leaked,
+            "robots": dict(asked),
+            "ways": ways,
+            "missing": sites.missing(),
+            "inside": [each for each in sites.leaked() if each in inside],
+        }
+        self.record("stack", row)
+        assert leaked == []
+        assert not asked or max(asked.values()) == 1, asked
+        assert sorted(row["missing"]) == sorted(missing)
+
+    def _way(self, headers):
+        if "via" in headers:
+            return f"through the {headers['via'].split()[-1]}"
+        if "sec-fetch-mode" in headers or "sec-ch-ua" in headers:
+            return f"by the {self.browser}"
+        return "direct"
+
+
+def version(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "-"

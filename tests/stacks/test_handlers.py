@@ -1,0 +1,53 @@
+"""Scrapy's own download handlers, in place of the one for HTTP/1.1."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stacks.h2_web import H2Web
+from tests.stacks.stack import EVERY
+
+HANDLERS = "scrapy.core.downloader.handlers"
+MIB = 1024
+SITES = (*EVERY, "big")
+
+
+@pytest.fixture
+def h2_web(certificate):
+    web = H2Web(certificate)
+    yield web
+    web.close()
+
+
+def test_http2(stack, h2_web):
+    stack = stack("h2")
+    stack.web = h2_web
+    sites = stack.sites(*SITES)
+    handler = f"{HANDLERS}.http2.H2DownloadHandler"
+    told = stack.crawl(sites, settings={"DOWNLOAD_HANDLERS": {"https": handler}})
+    assert {headers["protocol"] for _, _, headers in sites.journal()} == {"HTTP/2"}
+    stack.check(sites, f"HTTP/2 handler ({told['peak_kib'] // MIB} MiB)")
+
+
+@pytest.mark.parametrize("reactor", [True, False])
+@pytest.mark.parametrize(
+    ("package", "handler"),
+    [
+        ("httpx2", "_httpx.HttpxDownloadHandler"),
+        ("aiohttp", "_aiohttp.AiohttpDownloadHandler"),
+    ],
+)
+def test_handler(stack, package, handler, reactor):
+    pytest.importorskip(package)
+    stack = stack(package)
+    sites = stack.sites(*SITES)
+    path = f"{HANDLERS}.{handler}"
+    told = stack.crawl(
+        sites,
+        settings={
+            "DOWNLOAD_HANDLERS": {"http": path, "https": path},
+            "TWISTED_REACTOR_ENABLED": reactor,
+        },
+    )
+    where = "with" if reactor else "without"
+    stack.check(sites, f"its handler, {where} a reactor ({told['peak_kib'] // MIB} MiB)")

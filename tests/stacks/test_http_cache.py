@@ -1,0 +1,61 @@
+"""Scrapy's HTTP cache: while crawling, and to crawl again from it without a network."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling.web import Web
+
+POLICIES = {"Dummy": "DummyPolicy", "RFC 2616": "RFC2616Policy"}
+YEAR = 365 * 24 * 3600
+OFFLINE = {"HTTPCACHE_IGNORE_MISSING": True}
+FROM_RECORDS = {"REP_UNREACHABLE_STALE_AFTER": 0, "REP_UNREACHABLE_ALLOW_AFTER": 0}
+"""What is known of an origin is used however old, and where nothing is known all is allowed."""
+
+
+@pytest.fixture
+def own_web():
+    """A web that can be gone."""
+    web = Web()
+    yield web
+    if not web.process.stdin.closed:
+        web.close()
+
+
+def settings(stack, policy="Dummy", **more):
+    return {
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(stack.folder / "httpcache"),
+        "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{POLICIES[policy]}",
+        "REP_STORE": f"sqlite:///{(stack.folder / 'robots.sqlite').as_posix()}",
+        **more,
+    }
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_online(stack, policy):
+    cache = stack("scrapy")
+    sites = cache.sites()
+    told = [cache.crawl(sites, settings=settings(cache, policy)) for _ in range(2)]
+    assert sorted(told[0]["fetched"]) == sorted(told[1]["fetched"])
+    assert told[1]["stats"].get("httpcache/hit", 0) > 0
+    cache.check(sites, f"HTTP cache, {policy}, two crawls")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("known", ["fresh", "old", "no"])
+def test_offline(stack, own_web, policy, known):
+    cache = stack("scrapy")
+    cache.web = own_web
+    sites = cache.sites("plain", "moved", "none", "agents")
+    before = cache.crawl(sites, settings=settings(cache, policy))
+    journal = sites.journal()
+    own_web.close()
+    again = {**settings(cache, policy), **OFFLINE, **FROM_RECORDS}
+    if known == "no":
+        again["REP_STORE"] = "memory://"
+    told = cache.crawl(sites, settings=again, later=YEAR if known == "old" else 0)
+    sites.journal = lambda: journal
+    cache.check(sites, f"HTTP cache, {policy}, offline, {known} records")
+    allowed = {sites.url("none", "/private/c"), sites.url("agents", "/page"), sites.url("plain")}
+    assert allowed <= set(told["fetched"]) == set(before["fetched"])
