@@ -9,37 +9,29 @@ import pytest
 
 from tests.stacks.stack import Stack
 
-_MODULES = {
-    "test_curl_cffi.py": ("scrapy_curl_cffi",),
-    "test_handlers.py": ("h2", "httpx"),
-    "test_impersonate.py": ("scrapy_impersonate",),
-    "test_playwright.py": ("scrapy_playwright",),
-    "test_poet.py": ("scrapy_poet",),
-    "test_redis.py": ("scrapy_redis",),
-    "test_rotating_proxies.py": ("rotating_proxies",),
-    "test_scrapyd.py": ("scrapyd",),
-    "test_spidermon.py": ("spidermon",),
-    "test_splash.py": ("scrapy_splash",),
-    "test_user_agents.py": ("scrapy_user_agents", "scrapy_fake_useragent"),
-    "test_zyte_api.py": ("scrapy_zyte_api",),
-}
-"""What the stacks need beside what ``make test`` has; ``make stacks`` has all of it."""
 _ALL = bool(os.environ.get("REP_STACKS"))
+"""Whether this is the environment of ``make stacks``, where nothing may be missing."""
 
 
-def _lacking(module):
-    return [] if _ALL else [name for name in _MODULES.get(module, ()) if find_spec(name) is None]
+def pytest_collection_modifyitems(config, items):
+    """Leave out what needs a package that is not here; say so, but where CI is set.
+
+    What needs the other environment is no part of what decides whether a change lands.
+    """
+    lacking = {} if _ALL else {item: _lacking(item) for item in items}
+    lacking = {item: names for item, names in lacking.items() if names}
+    if os.environ.get("CI"):
+        config.hook.pytest_deselected(items=list(lacking))
+        items[:] = [item for item in items if item not in lacking]
+        return
+    for item, names in lacking.items():
+        why = f"no {', '.join(names)} here: make stacks has it"
+        item.add_marker(pytest.mark.skip(reason=why))
 
 
-# What needs the other environment is no part of what decides whether a change lands.
-collect_ignore = [module for module in _MODULES if os.environ.get("CI") and _lacking(module)]
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.parent.name == "stacks" and (lacking := _lacking(item.path.name)):
-            why = f"no {', '.join(lacking)} here: make stacks has it"
-            item.add_marker(pytest.mark.skip(reason=why))
+def _lacking(item):
+    names = [name for marker in item.iter_markers("needs") for name in marker.args]
+    return [name for name in names if find_spec(name) is None]
 
 
 @pytest.fixture

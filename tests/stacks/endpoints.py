@@ -55,6 +55,12 @@ def fetch_on(url, headers, via):
     return url, status, answered, body
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+    """The default of five turns away who comes while it is busy."""
+
+
 class Endpoint:
     """A server in threads of this process, and what was asked of it."""
 
@@ -80,8 +86,7 @@ class Endpoint:
             def log_message(self, *_):
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
+        self.server = _Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
@@ -168,7 +173,7 @@ class ZyteAPI(Endpoint):
 
 
 class Splash(Endpoint):
-    """Splash's render.html, without a browser: it fetches, and follows redirects."""
+    """Splash's render.html, without a browser: what it renders comes with status 200."""
 
     name = "splash"
 
@@ -180,11 +185,7 @@ class Splash(Endpoint):
         arguments = json.loads(body)
         self.journal.append((arguments["url"], "render.html"))
         headers = arguments.get("headers") or {}
-        _, status, answered, text = fetch_on(arguments["url"], headers, self.name)
-        if status >= 400:  # as Splash does where the page can't be had
-            reply = {"error": 502, "type": "RenderError", "info": {"text": f"http{status}"}}
-            send(handler, 502, [("Content-Type", "application/json")], json.dumps(reply).encode())
-            return
+        _, _, answered, text = fetch_on(arguments["url"], headers, self.name)
         kind = ("Content-Type", "text/html; charset=utf-8")
         send(handler, 200, [kind], rendered(answered, text).encode())
 

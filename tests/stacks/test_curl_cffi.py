@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.stacks.stack import EVERY
+
+pytestmark = pytest.mark.needs("scrapy_curl_cffi")
 
 HANDLER = "scrapy_curl_cffi.handlers.CurlCffiDownloadHandler"
 SETTINGS = {"DOWNLOAD_HANDLERS": {"http": HANDLER, "https": HANDLER}}

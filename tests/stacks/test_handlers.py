@@ -19,6 +19,7 @@ def h2_web(certificate):
     web.close()
 
 
+@pytest.mark.needs("h2", "priority")
 def test_http2(stack, h2_web):
     stack = stack("h2")
     stack.web = h2_web
@@ -33,12 +34,13 @@ def test_http2(stack, h2_web):
 @pytest.mark.parametrize(
     ("package", "handler"),
     [
-        ("httpx2", "_httpx.HttpxDownloadHandler"),
-        ("aiohttp", "_aiohttp.AiohttpDownloadHandler"),
+        pytest.param("httpx2", "_httpx.HttpxDownloadHandler", marks=pytest.mark.needs("httpx2")),
+        pytest.param(
+            "aiohttp", "_aiohttp.AiohttpDownloadHandler", marks=pytest.mark.needs("aiohttp")
+        ),
     ],
 )
 def test_handler(stack, package, handler, reactor):
-    pytest.importorskip(package)
     stack = stack(package)
     sites = stack.sites(*SITES)
     path = f"{HANDLERS}.{handler}"

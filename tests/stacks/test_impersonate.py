@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.stacks.stack import EVERY
+
+pytestmark = pytest.mark.needs("scrapy_impersonate")
 
 HANDLER = "scrapy_impersonate.ImpersonateDownloadHandler"
 SETTINGS = {"DOWNLOAD_HANDLERS": {"http": HANDLER, "https": HANDLER}}

@@ -7,10 +7,8 @@ import pytest
 KINDS = {"files": "FilesPipeline", "images": "ImagesPipeline"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["files", pytest.param("images", marks=pytest.mark.needs("PIL"))])
 def test_media(stack, kind):
-    if kind == "images":
-        pytest.importorskip("PIL", reason="no Pillow here: make stacks has it")
     media = stack("scrapy")
     sites = media.sites("plain", "moved", "none", "down")
     media.crawl(

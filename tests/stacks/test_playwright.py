@@ -8,6 +8,8 @@ import pytest
 
 from tests.extensions.report.browser import find_browser
 
+pytestmark = pytest.mark.needs("scrapy_playwright")
+
 HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 OPTIONS = [
     "--no-sandbox",
@@ -75,7 +77,7 @@ def test_what_pages_fetch(stack, settings):
 def test_what_pages_fetch_with_the_hook(stack, settings):
     playwright = stack("scrapy-playwright")
     sites = playwright.sites("rich")
-    hook = {"PLAYWRIGHT_ABORT_REQUEST": "scrapy_rep.playwright_abort_request"}
+    hook = {"PLAYWRIGHT_ABORT_REQUEST": "scrapy_rep.abort_disallowed"}
     told = playwright.crawl(sites, settings={**settings, **hook}, meta={"playwright": True})
     playwright.check(sites, "what pages fetch, with the hook")
     assert sites.url("rich", "/rich") in told["fetched"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.needs("scrapy_poet")
+
 ADDONS = {"scrapy_poet.Addon": 300, "scrapy_rep.Addon": 500}
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.stacks.endpoints import Proxy
 
+pytestmark = pytest.mark.needs("rotating_proxies")
+
 MIDDLEWARES = {
     "rotating_proxies.middlewares.RotatingProxyMiddleware": 610,
     "rotating_proxies.middlewares.BanDetectionMiddleware": 620,

@@ -6,12 +6,14 @@ import json
 import socket
 import subprocess
 import sys
-from http.client import HTTPConnection
 from urllib.parse import urlencode
+from urllib.request import urlopen
 
 import pytest
 
 from tests.waiting import PATIENCE, wait_until
+
+pytestmark = pytest.mark.needs("scrapyd")
 
 _PORTS = 20
 _SPIDER = """
@@ -64,10 +66,9 @@ class Scrapyd:
         return self.process.poll() is None
 
     def ask(self, path, **form):
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        connection.request("POST" if form else "GET", path, urlencode(form) or None, kind)
-        return json.loads(connection.getresponse().read())
+        url = f"http://127.0.0.1:{self.port}{path}"
+        with urlopen(url, urlencode(form).encode() or None, PATIENCE) as answer:
+            return json.loads(answer.read())
 
     def close(self):
         self.process.terminate()

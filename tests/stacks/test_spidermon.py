@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+pytestmark = pytest.mark.needs("spidermon")
+
 SETTINGS = {
     "SPIDERMON_ENABLED": True,
     "EXTENSIONS": {"spidermon.contrib.scrapy.extensions.Spidermon": 500},

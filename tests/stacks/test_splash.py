@@ -10,12 +10,15 @@ import pytest
 
 from tests.stacks.endpoints import Splash
 
+pytestmark = pytest.mark.needs("scrapy_splash")
+
 MIDDLEWARES = {
     "scrapy_splash.SplashCookiesMiddleware": 723,
     "scrapy_splash.SplashMiddleware": 725,
     "scrapy.downloadermiddlewares.httpcompression.HttpCompressionMiddleware": 810,
 }
 
+META = {"splash": {"endpoint": "render.html", "args": {}}}
 MOVED = ["moved/private/moved"]
 """What it renders in place of a page, and the URL of the response does not tell."""
 
@@ -41,7 +44,7 @@ def settings(splash, **middlewares):
 def test_meta_of_each_page(stack, splash):
     stack = stack("scrapy-splash")
     sites = stack.sites()
-    told = stack.crawl(sites, settings=settings(splash), meta={"splash": {"args": {}}})
+    told = stack.crawl(sites, settings=settings(splash), meta=META)
     stack.check(sites, "meta of each page", splash, inside=MOVED)
     assert told["fetched"]
 
@@ -50,6 +53,6 @@ def test_meta_on_all_requests(stack, splash):
     stack = stack("scrapy-splash")
     sites = stack.sites()
     on_all = {**settings(splash, **{"tests.stacks.parts.MetaOnAll": 543})}
-    told = stack.crawl(sites, settings={**on_all, "META_ON_ALL": {"splash": {"args": {}}}})
+    told = stack.crawl(sites, settings={**on_all, "META_ON_ALL": META})
     stack.check(sites, "meta on all by a middleware", splash, inside=MOVED)
     assert told["fetched"]

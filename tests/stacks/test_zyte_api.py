@@ -6,6 +6,8 @@ import pytest
 
 from tests.stacks.endpoints import ZyteAPI
 
+pytestmark = pytest.mark.needs("scrapy_zyte_api")
+
 ADDONS = {"scrapy_zyte_api.Addon": 400, "scrapy_rep.Addon": 500}
 
 MOVED = ["moved/private/moved"]
