@@ -67,7 +67,7 @@ def pytest_terminal_summary(terminalreporter):
         )
         for each in row["leaked"]:
             write(f"{'':34}reached the wire: {each}")
-        for each in row["inside"]:
-            write(f"{'':34}followed inside: {each}")
+        for each in row["known"]:
+            write(f"{'':34}fetched inside: {each}")
         for each in row["missing"]:
             write(f"{'':34}did not arrive: {each}")

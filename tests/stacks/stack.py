@@ -63,13 +63,14 @@ class Stack:
     def sites(self, *names):
         return Sites(self.web, *(names or EVERY))
 
-    def check(self, sites, case, endpoint=None, *, inside=(), missing=()):
+    def check(self, sites, case, endpoint=None, *, known=(), missing=()):
         """Note what came of a crawl for the table, and fail if it was not as it should be.
 
-        ``inside`` is what a browser or an API fetches by itself, where nobody is asked before;
+        ``known`` is what reaches the wire as a browser or an API fetches it by itself, and nobody
+        is asked before;
         ``missing`` is what does not arrive though it is allowed.
         """
-        leaked = [each for each in sites.leaked() if each not in inside]
+        leaked = [each for each in sites.leaked() if each not in known]
         asked = sites.robots_requests()
         through = Counter(
             self._way(headers) for _, target, headers in sites.journal() if target == "/robots.txt"
@@ -88,7 +89,7 @@ class Stack:
             "robots": dict(asked),
             "ways": ways,
             "missing": [each for each in sites.missing() if each not in missing],
-            "inside": [each for each in sites.leaked() if each in inside],
+            "known": [each for each in sites.leaked() if each in known],
         }
         self.record("stack", row)
         assert leaked == []

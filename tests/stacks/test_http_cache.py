@@ -9,8 +9,16 @@ from tests.crawling.web import Web
 POLICIES = {"Dummy": "DummyPolicy", "RFC 2616": "RFC2616Policy"}
 YEAR = 365 * 24 * 3600
 OFFLINE = {"HTTPCACHE_IGNORE_MISSING": True}
-FROM_RECORDS = {"REP_UNREACHABLE_STALE_AFTER": 0, "REP_UNREACHABLE_ALLOW_AFTER": 0}
-"""What is known of an origin is used however old, and where nothing is known all is allowed."""
+CENTURY = 100 * YEAR
+FROM_RECORDS = {
+    "REP_CACHE_TTL": CENTURY,
+    "REP_CACHE_TTL_MIN": CENTURY,
+    "REP_CACHE_TTL_MAX": CENTURY,
+    "REP_UNREACHABLE_STALE_AFTER": 0,
+    "REP_UNREACHABLE_ALLOW_AFTER": 0,
+}
+"""What is known of an origin is used however old, and where nothing is known all is allowed: what is
+not in the cache is not fetched anyway."""
 
 
 @pytest.fixture
@@ -56,6 +64,8 @@ def test_offline(stack, own_web, policy, known):
         again["REP_STORE"] = "memory://"
     told = cache.crawl(sites, settings=again, later=YEAR if known == "old" else 0)
     sites.journal = lambda: journal
+    if known != "no":
+        assert told["stats"].get("robotstxt/request_count") is None
     cache.check(sites, f"HTTP cache, {policy}, offline, {known} records")
     allowed = {sites.url("none", "/private/c"), sites.url("agents", "/page"), sites.url("plain")}
     assert allowed <= set(told["fetched"]) == set(before["fetched"])

@@ -57,7 +57,7 @@ def test_redirect_inside_the_browser(stack, settings):
     playwright = stack("scrapy-playwright")
     sites = playwright.sites("moved")
     told = playwright.crawl(sites, settings=settings, meta={"playwright": True})
-    playwright.check(sites, "a redirect inside the browser", inside=["moved/private/moved"])
+    playwright.check(sites, "a redirect inside the browser", known=["moved/private/moved"])
     assert told["fetched"] == []
     assert told["dropped"] == {sites.url("moved", "/moved"): "rule"}
 
@@ -69,7 +69,7 @@ def test_what_pages_fetch(stack, settings):
     playwright = stack("scrapy-playwright")
     sites = playwright.sites("rich")
     told = playwright.crawl(sites, settings=settings, meta={"playwright": True})
-    playwright.check(sites, "what pages fetch, without the hook", inside=SUBRESOURCES)
+    playwright.check(sites, "what pages fetch, without the hook", known=SUBRESOURCES)
     assert told["fetched"] == [sites.url("rich", "/rich")]
     assert told["dropped"] == {sites.url("rich", "/leaves"): "rule"}
 

@@ -36,7 +36,7 @@ def test_transparent_mode_as_it_is(stack, api):
     zyte = stack("scrapy-zyte-api")
     sites = zyte.sites()
     told = zyte.crawl(sites, settings=settings(api))
-    zyte.check(sites, "transparent mode", api, inside=MOVED)
+    zyte.check(sites, "transparent mode", api, known=MOVED)
     assert told["dropped"][sites.url("moved", "/moved")] == "rule"
 
 
@@ -44,7 +44,7 @@ def test_automap_with_browser_html(stack, api):
     zyte = stack("scrapy-zyte-api")
     sites = zyte.sites()
     told = zyte.crawl(sites, settings=settings(api, ZYTE_API_AUTOMAP_PARAMS={"browserHtml": True}))
-    zyte.check(sites, "automap, browserHtml for all", api, inside=MOVED)
+    zyte.check(sites, "automap, browserHtml for all", api, known=MOVED)
     assert told["dropped"][sites.url("moved", "/moved")] == "rule"
 
 
@@ -53,7 +53,7 @@ def test_meta_of_each_page(stack, api):
     sites = zyte.sites()
     meta = {"zyte_api_automap": {"browserHtml": True}}
     told = zyte.crawl(sites, settings=settings(api, ZYTE_API_TRANSPARENT_MODE=False), meta=meta)
-    zyte.check(sites, "meta of each page, browserHtml", api, inside=MOVED)
+    zyte.check(sites, "meta of each page, browserHtml", api, known=MOVED)
     assert told["dropped"][sites.url("moved", "/moved")] == "rule"
 
 
