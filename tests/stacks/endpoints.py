@@ -12,7 +12,7 @@ import json
 import threading
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from tests.waiting import PATIENCE
 
@@ -190,6 +190,28 @@ class Splash(Endpoint):
         _, _, answered, text = fetch_on(arguments["url"], headers, self.name)
         kind = ("Content-Type", "text/html; charset=utf-8")
         send(handler, 200, [kind], rendered(answered, text).encode())
+
+
+class UrlAPI(Endpoint):
+    """An API that is given the URL of a page as ``?url=``, and answers as the page does."""
+
+    name = "api"
+
+    @property
+    def url(self):
+        # Another host than that of the sites.
+        return f"http://localhost:{self.server.server_port}"
+
+    def answer(self, handler, body):
+        asked = dict(parse_qsl(urlsplit(handler.path).query)).get("url")
+        if asked is None:  # its own robots.txt
+            self.journal.append((self.url + handler.path, "itself"))
+            send(handler, 200, [], b"User-agent: *\nDisallow: /\n")
+            return
+        self.journal.append((asked, "url"))
+        headers = {"User-Agent": handler.headers.get("User-Agent", "")}
+        _, status, answered, text = fetch_on(asked, headers, self.name)
+        send(handler, status, answered, text)
 
 
 def rendered(headers, text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from urllib.parse import urlencode
 
 import scrapy
 import scrapy.utils.url
@@ -58,6 +59,22 @@ class AgentOnAll:
 
     def process_request(self, request, spider=None):
         request.headers["User-Agent"] = self.agent
+
+
+class ThroughAPI:
+    """Sends every request to the API at API_URL, which is given its URL."""
+
+    def __init__(self, crawler):
+        self.api = crawler.settings["API_URL"]
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def process_request(self, request, spider=None):
+        if request.url.startswith(self.api):
+            return None
+        return request.replace(url=f"{self.api}/?{urlencode({'url': request.url})}")
 
 
 class OldNames:
