@@ -63,7 +63,7 @@ class Shipped:
 SHIPPED = {
     "HTTP/1.1": Shipped("http11.HTTP11DownloadHandler", Http),
     "HTTP/1.1 through a proxy": Shipped("http11.HTTP11DownloadHandler", Http, proxy=True),
-    # Before Scrapy 2.19 its requests may wait for ever where one is refused.
+    # Before Scrapy 2.19 its requests may wait for ever.
     "HTTP/2": Shipped("http2.H2DownloadHandler", Http2, needs=["h2", "scrapy.core._http2"]),
     "FTP": Shipped("ftp.FTPDownloadHandler", Ftp),
     "aiohttp": Shipped("_aiohttp.AiohttpDownloadHandler", Http),
