@@ -20,7 +20,13 @@ from tests.crawling.web import answer, robots
 from tests.docs.blocks import of_kind
 
 NAME = "an_example_of_the_docs"
-OTHERS = {"REDIS_URL", "SCHEDULER_PERSIST", "PLAYWRIGHT_ABORT_REQUEST", "PLAYWRIGHT_CONTEXTS"}
+OTHERS = {
+    "PLAYWRIGHT_ABORT_REQUEST",
+    "PLAYWRIGHT_CONTEXTS",
+    "REDIS_URL",
+    "SCHEDULER_PERSIST",
+    "ZYTE_API_AUTOMAP_PARAMS",
+}
 """Settings of other projects."""
 VALUE = re.compile(r"(?m)^( *)(\S.*)  # (.+)$")
 
