@@ -92,6 +92,8 @@ class Sites:
             )
             for name, story in self.stories.items()
         }
+        self.seen = dict.fromkeys(self.open, 0)
+        """How many requests of each site are left out of the journal."""
 
     def url(self, name, path="/"):
         return self.open[name].url(path)
@@ -105,9 +107,16 @@ class Sites:
         return [
             (name, entry["target"], entry["headers"])
             for name, site in self.open.items()
-            for entry in site.journal
+            for entry in site.journal[self.seen[name] :]
             if entry["target"] != "/favicon.ico"
         ]
+
+    def go_away(self):
+        """Break every connection from now on, as a network does; and begin the journal anew."""
+        for name, site in self.open.items():
+            paths = {path: [[["reset"]]] for path in ["*", *self.stories[name].pages]}
+            site.change([["reset"]], paths=paths)
+            self.seen[name] = len(site.journal)
 
     def leaked(self):
         """Return what reached a site that forbids it to the agent that asked."""
@@ -124,13 +133,12 @@ class Sites:
 
     def missing(self):
         """Return what is allowed, was asked for and did not arrive."""
-        came = {(name, target) for name, target, _ in self.journal()}
-        return [
-            f"{name}{path}"
-            for name, story in self.stories.items()
-            for path in story.reaches
-            if (name, path) not in came
-        ]
+        came = {f"{name}{target}" for name, target, _ in self.journal()}
+        return [each for each in self.reach() if each not in came]
+
+    def reach(self):
+        """Return what is to reach the sites of what is asked of them."""
+        return [f"{name}{path}" for name, story in self.stories.items() for path in story.reaches]
 
     def robots_requests(self):
         """Return how many requests for robots.txt reached each site."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawling.web import Web
-
 POLICIES = {"Dummy": "DummyPolicy", "RFC 2616": "RFC2616Policy"}
 YEAR = 365 * 24 * 3600
 OFFLINE = {"HTTPCACHE_IGNORE_MISSING": True}
@@ -19,15 +17,6 @@ FROM_RECORDS = {
 }
 """What is known of an origin is used however old, and where nothing is known all is allowed: what is
 not in the cache is not fetched anyway."""
-
-
-@pytest.fixture
-def own_web():
-    """A web that can be gone."""
-    web = Web()
-    yield web
-    if not web.process.stdin.closed:
-        web.close()
 
 
 def settings(stack, policy="Dummy", **more):
@@ -52,20 +41,17 @@ def test_online(stack, policy):
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("known", ["fresh", "old", "no"])
-def test_offline(stack, own_web, policy, known):
+def test_offline(stack, policy, known):
     cache = stack("scrapy")
-    cache.web = own_web
     sites = cache.sites("plain", "moved", "none", "agents")
     before = cache.crawl(sites, settings=settings(cache, policy))
-    journal = sites.journal()
-    own_web.close()
+    sites.go_away()
     again = {**settings(cache, policy), **OFFLINE, **FROM_RECORDS}
     if known == "no":
         again["REP_STORE"] = "memory://"
     told = cache.crawl(sites, settings=again, later=YEAR if known == "old" else 0)
-    sites.journal = lambda: journal
-    if known != "no":
-        assert told["stats"].get("robotstxt/request_count") is None
-    cache.check(sites, f"HTTP cache, {policy}, offline, {known} records")
+    cache.check(sites, f"HTTP cache, {policy}, offline, {known} records", missing=sites.reach())
+    asked = {target for _, target, _ in sites.journal()}
+    assert asked == ({"/robots.txt"} if known == "no" else set())
     allowed = {sites.url("none", "/private/c"), sites.url("agents", "/page"), sites.url("plain")}
     assert allowed <= set(told["fetched"]) == set(before["fetched"])

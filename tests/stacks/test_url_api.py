@@ -34,5 +34,4 @@ def test_rewritten_urls(stack, api, override):
         stack.check(sites, "with an override for it", api, known=MOVED)
         return
     # What its own robots.txt disallows is all of it.
-    nothing = [f"{name}{path}" for name, story in sites.stories.items() for path in story.reaches]
-    stack.check(sites, "without an override", api, missing=nothing)
+    stack.check(sites, "without an override", api, missing=sites.reach())
