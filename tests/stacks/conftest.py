@@ -57,17 +57,18 @@ def pytest_terminal_summary(terminalreporter):
     write = terminalreporter.write_line
     terminalreporter.section("stacks")
     write(
-        f"{'package':24} {'version':8} {'case':42} {'leaked':>6} {'robots.txt':>10}  how these went"
+        f"{'package':24} {'version':8} {'case':46} {'leaked':>6} {'robots.txt':>10}  how these went"
     )
     for row in sorted(rows, key=lambda row: (row["package"], row["case"])):
         asked = "/".join(map(str, sorted(set(row["robots"].values())))) or "-"
+        leaked = f"{len(row['leaked'])}+{len(row['known'])}" if row["known"] else len(row["leaked"])
         write(
-            f"{row['package']:24} {row['version']:8} {row['case']:42} {len(row['leaked']):>6}"
+            f"{row['package']:24} {row['version']:8} {row['case']:46} {leaked:>6}"
             f" {asked:>10}  {', '.join(row['ways']) or '-'}"
         )
         for each in row["leaked"]:
             write(f"{'':34}reached the wire: {each}")
         for each in row["known"]:
-            write(f"{'':34}fetched inside: {each}")
+            write(f"{'':34}known, fetched inside: {each}")
         for each in row["missing"]:
             write(f"{'':34}did not arrive: {each}")
