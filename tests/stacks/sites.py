@@ -18,6 +18,12 @@ def html(body):
     return [answer(200, f"<html><body>{body}</body></html>", headers=_HTML)]
 
 
+def error(status, reason):
+    """The steps of an error page as servers have them."""
+    body = f"<html><body><h1>{status} {reason}</h1></body></html>"
+    return answer(status, body, headers={"Content-Type": "text/html"})
+
+
 def big(rules):
     """The steps of an answer of 40 MB that begins with ``rules``."""
     head = answer(200, rules, length=False, headers={"Content-Type": "text/plain"})[0]
@@ -49,8 +55,12 @@ def stories():
             reaches=["/moved"],
             pages={"/moved": [answer(302, headers={**_HTML, "Location": "/private/moved"})]},
         ),
-        "none": Story(answer(404, "no"), ask=["/private/c"], reaches=["/private/c"], forbidden=()),
-        "down": Story(answer(503, "no"), ask=["/page"], reaches=[], forbidden=("/",)),
+        "none": Story(
+            error(404, "Not Found"), ask=["/private/c"], reaches=["/private/c"], forbidden=()
+        ),
+        "down": Story(
+            error(503, "Service Unavailable"), ask=["/page"], reaches=[], forbidden=("/",)
+        ),
         "agents": Story(
             robots(
                 "User-agent: specialbot\nDisallow: /special\n\nUser-agent: *\nDisallow: /private\n"
