@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.cache.cache import Census
     from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
+    from scrapy_rep.downloadermiddlewares.navigations import keep_from_disallowed
     from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
     from scrapy_rep.downloadermiddlewares.subresources import abort_disallowed
     from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, SettingsError
@@ -84,6 +85,7 @@ __all__ = [
     "SettingsError",
     "__version__",
     "abort_disallowed",
+    "keep_from_disallowed",
 ]
 
 # Imported when first asked for, so that scrapy_rep.protocol serves without Scrapy (PEP 562).
@@ -104,6 +106,7 @@ _HOMES = {
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
     "SettingsError": "scrapy_rep.exceptions",
     "abort_disallowed": "scrapy_rep.downloadermiddlewares.subresources",
+    "keep_from_disallowed": "scrapy_rep.downloadermiddlewares.navigations",
 }
 
 

@@ -34,6 +34,8 @@ DECIDED_KEY: Final = "_robotstxt_decided"
 """Private key of ``Request.meta``: the URL and the product tokens that were decided on.
 
 It is there between the middleware and the guard alone. None for tokens: whatever they are."""
+REFUSED_KEY: Final = "_robotstxt_refused"
+"""Private key of ``Request.meta``: why a browser was kept from the URL it was led to, and that."""
 # RFC 9110 §13.1 and §14.2: with one of these a request asks for less than the whole (SPEC S-8).
 _CONDITIONAL: Final = (
     b"If-Match",
@@ -125,7 +127,13 @@ class RobotsTxtFetchMiddleware:
         return self._check_redirect(judge, request, response)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Hand the error of a robots.txt over, past those who would try again, or elsewhere."""
+        """Hand the error of a robots.txt over, past those who would try again, or elsewhere.
+
+        Raises RobotsTxtDisallowed where it came of a redirect that a browser was kept from.
+        """
+        refused = request.meta.pop(REFUSED_KEY, None)
+        if refused is not None:
+            raise self._dropped(request, *refused) from exception
         if META_KEY in request.meta:
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_exception(request, exception)
@@ -142,6 +150,9 @@ class RobotsTxtFetchMiddleware:
         return self._found
 
     async def _check_redirect(self, judge: Judge, request: Request, response: Response) -> Response:
+        refused = request.meta.pop(REFUSED_KEY, None)
+        if refused is not None:  # the browser shows an error of its own in the page's place
+            raise self._dropped(request, *refused)
         try:
             hop = Request(response.url, headers=request.headers, meta=request.meta)
         except ValueError:  # no URL that anything could be fetched from
@@ -150,18 +161,21 @@ class RobotsTxtFetchMiddleware:
         # Most often only the spelling differs: browsers add a slash behind the host.
         if was is None or now is None or (was.origin, was.target) == (now.origin, now.target):
             return response
-        verdict = await _refusal(judge, hop)
+        verdict = await refusal(judge, hop)
         if verdict is None:
             return response
+        raise self._dropped(request, verdict, response.url)
+
+    def _dropped(self, request: Request, verdict: Verdict, url: str) -> RobotsTxtDisallowed:
         request.meta[signals.META_KEY] = signals.as_meta(verdict)
         stats.count(self._crawler, stats.FORBIDDEN_RESPONSE_COUNT)
         logger.debug(
             "Dropped the response to %s: its download handler followed a redirect to %s",
             show(request),
-            show(hop),
+            show(Request(url)),
             extra={"spider": self._crawler.spider},
         )
-        raise RobotsTxtDisallowed(verdict, redirected_to=response.url)
+        return RobotsTxtDisallowed(verdict, redirected_to=url)
 
 
 def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) -> bool:
@@ -174,7 +188,7 @@ def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) 
     return origin is None or decided[1] == decider.tokens_of(request, origin)
 
 
-async def _refusal(judge: Judge, hop: Request) -> Verdict | None:
+async def refusal(judge: Judge, hop: Request) -> Verdict | None:
     """Return why ``hop`` is not to be sent; None where it may be."""
     try:
         passed = judge.process_request(hop)

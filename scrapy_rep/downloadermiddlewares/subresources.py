@@ -50,10 +50,15 @@ def abort_disallowed(request: BrowserRequest) -> bool:
     each request of a page. The page itself has been decided on already. Of several crawls in one
     process each is asked, as a browser's request doesn't tell whose it is.
     """
-    crawls = list(_CRAWLS.values())
-    if not crawls or _is_page(request):
+    asked = crawls()
+    if not asked or _is_page(request):
         return False
-    return any(crawl.aborts(request.url) for crawl in crawls)
+    return any(crawl.aborts(request.url) for crawl in asked)
+
+
+def crawls() -> list[Subresources]:
+    """Return what decides for the crawls of this process."""
+    return list(_CRAWLS.values())
 
 
 def _is_page(request: BrowserRequest) -> bool:

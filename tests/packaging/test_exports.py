@@ -31,6 +31,7 @@ EXPORTS = [
     "SettingsError",
     "__version__",
     "abort_disallowed",
+    "keep_from_disallowed",
 ]
 PUBLIC = ("scrapy_rep", "scrapy_rep.signals", "scrapy_rep.protocol")
 ROOT_MODULES_AT_MOST = 12

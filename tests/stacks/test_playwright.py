@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from tests.crawling.web import redirect
 from tests.extensions.report.browser import find_browser
 
 pytestmark = pytest.mark.needs("scrapy_playwright")
@@ -82,3 +83,30 @@ def test_what_pages_fetch_with_the_hook(stack, settings):
     playwright.check(sites, "what pages fetch, with the hook")
     assert sites.url("rich", "/rich") in told["fetched"]
     assert [url for url in told["fetched"] if "/private" in url] == []
+
+
+WATCHED = {
+    "playwright": True,
+    "playwright_page_init_callback": "scrapy_rep.keep_from_disallowed",
+}
+
+
+def test_chromium_asks_before_it_follows_a_redirect(stack, settings):
+    playwright = stack("scrapy-playwright")
+    sites = playwright.sites("plain", "moved", "rich")
+    told = playwright.crawl(sites, settings=settings, meta=WATCHED)
+    playwright.check(sites, "redirects and all else, Chromium asks")
+    assert told["fetched"].count(sites.url("rich", "/rich")) == 1
+    for led_away in (sites.url("moved", "/moved"), sites.url("rich", "/leaves")):
+        assert told["dropped"][led_away] == "rule"
+
+
+def test_chromium_waits_for_the_robots_txt_that_it_is_led_to(stack, settings):
+    playwright = stack("scrapy-playwright")
+    sites = playwright.sites("plain", "moved")
+    sites.open["moved"].change(paths={"/moved": [redirect(sites.url("plain"), 302)]})
+    moved = [sites.url("moved", "/moved")]
+    told = playwright.crawl(sites, settings=settings, meta=WATCHED, urls=moved)
+    playwright.check(sites, "a redirect to an origin not known, Chromium asks")
+    assert told["fetched"] == [sites.url("plain")]
+    assert sites.robots_requests() == {"plain": 1, "moved": 1}

@@ -1,0 +1,97 @@
+"""Where Chromium is led for a page: it asks before each request, those of redirects, too."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import Request
+
+from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY, judges, refusal
+from scrapy_rep.downloadermiddlewares.subresources import crawls
+from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.text import printable
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.verdict import Verdict
+
+    Answer = tuple[str, dict[str, Any]]
+
+logger = logging.getLogger(__name__)
+
+_EVERYTHING: Final = {"patterns": [{"urlPattern": "*", "requestStage": "Request"}]}
+_CONTINUE: Final[Answer] = ("Fetch.continueRequest", {})
+_REFUSE: Final[Answer] = ("Fetch.failRequest", {"errorReason": "BlockedByClient"})
+
+
+async def keep_from_disallowed(page: Any, request: Request) -> None:
+    """Keep a page of Chromium's from disallowed URLs, wherever it is redirected to.
+
+    Set as ``meta["playwright_page_init_callback"] = "scrapy_rep.keep_from_disallowed"`` it asks
+    before each request of the page, as ``abort_disallowed`` does, and before each redirect, of
+    which Playwright tells nobody. Where the page itself is led to an origin that is not known it
+    waits for its robots.txt; where it is led to a disallowed URL its request is dropped with
+    RobotsTxtDisallowed. A page that can't be watched is closed, and its request fails: only
+    Chromium speaks the protocol that this takes.
+    """
+    if request.meta.get("dont_obey_robotstxt"):
+        return
+    try:
+        session = await page.context.new_cdp_session(page)
+        tree = await session.send("Page.getFrameTree")
+        watch = _Watch(session, request, tree["frameTree"]["frame"]["id"])
+        session.on("Fetch.requestPaused", watch.paused)
+        await session.send("Fetch.enable", _EVERYTHING)
+    except Exception:
+        await page.close()
+        raise
+
+
+class _Watch:
+    """Answers a page's session each time that a request is about to be sent."""
+
+    def __init__(self, session: Any, request: Request, frame: str) -> None:
+        self._session = session
+        self._request = request
+        self._frame = frame
+        """The main frame's name in that session."""
+        self._begun = False
+        self._tasks = Background()
+
+    def paused(self, event: dict[str, Any]) -> None:
+        self._tasks.add(self._answer(event))
+
+    async def _answer(self, event: dict[str, Any]) -> None:
+        try:
+            method, arguments = await self._decided(event)
+        except Exception:
+            logger.exception("Error while obeying robots.txt, a browser's request is not sent")
+            method, arguments = _REFUSE
+        try:
+            await self._session.send(method, {"requestId": event["requestId"], **arguments})
+        except Exception as error:  # noqa: BLE001 - Playwright's own: the page has been closed
+            logger.debug("A browser was not answered: %s", printable(str(error)))
+
+    async def _decided(self, event: dict[str, Any]) -> Answer:
+        url = event["request"]["url"]
+        if event["resourceType"] != "Document" or event["frameId"] != self._frame:
+            return _REFUSE if any(crawl.aborts(url) for crawl in crawls()) else _CONTINUE
+        if not self._begun:  # the page itself, which has been decided on
+            self._begun = True
+            return _CONTINUE
+        verdict = await self._verdict(url)
+        if verdict is None:
+            return _CONTINUE
+        self._request.meta[REFUSED_KEY] = (verdict, url)
+        return _REFUSE
+
+    async def _verdict(self, url: str) -> Verdict | None:
+        try:
+            hop = Request(url, headers=self._request.headers, meta=self._request.meta)
+        except ValueError:  # what a page brings with it
+            return None
+        for judge in judges.values():
+            verdict = await refusal(judge, hop)
+            if verdict is not None:
+                return verdict
+        return None

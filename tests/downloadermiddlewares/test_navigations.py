@@ -1,0 +1,31 @@
+"""Chromium itself asks in tests/stacks/test_playwright.py; here is what can't be asked."""
+
+from __future__ import annotations
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep import keep_from_disallowed
+from tests.running import in_asyncio
+
+
+class Firefox:
+    """A page of a browser that doesn't speak Chromium's protocol."""
+
+    def __init__(self):
+        self.context = self
+        self.closed = False
+
+    async def new_cdp_session(self, page):
+        raise RuntimeError("CDP session is only available in Chromium")
+
+    async def close(self):
+        self.closed = True
+
+
+@in_asyncio
+async def test_a_page_that_cannot_be_watched_is_closed():
+    page = Firefox()
+    with pytest.raises(RuntimeError, match="only available in Chromium"):
+        await keep_from_disallowed(page, Request("http://example.com/"))
+    assert page.closed
