@@ -18,7 +18,7 @@ from scrapy.exceptions import NotSupported
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import FetchError, InterferenceError
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.wrapped import unwrapped
+from scrapy_rep.protocol.wrapped import is_html, unwrapped
 from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _stand_in(url: str) -> str:
 
 
 def _is_rendered(answer: Answer) -> bool:
-    return answer.sent_url is not None and unwrapped(answer.text, truncated=True) != answer.text
+    return answer.sent_url is not None and answer.response.status == 200 and is_html(answer.text)  # noqa: PLR2004 - what such services say whatever the site does
 
 
 def _said_by_proxy(response: Response) -> str | None:

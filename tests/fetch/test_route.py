@@ -228,11 +228,15 @@ async def test_what_comes_of_the_site_through_them_is_the_sites(web, store, way,
 
 @pytest.mark.parametrize(
     ("shown", "dropped"),
-    [("User-agent: *\nDisallow: /\n", "rule"), ("Service unavailable", "unreachable")],
+    [
+        ("<pre>User-agent: *\nDisallow: /\n</pre>", "rule"),
+        ("<pre>Service unavailable</pre>", "unreachable"),
+        ("<h1>Service unavailable</h1>", "unreachable"),
+    ],
 )
 @pytest_twisted.ensureDeferred
 async def test_what_an_api_renders_counts_where_it_has_rules(web, store, shown, dropped):
-    page = answer(200, f"<html><head></head><body><pre>{shown}</pre></body></html>")
+    page = answer(200, f"<html><head></head><body>{shown}</body></html>")
     settings = {
         "API": web.site(paths={"*": [page]}).url(""),
         "DOWNLOADER_MIDDLEWARES": {Rewriting: 500},
