@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from twisted.internet.defer import CancelledError
 
@@ -14,6 +15,7 @@ from scrapy_rep.cache.lookup import Lookup
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -26,12 +28,14 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
-    from scrapy_rep.utils.lru import BoundedCache
 
     Tokens = tuple[str, ...]
     Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 
 logger = logging.getLogger(__name__)
+
+_MAX_OWN: Final = 10_000
+"""Origins that a crawl could not come to, of which it holds that."""
 
 
 class Census(NamedTuple):
@@ -83,6 +87,8 @@ class Cache:
         self._policy = policy
         self._entries = entries
         self._entry_of = entries.get
+        self._own: BoundedCache[Origin, Entry] = BoundedCache(_MAX_OWN, _MAX_OWN)
+        """Entries of tries that did not come to their origin, which say nothing to other crawls."""
         self._parsed = parsed
         self._time = clock.time
         self._limit = FetchLimit(concurrent_fetches)
@@ -125,6 +131,10 @@ class Cache:
         entry = self._entry_of(origin)
         if entry is not None and entry.start <= self._time() < entry.end:
             return entry
+        if len(self._own):
+            own = self._own.get(origin)
+            if own is not None and own.start <= self._time() < own.end:
+                return own
         return None
 
     async def find_out(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
@@ -151,7 +161,8 @@ class Cache:
     def census(self) -> Census:
         """Return how many origins are known, looked up just now, and unreachable."""
         now = self._time()
-        entries = [entry for entry in self._entries.values() if entry.start <= now < entry.end]
+        held = chain(self._entries.values(), self._own.values())
+        entries = [entry for entry in held if entry.start <= now < entry.end]
         return Census(
             known=len(entries),
             waiting=len(self._flights),
@@ -194,6 +205,10 @@ class Cache:
         entry = self._entries.get(origin)
         if entry is None or not entry.is_of(access):
             entry = Entry(access)
+        if not record.of_origin:
+            entry = Entry(access)
+            self._own.put(origin, entry, 1)
+            return entry, None
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
         self._hold(origin, entry, tokens, robots)
         return entry, robots

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep import stats
@@ -187,8 +188,9 @@ class Lookup:
         finally:
             place.leave()
         if not record.of_origin:
-            # It is this worker's own trouble: others may have another way to the origin.
-            self._unstored.put(origin, record, 1)
+            # It is this worker's own trouble: others may have another way to the origin. The body
+            # is in the store.
+            self._unstored.put(origin, replace(record, copy=None), 1)
             self._background.add(self._release(key, holder))
             return record
         self._unstored.drop(origin)
@@ -211,7 +213,9 @@ class Lookup:
             return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
 
         outcome = await self._fetch(origin, page, is_disallowed)
-        previous = self._newer(origin, previous)
+        if isinstance(outcome, Unreachable) and not outcome.of_origin:
+            # Of how often that was is nothing in the store.
+            previous = self._newer(origin, previous)
         record = self._policy.record_after(previous, str(origin), outcome, jitter=self._jitter())
         self._log(origin, record, previous)
         self._learned(origin, record, previous, page)

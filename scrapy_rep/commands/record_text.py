@@ -71,6 +71,9 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     lines.append(f"unreachable since {moment(record.unreachable_since)}, tries: {record.tries}")
     if record.next_try is not None:
         lines.append(f"next try not before {moment(record.next_try)}")
+    if not record.of_origin:
+        lines.append("that was not the site, and opens nothing however long it lasts")
+        return lines
     if record.copy is None:
         after, then = options.unreachable_allow_after, "all is allowed, as there is no copy"
     else:

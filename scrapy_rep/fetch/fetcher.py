@@ -15,7 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped
+from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route import obstacle_in, obstacle_of
 from scrapy_rep.fetch.transfer import (
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_CREDENTIALS: Final = re.compile(r"//[^/@\s]*@")
+_CREDENTIALS: Final = re.compile(r"\S+@")
 _MAX_ERROR: Final = 300
 """Characters of an error's message that are kept."""
 
@@ -126,9 +126,9 @@ class Fetcher:
                 if obstacle is not None:
                     return self._hindered(chain, obstacle, answer)
                 chain.check_address(answer)
-                location = location_of(answer.response)
+                location = location_of(answer, chain.urls[-1])
                 if location is not None:
-                    await chain.check_redirect(location, proxied=answer.proxied)
+                    await chain.check_redirect(location, indirect=answer.is_indirect)
             except CancelledError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever broke it, nobody knows the rules
@@ -192,15 +192,16 @@ class Fetcher:
             "robots.txt of %s was not fetched: %s. That says nothing of the site, of which nothing "
             "is fetched until a later try; %s",
             origin_of(chain.start),
-            _printable(str(obstacle)),
+            obstacle,
             obstacle.advice,
         )
-        evidence = chain.evidence(answer, error=_printable(str(obstacle)))
+        evidence = chain.evidence(answer, error=str(obstacle)[:_MAX_ERROR])
         return Unreachable(evidence, of_origin=False)
 
     def _request(self, chain: Chain, page: Request) -> Request:
         url = chain.urls[-1]
-        stoppable = can_be_stopped(self._crawler.settings, origin_of(url).scheme)
+        scheme = origin_of(url).scheme
+        stoppable = can_be_stopped(self._crawler.settings, scheme)
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,
@@ -236,6 +237,7 @@ class Fetcher:
             meta["bindaddress"] = page.meta["bindaddress"]
         request = Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
         transfer.url = request.url  # as Scrapy writes it
+        transfer.handler = foreign_handler(self._crawler.settings, scheme)
         request.meta[META_KEY] = transfer
         return request
 
@@ -268,4 +270,4 @@ def _message(error: Exception) -> str:
 
 
 def _printable(text: str) -> str:
-    return _CREDENTIALS.sub("//", ascii(text)[1:-1])[:_MAX_ERROR]
+    return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_ERROR]

@@ -55,20 +55,20 @@ class Chain:
     def check_address(self, answer: Answer) -> None:
         """Refuse an answer from inside to a chain that began outside (server-side forgery)."""
         address = answer.response.ip_address
-        if answer.proxied or address is None or not is_private_address(address):
+        if answer.is_indirect or address is None or not is_private_address(address):
             return
         if self.hops and self._public:
             raise FetchError(f"redirect from a public host to a private address: {self.urls[-1]}")
         # The name looked public, and leads to an address that isn't.
         self._public = False
 
-    async def check_redirect(self, location: str, *, proxied: bool) -> None:
+    async def check_redirect(self, location: str, *, indirect: bool) -> None:
         """Refuse a redirect from a public host to a private one, before anything is sent there."""
         if not self._public:
             return
         host = origin_of(location).host
-        # Behind a proxy it is the proxy that looks names up.
-        if is_private_host(host) or (not proxied and await in_thread(partial(leads_inside, host))):
+        # Behind a proxy, or a service, it is that which looks names up.
+        if is_private_host(host) or (not indirect and await in_thread(partial(leads_inside, host))):
             raise FetchError(f"redirect from a public host to a private one: {location}")
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
@@ -87,16 +87,20 @@ class Chain:
         )
 
 
-def location_of(response: Response) -> str | None:
+def location_of(answer: Answer, asked: str) -> str | None:
     """Return where a redirect leads, without userinfo and fragment; None where it can't be told.
+
+    ``asked`` is the URL that was asked; a service may have been asked in its place.
 
     RFC 9309 §2.3.1.2; redirects are followed to http and https only.
     """
+    response = answer.response
+    base = response.url if answer.sent_url is None else asked
     value = response.headers.get(b"Location")
     if response.status not in _REDIRECTS or not value or len(value) > _MAX_LOCATION:
         return None
     try:
-        url = urljoin(response.url, safe_url_string(value)).partition("#")[0]
+        url = urljoin(base, safe_url_string(value)).partition("#")[0]
         origin = origin_of(url)
     except ValueError:
         return None

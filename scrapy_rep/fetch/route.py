@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from scrapy import exceptions
 from scrapy.exceptions import NotSupported
@@ -19,7 +19,6 @@ from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import FetchError, InterferenceError
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.wrapped import is_html, unwrapped
-from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -41,6 +40,7 @@ _SERVICE_ERRORS: Final = (
 )
 _PROXY_STATUS_ERROR: Final = re.compile(rb";\s*error\s*=")
 """Parameter of Proxy-Status that tells of an error of the proxy (RFC 9209 §2.1.1)."""
+_HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
 _MAX_HEADER: Final = 100
 """Bytes of such a header that are shown."""
 _PROXY_AUTHENTICATION_REQUIRED: Final = 407
@@ -78,6 +78,7 @@ _NETWORK_ERRORS: Final = (
 _NO_HANDLER: Final = (NotSupported, getattr(exceptions, "UnsupportedURLSchemeError", NotSupported))
 
 
+_STAND_IN: Final = "a service that was asked in the site's place"
 _SEE_COMPONENTS: Final = "see the download handlers and the downloader middlewares of the crawl"
 
 
@@ -85,9 +86,9 @@ class Obstacle(NamedTuple):
     """What was in the way to an origin."""
 
     what: str
-    """``the proxy http://127.0.0.1:8080 refused``; the same for all origins behind it."""
+    """``a proxy refused``; the same each time, whatever the proxy and the origin."""
     detail: str
-    """What it said of this one."""
+    """Which one, and what it said."""
     advice: str
     """What can be done about it."""
 
@@ -97,8 +98,8 @@ class Obstacle(NamedTuple):
 
 def obstacle_in(answer: Answer) -> Obstacle | None:
     """Return what has answered in place of the origin, or None where it was the origin itself."""
-    if not answer.sent or _is_rendered(answer):
-        return _obstacle_in_rendered(answer)
+    if not answer.sent or (answer.sent_url is not None and _is_page(answer)):
+        return _obstacle_in_pages(answer)
     if answer.sent_url is not None:
         return _obstacle_in_stand_ins(answer, answer.sent_url)
     if answer.proxy is not None:
@@ -106,28 +107,30 @@ def obstacle_in(answer: Answer) -> Obstacle | None:
     return None
 
 
-def _obstacle_in_rendered(answer: Answer) -> Obstacle | None:
-    # What renders pages, as browsers do, shows an error page as it shows a robots.txt.
-    status = answer.response.status
-    has_groups = RobotsTxt.parse(unwrapped(answer.text, truncated=True)).groups
-    if status // 100 == 2 and has_groups:  # noqa: PLR2004 - 2xx
+def _obstacle_in_pages(answer: Answer) -> Obstacle | None:
+    # Who shows pages, as browsers and services do, shows errors in the same way.
+    if _is_available(answer.response) and _has_groups(answer.text):
         return None
-    who = "another middleware" if answer.sent_url is None else _stand_in(answer.sent_url)
+    who = "another middleware" if answer.sent_url is None else _STAND_IN
     return Obstacle(
         f"{who} answered in the site's place, without rules",
-        _detail(status, None),
+        _detail(answer.response, _host(answer.sent_url)),
         "let it leave requests for robots.txt alone",
     )
 
 
 def _obstacle_in_stand_ins(answer: Answer, url: str) -> Obstacle | None:
-    # A service passes on what the site has and has not; all else is its own.
-    status, said = answer.response.status, _said(answer.response, _SERVICE_ERRORS)
-    if said is None and (status in {404, 410} or status // 100 in {2, 3}):
+    said = _said(answer.response, _SERVICE_ERRORS)
+    location = answer.response.headers.get("Location")
+    if location is not None and _leads_to_itself(location.decode("latin-1"), url):
+        what = f"{_STAND_IN} redirected to itself"
+    elif said is None and _may_be_the_sites(answer.response):
         return None
+    else:
+        what = f"{_STAND_IN} refused"
     return Obstacle(
-        f"{_stand_in(url)} refused",
-        _detail(status, said),
+        what,
+        _detail(answer.response, _host(url), said),
         "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
     )
 
@@ -140,8 +143,8 @@ def _obstacle_in_proxied(answer: Answer, proxy: str) -> Obstacle | None:
     if said is None and response.status != _PROXY_AUTHENTICATION_REQUIRED:
         return None
     return Obstacle(
-        f"the proxy {without_credentials(proxy)} refused",
-        _detail(response.status, said),
+        "a proxy refused",
+        _detail(response, _host(proxy), said),
         "see whether its credentials hold, and whether it lets the crawler through",
     )
 
@@ -151,34 +154,65 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
 
     ``message`` is what it says, fit to be shown.
     """
+    name = f"{type(error).__module__}.{type(error).__qualname__}"
+    advice = _SEE_COMPONENTS
     if isinstance(error, InterferenceError):
-        return Obstacle("another component of the crawl interfered", message, _SEE_COMPONENTS)
-    # Broken answers, and redirects that are refused.
-    if isinstance(error, FetchError | DecodingError):
-        return None
-    if isinstance(error, _NO_HANDLER):
-        return Obstacle("no download handler took it", message, "see DOWNLOAD_HANDLERS")
-    if transfer is not None and (transfer.rewritten or transfer.proxy):
-        where = (
-            _stand_in(transfer.rewritten)
-            if transfer.rewritten is not None
-            else f"the proxy {without_credentials(transfer.proxy or '')}"
-        )
-        return Obstacle(f"{where} gave no answer", message, "see whether it is up, and reachable")
-    if isinstance(error, _NETWORK_ERRORS) or any(
+        what = "another component of the crawl interfered"
+    elif isinstance(error, FetchError | DecodingError):
+        return None  # broken answers, and redirects that are refused
+    elif isinstance(error, _NO_HANDLER):
+        what, advice = "no download handler took it", "see DOWNLOAD_HANDLERS"
+    elif transfer is not None and not transfer.sent:
+        what = f"another middleware raised {name}"
+    elif transfer is not None and (transfer.rewritten or transfer.proxy):
+        what = f"{'a proxy' if transfer.rewritten is None else _STAND_IN} gave no answer"
+        message = f"{_host(transfer.rewritten or transfer.proxy)}: {message}"
+        advice = "see whether it is up, and reachable"
+    elif isinstance(error, TimeoutError) and transfer is not None and transfer.handler is not None:
+        what = f"{transfer.handler} gave no answer"
+    elif isinstance(error, _NETWORK_ERRORS) or any(
         kind.__module__ in _NETWORK_MODULES for kind in type(error).__mro__
     ):
         return None
-    name = f"{type(error).__module__}.{type(error).__qualname__}"
-    return Obstacle(f"a component of the crawl raised {name}", message, _SEE_COMPONENTS)
+    else:
+        what = f"a component of the crawl raised {name}"
+    return Obstacle(what, message, advice)
 
 
-def _stand_in(url: str) -> str:
-    return f"{urlsplit(url).hostname}, which was asked for the site,"
+def _is_available(response: Response) -> bool:
+    return response.status // 100 == 2  # noqa: PLR2004 - 2xx
 
 
-def _is_rendered(answer: Answer) -> bool:
-    return answer.sent_url is not None and answer.response.status == 200 and is_html(answer.text)  # noqa: PLR2004 - what such services say whatever the site does
+def _is_page(answer: Answer) -> bool:
+    is_json = b"json" in (answer.response.headers.get("Content-Type") or b"").lower()
+    return _is_available(answer.response) and (is_json or is_html(answer.text))
+
+
+def _has_groups(text: bytes) -> bool:
+    return bool(RobotsTxt.parse(unwrapped(text, truncated=True)).groups)
+
+
+def _may_be_the_sites(response: Response) -> bool:
+    """Return whether it is what those on the route pass on, rather than say of themselves."""
+    return response.status in {404, 410} or response.status // 100 in {2, 3}
+
+
+def _leads_to_itself(location: str, url: str) -> bool:
+    """Return whether a service that was asked by ``url`` redirects to where it is itself."""
+    to, asked = urlsplit(urljoin(url, location)), urlsplit(url)
+    is_absolute = bool(urlsplit(location).netloc)
+    return is_absolute and (
+        to.hostname == asked.hostname or (to.query == asked.query and bool(asked.query))
+    )
+
+
+def _host(url: str | None) -> str:
+    """Return where a URL leads, and nothing that may be a password or a key."""
+    if url is None:
+        return ""
+    authority = re.split(r"[/?#]", url.partition("://")[2] or url)[0]
+    host = authority.rpartition("@")[2]
+    return host if _HOST(host) else "…"
 
 
 def _said_by_proxy(response: Response) -> str | None:
@@ -187,8 +221,10 @@ def _said_by_proxy(response: Response) -> str | None:
         return said
     if any(map(_PROXY_STATUS_ERROR.search, response.headers.getlist("Proxy-Status"))):
         return _said(response, ("Proxy-Status",))
-    # An origin answers these through a proxy, too, and can't be told from it. It is left closed.
-    if response.status in {401, 403} or response.status // 100 == 5:  # noqa: PLR2004 - 5xx
+    if "Proxy-Authenticate" in response.headers:
+        return _said(response, ("Proxy-Authenticate",))
+    # An origin answers so through a proxy, too, and can't be told from it. It is left closed.
+    if not _may_be_the_sites(response):
         return _said(response, ("Via",))
     return None
 
@@ -197,9 +233,9 @@ def _said(response: Response, names: tuple[str, ...]) -> str | None:
     for name in names:
         value = response.headers.get(name)
         if value is not None:
-            return f"{name}: {value[:_MAX_HEADER].decode('latin-1')}"
+            return f"{name}: {ascii(value[:_MAX_HEADER].decode('latin-1'))[1:-1]}"
     return None
 
 
-def _detail(status: int, said: str | None) -> str:
-    return f"HTTP status {status}" if said is None else f"HTTP status {status}, {said}"
+def _detail(response: Response, where: str, said: str | None = None) -> str:
+    return ", ".join(filter(None, (where, f"HTTP status {response.status}", said)))

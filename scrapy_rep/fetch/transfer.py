@@ -30,6 +30,8 @@ class Transfer:
     """The meta of the request but for its route; what others add is meant for pages."""
     url: str = ""
     """What is asked, as Scrapy writes it."""
+    handler: str | None = None
+    """The download handler that it is for, where that is none of Scrapy's own."""
     received: int = 0
     cut: bool = False
     sent: bool = False
@@ -67,9 +69,9 @@ class Answer:
     """Whether it came from the downloader, and not from another middleware."""
 
     @property
-    def proxied(self) -> bool:
-        """Whether it came through a proxy."""
-        return self.proxy is not None
+    def is_indirect(self) -> bool:
+        """Whether it came through something else that resolves names: a proxy, a service."""
+        return self.proxy is not None or self.sent_url is not None
 
 
 class Received(IgnoreRequest):
