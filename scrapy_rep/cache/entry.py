@@ -19,8 +19,9 @@ _ENTRY_BYTES: Final = 600
 """About what an entry costs beside its rules: its own parts and its place in the mapping."""
 
 
-_MAX_TOKEN_LISTS: Final = 16
-"""Crawlers, each with its own list of product tokens, whose rules an entry holds."""
+_MAX_TOKEN_LISTS: Final = 128
+"""Crawlers, each with its own list of product tokens, whose rules an entry holds: more than there
+are browsers, whose names a crawl may send in turns."""
 
 
 class Entry:
@@ -62,8 +63,10 @@ class Entry:
     def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
         """Hold the rules for ``tokens``, too."""
         if len(self._rules) >= _MAX_TOKEN_LISTS:
-            self._rules.clear()
-            self._delays = None
+            oldest = next(iter(self._rules))
+            del self._rules[oldest]
+            if self._delays is not None:
+                self._delays.pop(oldest, None)
         self._rules[tokens] = robots.rules_for(*tokens)
         delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
         if delay is not None:

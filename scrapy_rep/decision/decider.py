@@ -136,6 +136,17 @@ class Decider:
         override = self.override_of(origin)
         return (override.tokens if override is not None else ()) or self.tokens.of(request)
 
+    def holds_for(self, request: Request, tokens: Tokens) -> bool:
+        """Return whether what was decided of the URL of ``request`` by ``tokens`` holds for it."""
+        try:
+            origin = origin_of(request.url)
+        except ValueError:
+            return False
+        override = self.override_of(origin)
+        if override is not None and override.policy in {"ignore", "disallow"}:
+            return True
+        return tokens == self.tokens_of(request, origin)
+
     def override_of(self, origin: Origin) -> Override | None:
         """Return the entry of REP_OVERRIDES that holds for ``origin``, if one does."""
         return self._overrides.of(origin.host) if self._has_overrides else None

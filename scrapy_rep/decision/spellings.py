@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _EDGES: Final = "".join(map(chr, range(0x21)))
 _REMOVED: Final = str.maketrans("", "", "\t\r\n")
 _RESERVED: Final = "!$&'()*+,/:;=?@[]"
+_BROKEN: Final = re.compile("%(?![0-9A-Fa-f]{2})").search
 _SLASHES: Final = re.compile("//+").sub
 _PARAMS: Final = re.compile(";[^/]*").sub
 _EMPTY: Final = re.compile(r";?\??\Z").sub
@@ -93,6 +94,11 @@ def _with_escapes_undone(target: str) -> str:
     return canonical_target(quote(unquote_to_bytes(target), safe=_RESERVED))
 
 
+def _with_escapes_escaped(target: str) -> str:
+    # As libcurl's callers do with a URL that has a broken one.
+    return canonical_target(target.replace("%", "%25")) if _BROKEN(target) else target
+
+
 def _with_slashes(target: str) -> str:
     return target.replace("%5C", "/")  # what a backslash has become
 
@@ -113,6 +119,7 @@ def _without_empty_parts(target: str) -> str:
 
 _CHANGES: Final = (
     _with_escapes_undone,
+    _with_escapes_escaped,
     _with_slashes,
     _without_params,
     _with_one_slash,

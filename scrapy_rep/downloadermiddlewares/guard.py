@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_rep import signals, stats
 from scrapy_rep.exceptions import RobotsTxtDisallowed
-from scrapy_rep.fetch.transfer import META_KEY, Received, answer_of
+from scrapy_rep.fetch.transfer import META_KEY, InterferenceError, Received, answer_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.text import show
@@ -135,6 +135,9 @@ class RobotsTxtFetchMiddleware:
         if refused is not None:
             raise self._dropped(request, *refused) from exception
         if META_KEY in request.meta:
+            if isinstance(exception, Received):
+                # A middleware has sent a copy of the request, for something of its own.
+                raise InterferenceError("what came is the answer to another request")
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_exception(request, exception)
             raise exception
@@ -182,10 +185,7 @@ def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) 
     """Return whether the decision on ``request`` still holds, by overrides, too."""
     if decided is None or decided[0] != request.url:
         return False
-    if decided[1] is None:
-        return True
-    origin = decider.origin_governing(request)
-    return origin is None or decided[1] == decider.tokens_of(request, origin)
+    return decided[1] is None or decider.holds_for(request, decided[1])
 
 
 async def refusal(judge: Judge, hop: Request) -> Verdict | None:

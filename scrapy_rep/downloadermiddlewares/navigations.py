@@ -75,7 +75,7 @@ class _Watch:
     async def _decided(self, event: dict[str, Any]) -> Answer:
         url = event["request"]["url"]
         if event["resourceType"] != "Document" or event["frameId"] != self._frame:
-            return _REFUSE if any(crawl.aborts(url) for crawl in crawls()) else _CONTINUE
+            return _REFUSE if self._aborts(url) else _CONTINUE
         if not self._begun:  # the page itself, which has been decided on
             self._begun = True
             return _CONTINUE
@@ -84,6 +84,9 @@ class _Watch:
             return _CONTINUE
         self._request.meta[REFUSED_KEY] = (verdict, url)
         return _REFUSE
+
+    def _aborts(self, url: str) -> bool:
+        return any(crawl.aborts(url, self._request) for crawl in crawls())
 
     async def _verdict(self, url: str) -> Verdict | None:
         try:

@@ -88,15 +88,16 @@ class Subresources:
         """Decide no more, as the crawl is over."""
         _CRAWLS.remove(self._crawler)
 
-    def aborts(self, url: str) -> bool:
-        """Return whether ``url`` is not to be fetched. Nothing is awaited.
+    def aborts(self, url: str, page: Request | None = None) -> bool:
+        """Return whether ``url`` is not to be fetched, for ``page`` if that is known.
 
+        Nothing is awaited.
         Of an origin that is not known REP_SUBRESOURCES_UNKNOWN decides, and it is looked up.
         """
         if not url.startswith(SCHEMES):
             return False  # what a page brings with it (data:, blob:)
         try:
-            request = Request(url)
+            request = Request(url, headers=None if page is None else page.headers)
             decision = self._decider.known(request)
             if decision is None:
                 return False

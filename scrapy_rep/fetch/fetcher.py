@@ -17,7 +17,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler
 from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.route import obstacle_in, obstacle_of
+from scrapy_rep.fetch.route import obstacle_at_end, obstacle_in, obstacle_of
 from scrapy_rep.fetch.transfer import (
     META_KEY,
     FetchError,
@@ -135,16 +135,22 @@ class Fetcher:
                 if not isinstance(error, FetchError):
                     self._count_exception(type(error))
                 return self._failed(chain, error, _message(error))
-            evidence = chain.evidence(answer)
-            if location is None:
-                return outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
-            if len(chain.hops) >= self._options.max_redirects:
-                error_ = f"more than {self._options.max_redirects} redirects"
-                return Unavailable(replace(evidence, error=error_))
+            if location is None or len(chain.hops) >= self._options.max_redirects:
+                return self._ended(chain, answer, location)
             if is_disallowed(location):
                 error_ = f"redirect to a disallowed URL: {location}"[:_MAX_ERROR]
-                return Unavailable(replace(evidence, error=error_))
+                return Unavailable(chain.evidence(answer, error=error_))
             chain.hops.append(location)
+
+    def _ended(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
+        """Return how it ends where nothing is followed any more, not even ``location``."""
+        obstacle = obstacle_at_end(answer)
+        if obstacle is not None:
+            return self._hindered(chain, obstacle, answer)
+        if location is None:
+            return outcome_of(chain.evidence(answer), answer.text, soft_404=self._options.soft_404)
+        error = f"more than {self._options.max_redirects} redirects"
+        return Unavailable(chain.evidence(answer, error=error))
 
     def _in_plain_text(self, origin: Origin, outcome: Available) -> Available:
         text = unwrapped(outcome.body, truncated=outcome.evidence.truncated)

@@ -107,6 +107,17 @@ def obstacle_in(answer: Answer) -> Obstacle | None:
     return None
 
 
+def obstacle_at_end(answer: Answer) -> Obstacle | None:
+    """Return what has redirected in place of the origin, where that leads no further."""
+    if answer.sent_url is None or answer.response.status // 100 != 3:  # noqa: PLR2004 - 3xx
+        return None
+    return Obstacle(
+        f"{_STAND_IN} redirected without an end",
+        _detail(answer.response, _host(answer.sent_url)),
+        "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
+    )
+
+
 def _obstacle_in_pages(answer: Answer) -> Obstacle | None:
     # Who shows pages, as browsers and services do, shows errors in the same way.
     if _is_available(answer.response) and _has_groups(answer.text):

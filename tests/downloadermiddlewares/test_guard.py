@@ -333,3 +333,47 @@ async def test_a_middleware_behind_the_guard_stops_the_crawl_at_the_start(web, o
     with pytest.raises(SettingsError, match=r"DOWNLOADER_MIDDLEWARES .*Rewrites at 100000\d"):
         await crawl(site.url("/a"), settings=behind(Rewrites, order=order))
     assert site.journal == []
+
+
+# What was found by who tried to get around it.
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_answer_to_a_copy_of_the_request_is_not_the_sites(web):
+    site, tokens = web.site(robots(RULES)), web.site(paths={"/token": [answer(200, "abc")]})
+
+    class FetchesToken:
+        def __init__(self, crawler):
+            self.crawler = crawler
+
+        @classmethod
+        def from_crawler(cls, crawler):
+            return cls(crawler)
+
+        async def process_request(self, request):
+            if not request.url.startswith(tokens.url("")):
+                copy = request.replace(url=tokens.url("/token"))
+                await self.crawler.engine.download_async(copy)
+
+    result = await crawl(site.url("/private"), settings=behind(FetchesToken, order=350))
+    assert site.targets == []
+    assert result.dropped == {site.url("/private"): "unreachable"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_file_of_an_override_is_asked_for_the_user_agent_that_is_sent(web, tmp_path):
+    rules = tmp_path / "rules.txt"
+    rules.write_text(NAMED)
+    override = {"host": "127.0.0.1", "policy": "file", "path": str(rules), "reason": "agreed"}
+    site = web.site(robots(""))
+    settings = {**behind(SetsUserAgent), "REP_OVERRIDES": [override]}
+    await crawl(site.url("/for-others"), site.url("/a"), settings=settings)
+    assert site.targets == ["/a"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_case_of_a_scheme_hides_no_user_agent(web):
+    site = web.site(robots(NAMED))
+    url = site.url("/for-others").replace("http:", "HTTP:")
+    await crawl(Request(url, meta={"verbatim_url": True}), settings=behind(SetsUserAgent))
+    assert site.targets == []

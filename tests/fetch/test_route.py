@@ -439,6 +439,14 @@ async def test_a_redirect_of_an_api_to_itself_is_not_the_sites(web, store, place
 
 
 @pytest_twisted.ensureDeferred
+async def test_an_api_that_redirects_for_ever_says_nothing_of_the_site(web, store):
+    site, api = web.site(ALL_FORBIDDEN), web.site(paths={"*": [redirect("/login", 302)]})
+    settings = {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
+    line = await crawled_through_and_then_directly(site, store, settings=settings)
+    assert "redirected without an end" in line
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_network_error_of_a_middleware_is_not_the_sites(web, store):
     class Backend:
         def process_request(self, request):

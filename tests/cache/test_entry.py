@@ -1,0 +1,23 @@
+"""What is held of an origin, for many crawlers at once."""
+
+from __future__ import annotations
+
+from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, Entry
+from scrapy_rep.protocol.outcome import Available, Evidence
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.verdict import Reason
+
+
+def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
+    body = b"User-agent: *\nDisallow: /private\nCrawl-delay: 2\n"
+    copy = Available(body, Evidence(0.0, "http://a.example/robots.txt", 200))
+    entry = Entry(Access(Grant.RULES, Reason.RULE, copy, 0.0, 1.0))
+    robots = RobotsTxt.parse(body)
+    crawlers = [(f"bot{'x' * n}",) for n in range(_MAX_TOKEN_LISTS + 2)]
+    for tokens in crawlers:
+        entry.add(tokens, robots)
+    assert [entry.has(tokens) for tokens in crawlers[:3]] == [False, False, True]
+    assert all(entry.has(tokens) for tokens in crawlers[2:])
+    assert entry.delay(crawlers[1]) is None
+    assert entry.delay(crawlers[2]).seconds == 2
