@@ -5,11 +5,11 @@ All that is written in settings or imported comes from here, from ``scrapy_rep.s
 
 **From the spider to the wire.** A spider yields a request. Scrapy's scheduler pushes it to
 ``scheduler/queue.py``, which keeps the requests of each origin in a queue of their own
-(``origin_queues.py``). Before it pops one it asks the gate (``gate.py``). Of an origin that is not
-known the gate begins to find out, and the requests stay where they are, on disk with ``JOBDIR``;
-of one that is unreachable they stay until the next try; of all others they may leave, one slot
-after the other (``slot_order.py``), as far apart as their sites ask (``delays.py``). On its way out
-a request is noted to come from the queue (``source.py``).
+(``origin_queues.py``), with ``JOBDIR`` on disk (``disk.py``). Before it pops one it asks the gate
+(``gate.py``). Of an origin that is not known the gate begins to find out, and the requests stay
+where they are; of one that is unreachable they stay until the next try; of all others they may
+leave, one slot after the other (``slot_order.py``), as far apart as their sites ask
+(``delays.py``). On its way out a request is noted to come from the queue (``source.py``).
 
 In the engine it comes to ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``), which
 takes the note off and asks the decider (``decision/decider.py``). The decider alone knows the names

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final
 
-from scrapy.pqueues import DownloaderAwarePriorityQueue, ScrapyPriorityQueue, _path_safe
+from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
 
-from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.crash_recovery import durable, salvage
+from scrapy_rep import stats
+from scrapy_rep.scheduler.disk import Disk
 from scrapy_rep.scheduler.gate import Gate
-from scrapy_rep.scheduler.origin_queues import Lanes, head, key_of, peek
+from scrapy_rep.scheduler.kinds import kind_of, unfit
+from scrapy_rep.scheduler.origin_queues import Lane, Memory, Slot, UnreadableError
+from scrapy_rep.scheduler.scrapy_jobdir import Mover
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
+from scrapy_rep.scheduler.trouble import tell
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,12 +27,19 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.pqueues import QueueProtocol
 
-    from scrapy_rep.scheduler.origin_queues import Lane, Slot
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.scheduler.origin_queues import Requests
+    from scrapy_rep.utils.clock import Timer
 
 logger = logging.getLogger(__name__)
 
+_MARK: Final = "scrapy_rep.RobotsAwarePriorityQueue"
+"""What is left in the scheduler's state: Scrapy's own queues refuse it."""
+_PAUSES: Final = (1, 2, 4, 8, 16, 32)
+"""Seconds to the next try to read a lane that can't be read; after the last one it is left."""
 
-class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
+
+class RobotsAwarePriorityQueue:
     """Keeps requests of an origin until its robots.txt is known, and while it is unreachable.
 
     Otherwise requests come in the order of Scrapy's DownloaderAwarePriorityQueue: first those of
@@ -36,183 +47,268 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
     Within a slot, the requests of each origin have a queue of their own, a lane; where the next
     ones of two lanes have the same priority, it is the lane's turn that was not served for longest.
 
-    Either queue opens what the other left on disk.
-
     Without RobotsTxtMiddleware (``ROBOTSTXT_OBEY = False``) nothing is kept back.
     """
 
-    def __init__(
+    @classmethod
+    def from_crawler(
+        cls,
+        crawler: Crawler,
+        downstream_queue_cls: type[QueueProtocol],
+        key: str,
+        startprios: dict[str, Iterable[int]] | list[Any] | None = None,
+        *,
+        start_queue_cls: type[QueueProtocol] | None = None,
+    ) -> RobotsAwarePriorityQueue | DownloaderAwarePriorityQueue:
+        """Return the queue; Scrapy's own one where ours doesn't fit the crawl.
+
+        Raises SettingsError where JOBDIR can't be used.
+        """
+        why_not = unfit(crawler, downstream_queue_cls, start_queue_cls)
+        if why_not is None:
+            return cls(
+                crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
+            )
+        if not key:  # else it has been said of the queue in memory
+            logger.warning(
+                "%s: Scrapy's own priority queue is used, which holds no requests back",
+                why_not,
+                extra={"spider": crawler.spider},
+            )
+        return DownloaderAwarePriorityQueue.from_crawler(
+            crawler,
+            downstream_queue_cls,
+            key,
+            startprios,  # type: ignore[arg-type] # which it checks
+            start_queue_cls=start_queue_cls,
+        )
+
+    def __init__(  # noqa: PLR0913 - as Scrapy calls it
         self,
         crawler: Crawler,
         downstream_queue_cls: type[QueueProtocol],
         key: str,
-        slot_startprios: dict[str, Iterable[int]] | None = None,
+        startprios: dict[str, Iterable[int]] | list[Any] | None = None,
         *,
         start_queue_cls: type[QueueProtocol] | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        is_state = isinstance(slot_startprios, dict)
-        if key:
-            downstream_queue_cls = durable(downstream_queue_cls)
-            start_queue_cls = None if start_queue_cls is None else durable(start_queue_cls)
-        super().__init__(
-            crawler,
-            downstream_queue_cls,
-            key,
-            None if is_state else slot_startprios,
-            start_queue_cls=start_queue_cls,
-        )
+        if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
+            raise ValueError(f"{_MARK} does not support CONCURRENT_REQUESTS_PER_IP")
+        left = {} if not startprios or startprios == [_MARK] else startprios
+        if not isinstance(left, dict):
+            raise ValueError(  # noqa: TRY004 - as Scrapy's queue does
+                f"JOBDIR has the requests of another, incompatible priority queue: {left!r}"
+            )
+        self.woken: deque[Lane] = deque()
+        self.slots: dict[str, Slot] = {}
+        """The download slots that have lanes, by name."""
+        self._crawler = crawler
+        self._clock = clock or Clock()
+        self._downloader_interface = DownloaderInterface(crawler)
+        self._has_start = start_queue_cls is not None
         self._gate = Gate.of(crawler)
         if self._gate is not None:
             self._gate.in_use = True
+        self._lanes: dict[tuple[str, Origin | None], Lane] = {}
+        self._size = 0
         self._turns = 0
-        self._begin()
-        self._resume(slot_startprios if slot_startprios and is_state else {})
-
-    def _resume(self, state: dict[str, Iterable[int]]) -> None:
-        """Keep what is on disk, whether or not the crawl before could close it."""
-        found: dict[str, list[int]] = {}
-        if self.key:
-            found = salvage(Path(self.key), self.downstream_queue_cls, self._start_queue_cls)
-        for lane_key, prios in state.items():
-            if _path_safe(lane_key) not in found:
-                self._restore(lane_key, prios)
-        closed = len(self)
-        keys = {_path_safe(lane_key): lane_key for lane_key in state}
-        for name, prios in found.items():
-            if name in keys:
-                self._restore(keys[name], prios)
-            elif prios:
-                self._adopt(name, prios)
-        if len(self) > closed:
-            logger.info(
-                "%d requests were found in queues that were not closed, as after a kill; some of "
-                "them may come a second time",
-                len(self) - closed,
-                extra={"spider": self.crawler.spider},
-            )
-
-    def _begin(self) -> None:
-        self._lanes = Lanes(self.pqfactory, self.key)
-        self._rotation = Rotation(self._lanes.slots, self._active)
-
-    def _restore(
-        self, key: str, prios: Iterable[int], queue: ScrapyPriorityQueue | None = None
-    ) -> None:
-        self._place(self._lanes.restore(key, prios, queue))
-
-    def _adopt(self, name: str, prios: list[int]) -> None:
-        """Make a lane of directory ``name``, which the state doesn't tell of."""
-        queue = ScrapyPriorityQueue(
-            self.crawler,
-            self.downstream_queue_cls,
-            f"{self.key}/{name}",
-            prios,
-            start_queue_cls=self._start_queue_cls,
+        self._rotation = Rotation(self.slots, self._active)
+        self._failed: dict[Lane, Timer] = {}
+        """Lanes that can't be read just now."""
+        kind, start = kind_of(downstream_queue_cls), kind_of(start_queue_cls)
+        self._requests: Requests
+        self._disk: Disk | None = None
+        self._mover: Mover | None = None
+        if not key:
+            self._requests = Memory(order=kind.order, start_order=start.order)
+            return
+        self._requests = self._disk = Disk(
+            crawler, key, marshals=kind.marshals, order=kind.order, start_order=start.order
         )
-        try:
-            request = head(queue)
-            keys = [self._downloader_interface.get_slot_key(request)]
-            with suppress(ValueError):
-                keys.append(key_of(keys[0], origin_of(request.url)))
-            key = next(key for key in keys if _path_safe(key) == name)
-        except Exception:
-            logger.exception("A queue that was not closed is left as it is: %s", queue.key)
-            queue.close()
-        else:
-            self._restore(key, prios, queue)
+        for name, origin, size in self._disk.lanes():
+            lane = self._lane(name, origin)
+            self._disk.look(lane)
+            self._resize(lane, size)
+            self._place(lane)
+        if left:
+            classes = downstream_queue_cls, start_queue_cls
+            self._mover = Mover(crawler, self._disk, self.push, key, left, classes, self._clock)
+            self._mover.move()
 
     # What the scheduler calls.
 
     def push(self, request: Request) -> None:
-        """Keep ``request``."""
-        slot = self._downloader_interface.get_slot_key(request)
-        origin = None if self._gate is None else self._gate.origin_governing(request)
-        lane = self._lanes.lane(slot, origin)
-        added = 0
+        """Keep ``request``.
+
+        :raises ValueError: it can't be written to disk, and is to be kept in memory.
+        """
+        lane = self._lane(self._downloader_interface.get_slot_key(request), self._origin(request))
+        start = self._has_start and bool(request.meta.get("is_start_request", False))
         try:
-            self._lanes.open(lane).push(request)
-            added = 1
-        finally:
-            self._lanes.resize(lane, lane.size + added)
+            self._requests.add(lane, -request.priority, request, start=start)
+        except BaseException:
+            self._resize(lane, lane.size)
+            raise
+        self._resize(lane, lane.size + 1)
         self._place(lane)
 
     def pop(self) -> Request | None:
         """Return the next request that may leave, or None."""
-        lane = self._select()
-        if lane is None:
-            return None
-        self._rotation.served(lane.slot)
-        request = self._take(lane)
-        if request is not None and self._gate is not None:
-            note_source(request, Source.QUEUE)
-        return request
+        while (lane := self._select()) is not None:
+            request = self._take(lane)
+            if request is None:
+                continue
+            if self._gate is not None:
+                if lane.origin is None and self._origin(request) is not None:
+                    # It waits on disk since a crawl that had an override for it.
+                    self.push(request)
+                    continue
+                note_source(request, Source.QUEUE)
+            return request
+        return None
 
-    def peek(self) -> Request | None:
-        """Return what pop() would return, and leave it where it is.
-
-        :raises NotImplementedError: the downstream queue has no peek().
-        """
-        lane = self._select()
-        return None if lane is None else peek(self._lanes.open(lane))
-
-    def close(self) -> dict[str, list[int]]:
-        """Close all files; return what the next crawl needs to open them again."""
-        state = self._lanes.close()
-        self._begin()
-        return state
+    def close(self) -> dict[str, list[int]] | list[str]:
+        """Close the file; return what tells the next crawl of it."""
+        for timer in self._failed.values():
+            timer.cancel()
+        self._failed.clear()
+        self._lanes.clear()
+        self.slots.clear()
+        self.woken.clear()
+        self._size = 0
+        left = self._mover.stop() if self._mover is not None else {}
+        has_any = self._disk is not None and self._disk.close()
+        return left or ([_MARK] if has_any else {})
 
     def __len__(self) -> int:
-        return self._lanes.size
+        return self._size + (0 if self._mover is None else self._mover.left)
 
     def __contains__(self, slot: str) -> bool:
-        return slot in self._lanes.slots
+        return slot in self.slots
+
+    # Lanes.
+
+    def head(self, lane: Lane) -> Request:
+        """Return the request of ``lane`` that would leave next.
+
+        :raises LookupError: there is none that can be read.
+        """
+        while lane.held:
+            try:
+                return self._requests.read(lane)
+            except UnreadableError:  # noqa: PERF203 - seldom more than one
+                self._take(lane)
+        raise LookupError("none of the requests could be read")
+
+    def _origin(self, request: Request) -> Origin | None:
+        if self._gate is None:
+            return None
+        try:
+            return self._gate.origin_governing(request)
+        except Exception as error:  # noqa: BLE001 - told
+            # The middleware meets the same error, and drops the request for it.
+            tell(self._crawler, error, "Error while asking what governs %s", request)
+            return None
+
+    def _lane(self, name: str, origin: Origin | None) -> Lane:
+        lane = self._lanes.get((name, origin))
+        if lane is None:
+            slot = self.slots.get(name)
+            if slot is None:
+                slot = self.slots[name] = Slot(name)
+            slot.lanes += 1
+            lane = self._lanes[name, origin] = Lane(self, slot, origin)
+        return lane
+
+    def _resize(self, lane: Lane, size: int) -> None:
+        """Remember that ``lane`` has so many requests; with none it is no more."""
+        self._size += size - lane.size
+        lane.size = size
+        if size or self._lanes.pop((lane.slot.name, lane.origin), None) is None:
+            return
+        lane.turn = None
+        lane.slot.lanes -= 1
+        if not lane.slot.lanes:
+            del self.slots[lane.slot.name]
+
+    def _take(self, lane: Lane) -> Request | None:
+        """Return the next request of ``lane``; None, and that is told, where it can't be read."""
+        request = None
+        try:
+            request = self._requests.take(lane)
+        except UnreadableError as error:
+            stats.count(self._crawler, stats.QUEUE_UNREADABLE)
+            tell(
+                self._crawler,
+                error,
+                "A request of %s can't be read; it stays in JOBDIR",
+                lane.slot.name,
+            )
+        except Exception as error:  # noqa: BLE001 - told
+            tell(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
+            self._put_aside(lane)
+            return None
+        lane.failures = 0
+        self._rotation.served(lane.slot)
+        # What is next is on disk; if another process has been there, it is right.
+        self._resize(lane, max(1, lane.size - 1) if lane.held else 0)
+        if lane.size:
+            self._place(lane, served=True)
+        return request
+
+    def _put_aside(self, lane: Lane) -> None:
+        """Try ``lane`` again later; in the end leave it on disk, so that the crawl can end."""
+        if lane.failures == len(_PAUSES):
+            logger.error(
+                "%d requests of %s are left in JOBDIR",
+                lane.size,
+                lane.slot.name,
+                extra={"spider": self._crawler.spider},
+            )
+            self._resize(lane, 0)
+            return
+        lane.waits, lane.turn = True, None
+        self._failed[lane] = self._clock.call_later(_PAUSES[lane.failures], self._try_again, lane)
+        lane.failures += 1
+
+    def _try_again(self, lane: Lane) -> None:
+        del self._failed[lane]
+        lane.wake()
+        nudge(self._crawler)
 
     # Whose turn it is.
 
-    def _take(self, lane: Lane) -> Request | None:
-        queue = self._lanes.open(lane)
-        try:
-            return queue.pop()
-        finally:
-            self._lanes.resize(lane, len(queue))
-            self._place(lane, served=True)
-            self._lanes.note_taken(lane)
-
     def _place(self, lane: Lane, *, served: bool = False) -> None:
-        """Give ``lane`` the turn that its next request has, after a change of its queue."""
-        queue = lane.queue
-        if queue is None or lane.waits:
+        """Give ``lane`` the turn that its next request has, after a change of it."""
+        if lane.waits:
             return
-        priority = queue.curprio or 0
-        # At the same priority, ScrapyPriorityQueue has start requests after the others.
-        turn = priority, priority not in queue.queues, self._turns
-        if lane.turn is None or served or turn[:2] != lane.turn[:2]:
+        priority, start = lane.held[0][:2]
+        if lane.turn is None or served or (priority, start) != lane.turn[:2]:
             self._turns += 1
-            lane.slot.enter(lane, turn)
+            lane.slot.enter(lane, (priority, start, self._turns))
         self._rotation.add(lane.slot)
 
     def _select(self) -> Lane | None:
         """Return the lane that the next request is to be taken from."""
-        woken = self._lanes.woken
-        while woken:
-            lane = woken.popleft()
-            if lane.waits and lane.size:
-                lane.waits = False
-                self._lanes.open(lane)
-                self._place(lane)
-        full = []
+        while self.woken:
+            woken = self.woken.popleft()
+            if woken.waits and woken.size:
+                woken.waits = False
+                self._place(woken)
+        passed_over = []
         try:
             for slot in self._rotation.turns():
                 if self._is_full(slot):
-                    full.append(slot)
+                    passed_over.append(slot)
                     continue
-                selected = self._ready_lane(slot)
-                if selected is not None:
+                lane = self._ready_lane(slot)
+                if lane is not None:
                     self._rotation.add(slot)
-                    return selected
+                    return lane
             return None
         finally:
-            for slot in full:
+            for slot in passed_over:
                 self._rotation.add(slot)
             if self._gate is not None:
                 self._gate.ask()
@@ -222,38 +318,28 @@ class RobotsAwarePriorityQueue(DownloaderAwarePriorityQueue):
         return 0 if slot is None else len(slot.active)
 
     def _is_full(self, slot: Slot) -> bool:
-        return self._gate is not None and self._gate.is_full(slot.name)
+        try:
+            return self._gate is not None and self._gate.is_full(slot.name)
+        except Exception as error:  # noqa: BLE001 - told
+            tell(self._crawler, error, "Error while asking whether %s has enough to do", slot.name)
+            return False
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the lane of ``slot`` that is next, of those whose requests may leave."""
         while (lane := slot.next()) is not None:
-            if self._gate is None:
-                return lane
-            if lane.origin is None:
-                if not self._sort_out(lane):
-                    return lane
-                continue
             lane.waits = True
-            if self._gate.opens(lane.origin, lane):
+            if self._opens(lane):
                 lane.waits = False
                 return lane
             lane.turn = None
         return None
 
-    def _sort_out(self, lane: Lane) -> bool:
-        """Move the next request of a lane without an origin to where it is to wait, if it is to.
-
-        What Scrapy's own queue left on disk is in such a lane.
-        """
-        assert self._gate is not None  # noqa: S101 - for the types
+    def _opens(self, lane: Lane) -> bool:
+        if self._gate is None or lane.origin is None:
+            return True
         try:
-            request = peek(self._lanes.open(lane))
-        except (NotImplementedError, AttributeError, LookupError):
-            return False
-        origin = self._gate.origin_governing(request)
-        if origin is None or self._gate.is_open(origin):
-            return False
-        taken = self._take(lane)
-        if taken is not None:
-            self.push(taken)
-        return True
+            return self._gate.opens(lane.origin, lane)
+        except Exception as error:  # noqa: BLE001 - told
+            # The middleware decides by itself, and drops what it can't decide about.
+            tell(self._crawler, error, "Error while asking whether %s is open", lane.origin)
+            return True

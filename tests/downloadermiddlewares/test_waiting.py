@@ -195,24 +195,6 @@ async def test_with_a_jobdir_a_second_close_loses_nobody_either(web, tmp_path):
 
 
 @pytest_twisted.ensureDeferred
-async def test_what_our_queue_left_on_disk_is_not_lost_at_the_close_of_another(web, tmp_path):
-    site = web.site(HANGS, HANGS, robots(""))
-    settings = {"JOBDIR": str(tmp_path)}
-    urls = [site.url(path) for path in ("/1", "/2")]
-
-    async def close_when_asked(crawler):
-        await until(lambda: site.robots_requests)
-        close(crawler)
-
-    await crawl_with(*urls, settings=settings, meanwhile=close_when_asked, spidercls=StoredSpider)
-    closed = await crawl(settings=settings, meanwhile=closed_with(site, 2), spidercls=StoredSpider)
-    assert closed.failures == []
-    assert closed.stats["robotstxt/returned_to_scheduler"] == 2
-    await crawl(settings=settings, spidercls=StoredSpider)
-    assert sorted(site.targets) == ["/1", "/2"]
-
-
-@pytest_twisted.ensureDeferred
 async def test_a_dry_run_that_closes_drops_nobody(web):
     site = web.site(HANGS)
     urls = [site.url(path) for path in ("/1", "/2")]

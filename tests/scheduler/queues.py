@@ -20,6 +20,7 @@ class Downloader:
 
     def __init__(self):
         self.slots = {}
+        self.active = set()
 
     @staticmethod
     def get_slot_key(request):
@@ -28,9 +29,11 @@ class Downloader:
     def begin(self, request):
         slot = self.slots.setdefault(self.get_slot_key(request), SimpleNamespace(active=set()))
         slot.active.add(request)
+        self.active.add(request)
 
     def end(self, request):
         self.slots[self.get_slot_key(request)].active.discard(request)
+        self.active.discard(request)
 
 
 class Doors:
@@ -75,6 +78,7 @@ class FakeCrawler:
         self.downloader = Downloader()
         self.engine = SimpleNamespace(downloader=self.downloader)
         self.spider = scrapy.Spider("queues")
+        self.stats = Counts()
         self.gate = gate
         if gate is not None:
             _GATES.put(self, gate)
@@ -82,6 +86,13 @@ class FakeCrawler:
 
 def ours(crawler, *, key="", state=None, downstream=None, start=None):
     return _make(RobotsAwarePriorityQueue, crawler, key, state, downstream, start)
+
+
+class Counts(dict):
+    """The stats of a crawl."""
+
+    def inc_value(self, name, by=1):
+        self[name] = self.get(name, 0) + by
 
 
 def scrapys(crawler, *, key="", state=None, downstream=None, start=None):

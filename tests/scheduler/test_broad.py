@@ -298,6 +298,41 @@ async def test_a_jobdir_of_scrapys_queue_is_gone_on_with(web, tmp_path):
     assert "robotstxt/waited" not in second.stats
 
 
+@pytest.mark.parametrize("meta", [{}, {"dont_obey_robotstxt": True}], ids=["governed", "not"])
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
+@pytest_twisted.ensureDeferred
+async def test_a_request_on_disk_whose_callback_is_gone_holds_up_no_other(
+    web, tmp_path, queue, meta
+):
+    site = web.site(robots(""))
+    settings = {"JOBDIR": str(tmp_path)}
+
+    class Renamed(StoredSpider):
+        def gone(self, response):
+            pass
+
+        def prepare(self, request):
+            prepared = super().prepare(request)
+            return prepared.replace(callback=self.gone) if request.priority else prepared
+
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "scheduler/enqueued/disk") == 5)
+        close(crawler)
+
+    await crawl(
+        *(Request(site.url(f"/{n}"), meta={**meta}, priority=int(n == 2)) for n in range(5)),
+        settings={**settings, **queue},
+        spidercls=Renamed,
+        opened=lambda crawler: crawler.engine.pause(),
+        meanwhile=meanwhile,
+    )
+    assert site.targets == []
+    second = await crawl(settings=settings, spidercls=StoredSpider)
+    assert sorted(site.targets) == ["/0", "/1", "/3", "/4"]
+    assert second.stats["finish_reason"] == "finished"
+    assert second.stats["robotstxt/queue/unreadable"] == 1
+
+
 @pytest_twisted.ensureDeferred
 async def test_memory_for_one_origin_still_obeys_and_ends(web):
     sites = [web.site(robots(RULES)) for _ in range(3)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import pytest
 import scrapy
@@ -11,8 +10,6 @@ from scrapy import Request
 from scrapy.squeues import (
     FifoMemoryQueue,
     LifoMemoryQueue,
-    PickleFifoDiskQueue,
-    PickleLifoDiskQueue,
 )
 
 from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
@@ -53,10 +50,7 @@ def test_order_is_that_of_scrapys_queue(downstream, start, seed):
                 queue.push(request.copy())
         elif act < 0.5:
             assert len(queues[0]) == len(queues[1])
-            our = queues[1].peek()
-            theirs = queues[0].pop()
-            assert (theirs and theirs.url) == (our and our.url)
-            our = queues[1].pop()
+            theirs, our = (queue.pop() for queue in queues)
             assert (theirs and theirs.url) == (our and our.url)
         elif act < 0.8:
             theirs, our = (queue.pop() for queue in queues)
@@ -169,140 +163,6 @@ def test_a_full_and_busy_slot_is_passed_over():
     doors.full.add("a.example")
     assert drain(queue) == ["https://b.example/1", "https://b.example/2"]
     assert len(queue) == 2
-
-
-@pytest.mark.parametrize("downstream", [PickleFifoDiskQueue, PickleLifoDiskQueue])
-def test_what_scrapys_queue_left_on_disk_is_opened(tmp_path, downstream):
-    crawler = FakeCrawler()
-    left = scrapys(crawler, key=tmp_path, downstream=downstream)
-    requests = [
-        *pages("a.example", 1, 2, 3),
-        *pages("b.example", 1, priority=3),
-        *pages("a.example", 9, meta={"is_start_request": True, "dont_obey_robotstxt": True}),
-        Request("http://a.example/1"),
-    ]
-    for request in requests:
-        left.push(request)
-    state = left.close()
-    doors = Doors()
-    doors.open = {"https://b.example", "http://a.example"}
-    queue = ours(FakeCrawler(doors), key=tmp_path, state=state, downstream=downstream)
-    assert len(queue) == 6
-    assert sorted(drain(queue)) == [
-        "http://a.example/1",
-        "https://a.example/9",
-        "https://b.example/1",
-    ]
-    assert len(queue) == 3
-    doors.let("https://a.example")
-    assert sorted(drain(queue)) == urls(*pages("a.example", 1, 2, 3))
-    assert queue.close() == {}
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("downstream", [PickleFifoDiskQueue, PickleLifoDiskQueue])
-@pytest.mark.parametrize("make", [ours, scrapys])
-def test_what_is_left_on_disk_is_opened_by_either(tmp_path, downstream, make):
-    doors = Doors()
-    doors.open = {"https://c.example"}
-    queue = ours(FakeCrawler(doors), key=tmp_path, downstream=downstream)
-    requests = [
-        *pages("a.example", 1, 2),
-        *pages("a.example", 3, priority=-4),
-        *pages("b.example", 1, meta={"dont_obey_robotstxt": True}),
-        *pages("b.example:8080", 1),
-        *pages("c.example", 1, 2),
-        *pages("d.example", 1, meta={"download_slot": "a slot"}),
-        *pages("[::1]", 1),
-    ]
-    for request in requests:
-        queue.push(request)
-    assert {queue.pop().url, queue.pop().url} <= {
-        *urls(*pages("b.example", 1), *pages("c.example", 1, 2))
-    }
-    state = queue.close()
-    assert len(queue) == 0
-    for _ in range(2):  # and again, as nothing was changed
-        queue = make(FakeCrawler(Doors()), key=tmp_path, state=state, downstream=downstream)
-        assert len(queue) == 7
-        state = queue.close()
-    queue = make(FakeCrawler(Doors()), key=tmp_path, state=state, downstream=downstream)
-    rest = drain(queue)
-    assert len(rest) == len({*rest}) == 7
-    assert {*urls(*requests)} >= {*rest}
-    assert queue.close() == {}
-
-
-@pytest.mark.parametrize("downstream", [PickleFifoDiskQueue, PickleLifoDiskQueue])
-def test_a_look_at_the_next_request_on_disk_does_no_harm_to_what_follows(tmp_path, downstream):
-    doors = Doors()
-    doors.open = set()
-    queue = ours(FakeCrawler(doors), key=tmp_path, downstream=downstream)
-    requests = pages("a.example", 1, 2, 3)
-    for request in requests:
-        queue.push(request)
-        assert queue.pop() is None
-        (waiter,) = doors.waiters["https://a.example"]
-        assert waiter.head().url in urls(*requests)
-    doors.let("https://a.example")
-    assert sorted(drain(queue)) == urls(*requests)
-
-
-def open_files():
-    folder = Path("/proc/self/fd")
-    return len([*folder.iterdir()]) if folder.exists() else 0
-
-
-def test_many_origins_on_disk_take_a_bounded_number_of_open_files(tmp_path, monkeypatch):
-    monkeypatch.setattr("scrapy_rep.scheduler.origin_queues._max_files", lambda: 64)
-    doors = Doors()
-    doors.open = set()
-    queue = ours(FakeCrawler(doors), key=tmp_path)
-    before = open_files()
-    requests = [page for n in range(100) for page in pages(f"{n}.example", 1, 2)]
-    for request in requests:
-        queue.push(request)
-    assert queue.pop() is None
-    assert open_files() - before <= 2 * 16 + 4
-    state = queue.close()
-    queue = ours(FakeCrawler(Doors()), key=tmp_path, state=state)
-    assert len(queue) == 200
-    assert open_files() - before <= 2 * 16 + 4
-    assert sorted(drain(queue)) == sorted(urls(*requests))
-    assert queue.close() == {}
-
-
-def test_what_cannot_be_stored_leaves_no_trace(tmp_path):
-    queue = ours(FakeCrawler(Doors()), key=tmp_path)
-    request = Request("https://a.example/", meta={"x": lambda: None})
-    with pytest.raises(ValueError, match=r"\."):
-        queue.push(request)
-    long = Request(f"https://{'a.' * 110}example/")
-    with pytest.raises(ValueError, match="too long for a file name"):
-        queue.push(long)
-    assert len(queue) == 0
-    assert "a.example" not in queue
-    assert queue.pop() is None
-
-
-class NoPeek(FifoMemoryQueue):
-    def peek(self):
-        raise NotImplementedError
-
-
-def test_downstream_queues_without_peek_do():
-    doors = Doors()
-    doors.open = set()
-    queue = ours(FakeCrawler(doors), downstream=NoPeek)
-    for request in pages("a.example", 1, 2):
-        queue.push(request)
-    assert queue.pop() is None
-    (waiter,) = doors.waiters["https://a.example"]
-    assert waiter.head().url in urls(*pages("a.example", 1, 2))
-    queue.push(Request("data:,x"))
-    assert drain(queue) == ["data:,x"]
-    doors.let("https://a.example")
-    assert sorted(drain(queue)) == urls(*pages("a.example", 1, 2))
 
 
 def test_the_state_of_another_queue_is_refused():

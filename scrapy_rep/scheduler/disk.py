@@ -1,0 +1,264 @@
+"""The requests of a crawl with a JOBDIR: one SQLite file.
+
+A row is a request. It stays until the download of its request has ended, so that a kill loses only
+requests whose callback was running.
+"""
+
+from __future__ import annotations
+
+import logging
+import marshal
+import pickle
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.utils.request import request_from_dict
+
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.scheduler.origin_queues import UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.scheduler.origin_queues import Lane
+
+logger = logging.getLogger(__name__)
+
+FILE: Final = "requests.sqlite"
+_APPLICATION_ID: Final = 0x52455002
+"""What ``PRAGMA application_id`` says of a file of ours."""
+_VERSION: Final = 1
+"""What ``PRAGMA user_version`` says of its schema."""
+_SCHEMA: Final = (
+    """CREATE TABLE requests
+       (number INTEGER PRIMARY KEY, slot TEXT NOT NULL, origin TEXT NOT NULL,
+        priority INTEGER NOT NULL, start INTEGER NOT NULL, place INTEGER NOT NULL,
+        unreadable INTEGER NOT NULL DEFAULT 0, request BLOB NOT NULL)""",
+    """CREATE INDEX turns ON requests (slot, origin, priority, start, place)
+       WHERE NOT unreadable""",
+    "CREATE INDEX unreadable ON requests (number) WHERE unreadable",
+    "CREATE TABLE moved (slot TEXT PRIMARY KEY NOT NULL, requests INTEGER NOT NULL)",
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {_VERSION}",
+)
+_NEXT: Final = """SELECT priority, start, place FROM requests
+    WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, place) > (?, ?, ?)
+    ORDER BY priority, start, place"""
+_GROUPS: Final = """SELECT slot, origin, count(*) FROM requests
+    WHERE NOT unreadable GROUP BY slot, origin"""
+_BEFORE_ALL: Final = (-(1 << 63), 0, -(1 << 63))
+_WAL_BYTES: Final = 4 * 1024 * 1024
+"""Bytes that the write-ahead log is cut back to."""
+_PICKLE: Final = b"\x80"
+"""How a pickle begins; what marshal writes of a dict never does."""
+
+
+class Disk:
+    """The requests of all lanes, on disk.
+
+    ``marshals`` tells whether they are written with marshal, as SCHEDULER_DISK_QUEUE may have it;
+    ``order`` is 1 where the oldest is first, -1 where the newest is; ``start_order`` the same of
+    start requests. Raises SettingsError where JOBDIR can't be used.
+    """
+
+    def __init__(
+        self, crawler: Crawler, folder: str, *, marshals: bool, order: int, start_order: int
+    ) -> None:
+        self._crawler = crawler
+        self._dumps: Callable[[Any], bytes] = marshal.dumps if marshals else _pickled
+        self._order, self._start_order = order, start_order
+        self._out: dict[Request, int] = {}
+        """The numbers of requests that are on their way."""
+        self._taken: set[int] = set()
+        """The same numbers."""
+        self._in_trouble = False
+        path = Path(folder, FILE)
+        with _refusing(path):
+            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+            self._run = self._connection.execute
+            try:
+                _make(self._connection, path)
+                self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
+                self._number: int = self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
+                self._groups = self._run(_GROUPS).fetchall()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def lanes(self) -> Iterator[tuple[str, Origin | None, int]]:
+        """Yield the slot, the origin and the size of each lane that the crawl before left."""
+        for slot, origin, size in self._groups:
+            yield slot, origin_of(origin) if origin else None, size
+        self._groups.clear()
+
+    def look(self, lane: Lane) -> None:
+        """See what is next of ``lane``."""
+        lane.held = self._following(lane, _BEFORE_ALL)
+
+    def add(self, lane: Lane, priority: int, request: Request, *, start: bool) -> None:
+        """Write ``request``.
+
+        :raises ValueError: it can't be written. Scrapy's scheduler takes this for: keep it in
+            memory.
+        """
+        try:
+            data = self._dumps(request.to_dict(spider=self._crawler.spider))
+        except Exception as error:
+            raise ValueError(str(error)) from error
+        number = self._number + 1
+        place = number * (self._start_order if start else self._order)
+        row = number, *_of(lane), priority, start, place, data
+        with self._writing("Requests are kept in memory as long as that is so"):
+            try:
+                self._run("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)", row)
+            except OverflowError as error:  # of a priority
+                raise ValueError(str(error)) from error
+            self._number = number
+            if not lane.held or (priority, start, place) < lane.held[0]:
+                lane.held = [(priority, start, place)]
+            # Not before: what comes back of a download takes the place of what went.
+            self._forget_ended()
+            return
+        raise ValueError("the requests can't be written to JOBDIR")
+
+    def read(self, lane: Lane) -> Request:
+        """Return the next request of ``lane``. Raises UnreadableError, and sqlite3.Error."""
+        return self._decoded(self._data(lane))
+
+    def take(self, lane: Lane) -> Request:
+        """Return the next request of ``lane``; its row stays until its download has ended.
+
+        Raises sqlite3.Error, and UnreadableError; what is unreadable is taken, and the next crawl
+        tries it again.
+        """
+        data, key = self._data(lane), lane.held[0]
+        lane.held = self._following(lane, key)
+        number = abs(key[2])
+        try:
+            request = self._decoded(data)
+        except UnreadableError:
+            with self._writing("What can't be read isn't marked"):
+                self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
+            raise
+        self._forget_ended()
+        self._out[request] = number
+        self._taken.add(number)
+        return request
+
+    def close(self) -> bool:
+        """Close the file; return whether it has requests."""
+        self._forget_ended()
+        (has_any,) = self._run("SELECT EXISTS (SELECT 1 FROM requests)").fetchone()
+        self._connection.close()
+        return bool(has_any)
+
+    # What Scrapy's queue left.
+
+    def moved(self, slot: str) -> int:
+        """Return how many requests of a queue of Scrapy's have been moved."""
+        row = self._run("SELECT requests FROM moved WHERE slot = ?", (slot,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def has_moved(self, slot: str, requests: int) -> None:
+        """Write down that so many of them have been moved; 0 when all have."""
+        if requests:
+            self._run("REPLACE INTO moved VALUES (?, ?)", (slot, requests))
+        else:
+            self._run("DELETE FROM moved WHERE slot = ?", (slot,))
+
+    # Rows.
+
+    def _following(self, lane: Lane, key: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        for priority, start, place in self._run(_NEXT, (*_of(lane), *key)):
+            if abs(place) not in self._taken:
+                return [(priority, bool(start), place)]
+        return []
+
+    def _data(self, lane: Lane) -> bytes:
+        number = abs(lane.held[0][2])
+        row = self._run("SELECT request FROM requests WHERE number = ?", (number,)).fetchone()
+        return b"" if row is None else row[0]
+
+    def _decoded(self, data: bytes) -> Request:
+        try:
+            loads = pickle.loads if data.startswith(_PICKLE) else marshal.loads
+            return request_from_dict(loads(data), spider=self._crawler.spider)
+        except Exception as error:
+            raise UnreadableError from error
+
+    def _forget_ended(self) -> None:
+        """Delete the rows of requests whose downloads have ended."""
+        engine: Any = self._crawler.engine
+        for request in self._out.keys() - engine.downloader.active:
+            with self._writing("A request that was downloaded may come again"):
+                self._run("DELETE FROM requests WHERE number = ?", (self._out[request],))
+                self._taken.discard(self._out.pop(request))
+
+    @contextmanager
+    def _writing(self, otherwise: str) -> Iterator[None]:
+        """Say once, until it is over, that the file can't be written."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if not self._in_trouble:
+                self._in_trouble = True
+                logger.error(  # noqa: TRY400 - it is told what to do about it
+                    "The requests can't be written to JOBDIR: %s. %s",
+                    error,
+                    otherwise,
+                    extra={"spider": self._crawler.spider},
+                )
+        else:
+            self._in_trouble = False
+
+
+def _of(lane: Lane) -> tuple[str, str]:
+    return lane.slot.name, "" if lane.origin is None else str(lane.origin)
+
+
+def _pickled(request: dict[str, Any]) -> bytes:
+    return pickle.dumps(request, protocol=4)
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Raise SettingsError where a file can't be used."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if "locked" in str(error):
+            what = "another crawl is using this JOBDIR"
+        elif type(error) is sqlite3.DatabaseError:
+            what = f"it is damaged, or no file of ours ({error}); it is left as it is"
+        else:
+            what = f"it can't be opened and written ({error})"
+        raise SettingsError(f"{path} has the requests of the crawl: {what}") from error
+
+
+def _make(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a file that is empty, or of ours, to its schema; nobody else may have it."""
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+    pragma = {
+        name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("application_id", "user_version", "schema_version")
+    }
+    is_ours = pragma["application_id"] == _APPLICATION_ID
+    if is_ours and pragma["user_version"] > _VERSION:
+        raise SettingsError(f"{path} is of a newer version of scrapy-rep; it is left as it is")
+    if not is_ours and pragma["schema_version"]:
+        raise SettingsError(f"{path} is a database, but none of ours; it is left as it is")
+    connection.execute("PRAGMA journal_mode = WAL")
+    # A kill loses nothing of it; a power cut loses what is newest, and nothing else.
+    connection.execute("PRAGMA synchronous = NORMAL")
+    connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+    connection.execute("BEGIN EXCLUSIVE")
+    for statement in () if is_ours else _SCHEMA:
+        connection.execute(statement)
+    connection.execute("COMMIT")

@@ -1,0 +1,19 @@
+"""Errors in the queue: each is told, counted, and kept to what it came from."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy_rep import stats
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+logger = logging.getLogger(__name__)
+
+
+def tell(crawler: Crawler, error: BaseException, message: str, of: object) -> None:
+    """Log ``message``, with what it is about, and count it."""
+    stats.count(crawler, stats.QUEUE_ERRORS)
+    logger.error(message, of, exc_info=error, extra={"spider": crawler.spider})

@@ -1,0 +1,422 @@
+"""The requests on disk: what stays, what comes again, and what can't be read or written."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+import scrapy
+from scrapy import Request, squeues
+from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
+
+from scrapy_rep import RobotsAwarePriorityQueue, SettingsError
+from scrapy_rep.scheduler.queue import _PAUSES
+from tests.made_up_time import MadeUpTime
+from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
+
+KINDS = [
+    cls
+    for writer in ("Pickle", "Marshal")
+    for where in ("Disk", "SQLite")
+    for order in ("Fifo", "Lifo")
+    if (cls := getattr(squeues, f"{writer}{order}{where}Queue", None)) is not None
+]
+
+
+def pages(host, *paths, **kwargs):
+    return [Request(f"https://{host}/{path}", **kwargs) for path in paths]
+
+
+def urls(requests):
+    return [request.url for request in requests]
+
+
+def filled(folder, *requests, crawler=None, **kwargs):
+    queue = ours(crawler or FakeCrawler(Doors()), key=folder, **kwargs)
+    for request in requests:
+        queue.push(request)
+    return queue
+
+
+def file_of(folder):
+    return Path(folder, "requests.sqlite")
+
+
+# Order, and what a row is.
+
+
+@pytest.mark.parametrize("start", [None, PickleFifoDiskQueue, PickleLifoDiskQueue])
+@pytest.mark.parametrize("downstream", KINDS, ids=lambda cls: cls.__mro__[1].__name__)
+def test_order_is_that_of_scrapys_queue_before_and_after_a_restart(tmp_path, downstream, start):
+    requests = [
+        Request(
+            f"https://a.example/{n}",
+            priority=n % 3 - 1,
+            meta={"is_start_request": True} if n % 2 else None,
+        )
+        for n in range(30)
+    ]
+    kinds = {"downstream": downstream, "start": start}
+    theirs = scrapys(FakeCrawler(), key=tmp_path / "theirs", **kinds)
+    queue = ours(FakeCrawler(Doors()), key=_made(tmp_path / "ours"), **kinds)
+    for request in requests:
+        theirs.push(request)
+        queue.push(request)
+    expected = drain(theirs)
+    first = [queue.pop().url for _ in range(10)]
+    queue = ours(FakeCrawler(Doors()), key=tmp_path / "ours", state=queue.close(), **kinds)
+    assert len(queue) == 20
+    assert first + drain(queue) == expected
+    assert queue.close() == {}
+    theirs.close()
+
+
+def _made(folder):
+    folder.mkdir()
+    return folder
+
+
+def test_all_of_a_request_comes_back(tmp_path):
+    class Spider(scrapy.Spider):
+        name = "whole"
+
+    crawler = FakeCrawler(Doors())
+    crawler.spider = Spider()
+    request = Request(
+        "https://a.example/x",
+        method="POST",
+        body=b"\x00\xff",
+        headers={"A": ["1", "2"]},
+        cookies={"c": "d"},
+        meta={"download_slot": "x" * 300, "depth": 4},
+        priority=-7,
+        callback=crawler.spider.parse,
+        cb_kwargs={"k": [1]},
+        dont_filter=True,
+        flags=["f"],
+    )
+    filled(tmp_path, request, crawler=crawler).close()
+    (back,) = _popped(ours(crawler, key=tmp_path))
+    del back.meta["_robotstxt"]
+    assert back.to_dict(spider=crawler.spider) == request.to_dict(spider=crawler.spider)
+
+
+def _popped(queue):
+    requests = []
+    while (request := queue.pop()) is not None:
+        requests.append(request)
+    return requests
+
+
+@pytest.mark.parametrize(
+    "slot", ["a" * 5000, "\N{SNOWMAN}" * 200, "a/b\\c:*?\x00", " ", "https://a.example b"]
+)
+def test_a_slot_may_have_any_name(tmp_path, slot):
+    request = Request("https://a.example/", meta={"download_slot": slot})
+    filled(tmp_path, request).close()
+    queue = ours(FakeCrawler(Doors()), key=tmp_path)
+    assert slot in queue
+    assert drain(queue) == [request.url]
+
+
+def test_what_can_not_be_written_is_scrapys_to_keep_in_memory(tmp_path):
+    queue = ours(FakeCrawler(Doors()), key=tmp_path)
+    for request in (
+        Request("https://a.example/", meta={"x": lambda: None}),
+        Request("https://a.example/", callback=print),
+        Request("https://a.example/", priority=1 << 70),
+        Request("https://a.example/", meta={"download_slot": "\ud800"}),
+    ):
+        with pytest.raises(ValueError, match=r"."):
+            queue.push(request)
+        assert len(queue) == 0
+        assert "a.example" not in queue
+    assert queue.pop() is None
+    assert queue.close() == {}
+
+
+def test_many_slots_take_few_open_files(tmp_path):
+    folder = Path("/proc/self/fd")
+    if not folder.exists():
+        pytest.skip("nobody tells how many files are open")
+    before = len([*folder.iterdir()])
+    requests = [page for n in range(200) for page in pages(f"{n}.example", 1, 2)]
+    queue = filled(tmp_path, *requests)
+    assert len([*folder.iterdir()]) <= before + 2
+    assert sorted(drain(queue)) == sorted(urls(requests))
+    queue.close()
+
+
+# What stays until it has ended.
+
+
+def test_a_request_stays_on_disk_until_its_download_has_ended(tmp_path):
+    crawler = FakeCrawler(Doors())
+    queue = filled(tmp_path, *pages("a.example", 1, 2, 3, 4), crawler=crawler)
+    active = []
+    for _ in range(3):
+        active.append(queue.pop())
+        crawler.downloader.begin(active[-1])
+    crawler.downloader.end(active[1])
+    queue.push(Request("https://b.example/"))
+    killed = _as_after_a_kill(tmp_path)
+    assert sorted(drain(ours(FakeCrawler(Doors()), key=killed))) == [
+        *(f"https://a.example/{n}" for n in (1, 3, 4)),
+        "https://b.example/",
+    ]
+    for request in (active[0], active[2]):
+        crawler.downloader.end(request)
+    queue = ours(FakeCrawler(Doors()), key=tmp_path, state=queue.close())
+    assert sorted(drain(queue)) == ["https://a.example/4", "https://b.example/"]
+
+
+def test_what_takes_the_place_of_a_request_is_there_before_that_goes(tmp_path):
+    """A redirect, a retry, a request that is given back."""
+    crawler = FakeCrawler(Doors())
+    queue = filled(tmp_path, *pages("a.example", 1), crawler=crawler)
+    request = queue.pop()
+    crawler.downloader.begin(request)
+    statements = []
+    queue._disk._connection.set_trace_callback(statements.append)
+    crawler.downloader.end(request)
+    queue.push(request.replace(url="https://a.example/2"))
+    assert [text.split()[0] for text in statements] == ["INSERT", "DELETE"]
+    queue.close()
+
+
+def _as_after_a_kill(folder):
+    """Return a copy of the files as they are: what another process would find."""
+    copy = Path(f"{folder}-killed")
+    shutil.copytree(folder, copy)
+    return copy
+
+
+def test_nothing_that_is_on_its_way_is_given_out_twice(tmp_path):
+    crawler = FakeCrawler(Doors())
+    queue = filled(tmp_path, *pages("a.example", 1, 2), crawler=crawler)
+    out = [queue.pop()]
+    crawler.downloader.begin(out[0])
+    # It is next by its key again, as what is on its way comes before it.
+    queue.push(Request("https://a.example/0", priority=1))
+    out.append(queue.pop())
+    crawler.downloader.begin(out[1])
+    assert drain(queue) == ["https://a.example/2"]
+    assert len(queue) == 0
+
+
+# What can't be read.
+
+
+class WithCallback(scrapy.Spider):
+    name = "renamed"
+
+    def gone(self, response):
+        pass
+
+
+def test_a_request_whose_callback_is_gone_is_told_and_comes_when_it_is_back(tmp_path, caplog):
+    crawler = FakeCrawler(Doors())
+    crawler.spider = WithCallback()
+    requests = pages("a.example", 1, 2, 3, 4)
+    requests[1] = requests[1].replace(callback=crawler.spider.gone)
+    filled(tmp_path, *requests, crawler=crawler).close()
+    without = FakeCrawler(Doors())
+    queue = ours(without, key=tmp_path)
+    assert len(queue) == 4
+    assert sorted(drain(queue)) == [f"https://a.example/{n}" for n in (1, 3, 4)]
+    assert len(queue) == 0
+    assert without.stats == {"robotstxt/queue/unreadable": 1, "robotstxt/queue/error_count": 1}
+    assert "A request of a.example can't be read; it stays in JOBDIR" in caplog.messages
+    state = queue.close()
+    assert state
+    assert drain(ours(crawler, key=tmp_path, state=state)) == ["https://a.example/2"]
+
+
+def test_a_lane_of_which_nothing_can_be_read_ends_nothing_and_hangs_nothing(tmp_path):
+    crawler = FakeCrawler(Doors())
+    crawler.spider = WithCallback()
+    lost = pages("a.example", 1, 2, callback=crawler.spider.gone)
+    filled(tmp_path, *lost, *pages("b.example", 1), crawler=crawler).close()
+    doors = Doors()
+    doors.open = {"https://b.example"}
+    queue = ours(FakeCrawler(doors), key=tmp_path)
+    assert drain(queue) == ["https://b.example/1"]
+    (waiter,) = doors.waiters["https://a.example"]
+    with pytest.raises(LookupError):
+        waiter.head()
+    assert len(queue) == 0
+    doors.let("https://a.example")
+    assert drain(queue) == []
+
+
+def timed(folder, time, doors=None):
+    crawler = FakeCrawler(doors or Doors())
+    queue = RobotsAwarePriorityQueue(
+        crawler, PickleLifoDiskQueue, str(folder), clock=time.clock
+    )  # as from_crawler makes it
+    return queue, crawler
+
+
+@pytest.mark.parametrize("errors", [1, len(_PAUSES)])
+def test_a_passing_error_of_the_disk_is_tried_again(tmp_path, errors, caplog):
+    time = MadeUpTime()
+    queue, crawler = timed(tmp_path, time)
+    for request in (*pages("a.example", 1, 2), *pages("b.example", 1)):
+        queue.push(request)
+    take = queue._requests.take
+    failures = iter([OSError("made up")] * errors)
+
+    def failing(lane):
+        if lane.slot.name == "a.example" and (failure := next(failures, None)):
+            raise failure
+        return take(lane)
+
+    queue._requests.take = failing
+    assert drain(queue) == ["https://b.example/1"]
+    assert len(queue) == 2
+    for _ in range(errors):
+        (timer,) = time.timers
+        time.advance(timer - time.now)
+        popped = drain(queue)
+    assert popped == ["https://a.example/2", "https://a.example/1"]
+    assert crawler.stats["robotstxt/queue/error_count"] == errors
+    assert time.timers == []
+    queue.close()
+
+
+def test_what_can_never_be_read_is_left_so_that_the_crawl_ends(tmp_path, caplog):
+    time = MadeUpTime()
+    queue, _ = timed(tmp_path, time)
+    for request in pages("a.example", 1, 2):
+        queue.push(request)
+    queue._disk._data = lambda lane: 1 / 0
+    assert drain(queue) == []
+    while time.timers:
+        assert len(queue) == 2
+        time.advance(time.timers[0] - time.now)
+        assert drain(queue) == []
+    assert len(queue) == 0
+    assert "2 requests of a.example are left in JOBDIR" in caplog.messages
+    state = queue.close()
+    assert len(_popped(ours(FakeCrawler(Doors()), key=tmp_path, state=state))) == 2
+
+
+def test_the_close_leaves_no_timer(tmp_path):
+    time = MadeUpTime()
+    queue, _ = timed(tmp_path, time)
+    queue.push(Request("https://a.example/"))
+    queue._disk._data = lambda lane: 1 / 0
+    assert queue.pop() is None
+    assert time.timers
+    queue.close()
+    assert time.timers == []
+
+
+# What can't be written.
+
+
+def test_a_disk_that_is_full_is_said_once_and_loses_nothing(tmp_path, caplog):
+    crawler = FakeCrawler(Doors())
+    queue = filled(tmp_path, *pages("a.example", *range(20)), crawler=crawler)
+    connection = queue._disk._connection
+    pages_now = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages_now}")
+    kept = []
+    for n in range(100):
+        request = Request(f"https://b.example/{n}", meta={"padding": "x" * 1000})
+        try:
+            queue.push(request)
+        except ValueError:
+            kept.append(request.url)
+    assert kept
+    (said,) = [text for text in caplog.messages if "can't be written to JOBDIR" in text]
+    assert "full" in said
+    assert len(queue) == 120 - len(kept)
+    connection.execute("PRAGMA max_page_count = 1000000")
+    queue.push(Request("https://c.example/"))
+    assert len({*drain(queue), *kept}) == 121
+    queue.close()
+
+
+def test_a_file_that_has_become_read_only_gives_out_what_it_has(tmp_path, caplog):
+    crawler = FakeCrawler(Doors())
+    queue = filled(tmp_path, *pages("a.example", 1, 2, 3), crawler=crawler)
+    queue._disk._connection.execute("PRAGMA query_only = 1")
+    with pytest.raises(ValueError, match="can't be written"):
+        queue.push(Request("https://a.example/4"))
+    assert sorted(drain(queue)) == urls(pages("a.example", 1, 2, 3))
+    assert len([text for text in caplog.messages if "can't be written" in text]) == 1
+    queue.close()
+
+
+# What is refused.
+
+
+def refused(folder, match):
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    with pytest.raises(SettingsError, match=match):
+        ours(FakeCrawler(Doors()), key=folder)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_second_crawl_on_the_same_jobdir_is_refused(tmp_path):
+    queue = filled(tmp_path, *pages("a.example", 1))
+    refused(tmp_path, "another crawl is using this JOBDIR")
+    assert drain(queue) == ["https://a.example/1"]
+    queue.close()
+
+
+@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\x00" + b"\x07" * 5000])
+def test_a_file_that_is_no_database_is_refused_and_stays(tmp_path, content):
+    file_of(tmp_path).write_bytes(content)
+    refused(tmp_path, "damaged, or no file of ours")
+
+
+def test_a_file_that_is_damaged_is_refused_and_stays(tmp_path):
+    filled(tmp_path, *pages("a.example", *range(200))).close()
+    content = file_of(tmp_path).read_bytes()
+    file_of(tmp_path).write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    refused(tmp_path, "damaged")
+
+
+def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
+    connection = sqlite3.connect(file_of(tmp_path))
+    connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    refused(tmp_path, "none of ours")
+
+
+def test_a_file_of_a_newer_version_is_refused_and_stays(tmp_path):
+    filled(tmp_path, *pages("a.example", 1)).close()
+    connection = sqlite3.connect(file_of(tmp_path))
+    connection.execute("PRAGMA user_version = 99")
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+    refused(tmp_path, "newer version")
+
+
+def test_a_file_that_can_not_be_opened_is_refused(tmp_path):
+    file_of(tmp_path).mkdir()
+    refused(tmp_path, "can't be opened and written")
+
+
+def test_an_empty_file_is_filled(tmp_path):
+    file_of(tmp_path).touch()
+    queue = filled(tmp_path, *pages("a.example", 1))
+    assert drain(queue) == ["https://a.example/1"]
+    queue.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="the superuser may write anyway")
+def test_a_folder_that_can_not_be_written_is_refused(tmp_path):
+    tmp_path.chmod(0o500)
+    refused(tmp_path, "can't be opened and written")
+
+
+def test_scrapys_queue_refuses_what_ours_left(tmp_path):
+    state = filled(tmp_path, *pages("a.example", 1)).close()
+    with pytest.raises(ValueError, match="incompatible"):
+        scrapys(FakeCrawler(), key=tmp_path, state=state)

@@ -1,0 +1,67 @@
+"""Which queue classes of the settings ours can take the place of."""
+
+from __future__ import annotations
+
+import pytest
+import pytest_twisted
+from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
+
+from tests.crawling.crawl import ListSpider, crawl
+from tests.crawling.web import robots
+
+HOW = "which is none of Scrapy's own: Scrapy's own priority queue is used, which holds no requests back"
+
+
+class OwnMemoryQueue(FifoMemoryQueue):
+    pass
+
+
+class OwnDiskQueue(PickleFifoDiskQueue):
+    pass
+
+
+class StoredSpider(ListSpider):
+    name = "stored"
+
+
+@pytest.mark.parametrize(
+    ("name", "queue", "on_disk", "expected"),
+    [
+        ("SCHEDULER_MEMORY_QUEUE", OwnMemoryQueue, False, False),
+        ("SCHEDULER_START_MEMORY_QUEUE", OwnMemoryQueue, False, False),
+        ("SCHEDULER_DISK_QUEUE", OwnDiskQueue, True, False),
+        ("SCHEDULER_START_DISK_QUEUE", OwnDiskQueue, True, False),
+        # Nothing is kept there.
+        ("SCHEDULER_DISK_QUEUE", OwnDiskQueue, False, True),
+        ("SCHEDULER_START_MEMORY_QUEUE", None, False, True),
+        ("SCHEDULER_MEMORY_QUEUE", "scrapy.squeues.FifoMemoryQueue", False, True),
+        ("SCHEDULER_DISK_QUEUE", "scrapy.squeues.MarshalLifoDiskQueue", True, True),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_scrapys_own_priority_queue_is_used_for_classes_of_others(  # noqa: PLR0917 - of the table
+    web, tmp_path, name, queue, on_disk, expected
+):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    seen = set()
+
+    def then(response):
+        scheduler = result_crawler[0].engine._slot.scheduler
+        seen.update(type(q).__name__ for q in (scheduler.mqs, scheduler.dqs) if q is not None)
+
+    result_crawler = []
+    result = await crawl(
+        site.url("/1"),
+        site.url("/private"),
+        settings={name: queue, **({"JOBDIR": str(tmp_path)} if on_disk else {})},
+        opened=result_crawler.append,
+        then=then,
+        spidercls=StoredSpider,
+    )
+    assert site.targets == ["/1"]
+    assert result.dropped == {site.url("/private"): "rule"}
+    ours = {"RobotsAwarePriorityQueue"}
+    assert seen == (ours if expected else {"DownloaderAwarePriorityQueue"})
+    told = [text for text in result.messages() if "Scrapy's own priority queue" in text]
+    assert len(told) == (not expected)
+    assert all(text.startswith(f"{name} is ") and text.endswith(HOW) for text in told)
