@@ -134,6 +134,7 @@ class Transitions(SphinxDirective):
         """Return the table."""
         heads = {
             Source.QUEUE: "our queue",
+            Source.OVERDUE: "our queue, after REP_DEFER_TIMEOUT",
             Source.SCHEDULER: "other scheduler",
             Source.DIRECT: "direct (download_async)",
         }

@@ -82,7 +82,7 @@ async def test_a_line_says_where_the_crawl_stands(web):
     await crawl(*urls, settings=settings, opened=lines.listen, meanwhile=meanwhile)
     assert lines.heard[0] == (
         "robots.txt: 2 origins known, of which 1 unreachable; 1 looked up just now; so far "
-        "0 origins deferred, 2 requests dropped"
+        "0 requests deferred, 2 dropped"
     )
 
 

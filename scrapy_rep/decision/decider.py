@@ -123,13 +123,13 @@ class Decider:
             raise LookupError(f"no rules of {origin} for {tokens}")
         return Decision(origin, target, tokens, verdict, entry, override)
 
-    async def look_up(self, request: Request) -> None:
-        """Find out what the origin of ``request`` says, by the names that will be judged by.
+    async def look_up(self, request: Request) -> Entry:
+        """Return what is known of the origin of ``request``, by the names that will be judged by.
 
         Raises CrawlClosingError.
         """
         origin = origin_of(request.url)
-        await self._cache.find_out(origin, self.tokens_of(request, origin), request)
+        return await self._cache.find_out(origin, self.tokens_of(request, origin), request)
 
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
         """Return the product tokens that count for ``request``, the most specific first."""

@@ -162,7 +162,7 @@ class RobotsTxtMiddleware:
     ) -> Awaitable[Request | None] | None:
         """Do what the table says of a request that may not simply pass."""
         self._events.overridden(request, decision.override, again=note.returned)
-        situation = self._situation(decision, note)
+        situation = self._situation(request, decision, note)
         action = TRANSITIONS[situation][note.source]
         if action is Action.WAIT:
             return self._wait(request, decision, note)
@@ -175,7 +175,7 @@ class RobotsTxtMiddleware:
         returned = self._settle(request, decision, note, situation)
         return None if returned is None else _now(returned)
 
-    def _situation(self, decision: Decision, note: Note) -> Situation:
+    def _situation(self, request: Request, decision: Decision, note: Note) -> Situation:
         verdict = decision.verdict
         if verdict is None:
             if self._cache.closing:
@@ -184,12 +184,8 @@ class RobotsTxtMiddleware:
             return Situation.CROWDED if is_crowded else Situation.UNKNOWN
         if verdict.allowed:
             return Situation.ALLOWED
-        # The gate begins to count REP_DEFER_TIMEOUT when it is asked.
-        if (
-            verdict.reason is Reason.UNREACHABLE
-            and note.source is Source.QUEUE
-            and decision.origin is not None
-            and self.gate.keeps(decision.origin)
+        if verdict.reason is Reason.UNREACHABLE and self.gate.defers(
+            note.source, request, decision.entry
         ):
             return Situation.DEFERRED
         return Situation.FORBIDDEN
@@ -211,11 +207,7 @@ class RobotsTxtMiddleware:
             return None
         if decision.origin is not None:
             self._announcer.verdict(request, verdict, decision.origin)
-        if (
-            verdict.reason is Reason.UNREACHABLE
-            and note.source is Source.QUEUE
-            and self._options.unreachable_action == "defer"
-        ):
+        if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
         raise self._dropped(request, verdict.of(decision.origin))
 
@@ -224,12 +216,16 @@ class RobotsTxtMiddleware:
         # Whoever waits was let in before the close, whatever it was given back for until then.
         situation = Situation.CLOSING
         try:
-            decision = await self._found_out(request, decision)
-            if self._dry_run is not None:
-                request.meta[DECIDED_KEY] = request.url, decision.tokens
-                await self._dry_run.tell(request, decision)
-                return None
-            situation = self._situation(decision, note)
+            while True:
+                has_tried = decision.verdict is not None
+                decision = await self._found_out(request, decision)
+                if self._dry_run is not None:
+                    request.meta[DECIDED_KEY] = request.url, decision.tokens
+                    await self._dry_run.tell(request, decision)
+                    return None
+                situation = self._situation(request, decision, note)
+                if has_tried or TRANSITIONS[situation][note.source] is not Action.WAIT:
+                    break
         except CrawlClosingError:
             if self._dry_run is not None:
                 return None
@@ -245,6 +241,8 @@ class RobotsTxtMiddleware:
         self._waiting += 1
         try:
             with beside_the_pages(self._crawler):
+                if decision.entry is not None and decision.origin is not None:
+                    await self.gate.next_try(decision.origin, decision.entry, request)
                 return await self.decider.find_out(request, decision)
         finally:
             self._waiting -= 1

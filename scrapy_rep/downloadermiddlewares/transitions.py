@@ -41,17 +41,18 @@ class Action(Enum):
 
 
 TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
-    situation: dict(zip((Source.QUEUE, Source.SCHEDULER, Source.DIRECT), actions, strict=True))
+    situation: dict(zip(Source, actions, strict=True))
     for situation, actions in {
-        Situation.ALLOWED: (Action.PASS, Action.PASS, Action.PASS),
-        Situation.FORBIDDEN: (Action.DROP, Action.DROP, Action.DROP),
-        Situation.DEFERRED: (Action.GIVE_BACK, Action.DROP, Action.DROP),
-        Situation.UNKNOWN: (Action.WAIT, Action.WAIT, Action.WAIT),
-        Situation.CROWDED: (Action.WAIT, Action.PUT_OFF, Action.WAIT),
+        Situation.ALLOWED: (Action.PASS,) * len(Source),
+        Situation.FORBIDDEN: (Action.DROP,) * len(Source),
+        # What comes directly waits once, for the next try.
+        Situation.DEFERRED: (Action.GIVE_BACK, Action.DROP, Action.DROP, Action.WAIT),
+        Situation.UNKNOWN: (Action.WAIT,) * len(Source),
+        Situation.CROWDED: (Action.WAIT, Action.WAIT, Action.PUT_OFF, Action.WAIT),
         # What seems direct may come from a queue on disk that another crawl noted it for.
         Situation.CLOSING: (Action.GIVE_BACK_IF_KEPT,) * len(Source),
         # Whoever awaits it must not wait for ever.
-        Situation.CLOSING_AGAIN: (Action.DROP, Action.DROP, Action.DROP),
-        Situation.ERROR: (Action.DROP, Action.DROP, Action.DROP),
+        Situation.CLOSING_AGAIN: (Action.DROP,) * len(Source),
+        Situation.ERROR: (Action.DROP,) * len(Source),
     }.items()
 }

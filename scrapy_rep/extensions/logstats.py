@@ -55,7 +55,7 @@ class RobotsLogStats:
         spider: Spider | None = self._crawler.spider
         logger.info(
             "robots.txt: %d origins known, of which %d unreachable; %d looked up just now; so far "
-            "%d origins deferred, %d requests dropped",
+            "%d requests deferred, %d dropped",
             census.known,
             census.unreachable,
             census.waiting,

@@ -8,11 +8,14 @@ from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final, Protocol
 
-from scrapy.utils.defer import deferred_from_coro
+from scrapy import signals
+from scrapy.exceptions import CloseSpider, DontCloseSpider
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.scheduler.source import Source
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import is_waiting, nudge
 
@@ -34,10 +37,19 @@ _MARGIN: Final = 0.02
 """Seconds that a timer is set too late, so that it doesn't find its time still to come."""
 _LOOKS: Final = 2
 """Looks at the engine, one after the other, that are to find it waiting."""
+_LOOKS_OF_HEARTBEAT: Final = 20
+"""Looks after which a spider that says it is not done is told again."""
 
 
 class Waiter(Protocol):
     """Requests of one origin that are kept in the scheduler."""
+
+    size: int
+    """How many they are."""
+    since: float | None
+    """Since when they are deferred, by the monotonic clock."""
+    overdue: bool
+    """Whether that has been for REP_DEFER_TIMEOUT, and they are to leave."""
 
     def head(self) -> Request:
         """Return the request that would leave next."""
@@ -46,17 +58,23 @@ class Waiter(Protocol):
         """Ask again whether the origin is open."""
 
 
-class _Nobody:
-    """Stands for a request that went back to a scheduler which doesn't ask here."""
+class _Alone:
+    """A request that waits by itself, or went back to a scheduler which doesn't ask here."""
+
+    size = 0
+    since: float | None = None
+    overdue = False
 
     def __init__(self, request: Request) -> None:
         self._request = request
+        self.turn: Deferred[None] = Deferred()
 
     def head(self) -> Request:
         return self._request
 
     def wake(self) -> None:
-        pass
+        if not self.turn.called:
+            self.turn.callback(None)
 
 
 _GATES: Final[PerCrawl[Gate]] = PerCrawl()
@@ -81,7 +99,11 @@ class Gate:
         self._options = options
         self._delays = delays
         self._clock = clock
-        self._defers = options.unreachable_action == "defer" and not options.dry_run
+        self._defers = (
+            options.unreachable_action == "defer"
+            and options.defer_timeout > 0
+            and not options.dry_run
+        )
         self.in_use = False
         """Whether a queue asks here, and so keeps the requests of unreachable origins."""
         self._waiting: dict[Origin, list[Waiter]] = {}
@@ -89,12 +111,16 @@ class Gate:
         self._asking = False
         self._asked: set[Origin] = set()
         """Origins of which it has been found out what could be, and nobody has come for it."""
-        self._deferred: BoundedCache[Origin, float] = BoundedCache(options.memory_max_origins, 1)
-        """Since when each unreachable origin is deferred."""
+        self._deferred: set[Waiter] = set()
+        """Those that wait for unreachable origins."""
+        self._due_at: dict[Origin, float] = {}
+        """When those that wait for an unreachable origin are woken, by the monotonic clock."""
         self._due: list[tuple[float, Origin]] = []
+        """The same as a heap; what is woken sooner stays in it until its time has come."""
         self._timer: Timer | None = None
         self._timer_at = math.inf
         self._looks = 0
+        self._has_said = False
         self.origin_governing = decider.origin_governing
         cache.when_slow(self.ask)
         _GATES.put(crawler, self)
@@ -107,42 +133,51 @@ class Gate:
     def opens(self, origin: Origin, waiter: Waiter) -> bool:
         """Return whether a request of ``origin`` may leave; if not, ``waiter`` is woken later."""
         if not self._decider.needs_robotstxt(origin):
+            self._end(waiter)
             return True  # it waits on disk since a crawl that had no such override
+        entry = self._cache.known(origin)
+        if entry is not None:
+            self._asked.discard(origin)
+            return not self._defer(origin, entry, waiter)
         waiters = self._waiting.get(origin)
         if waiters is not None:
             waiters.append(waiter)
-            return False
-        entry = self._cache.known(origin)
-        if entry is None:
-            if origin in self._asked:
-                # It was found out and is forgotten already: the middleware finds out by itself.
-                self._asked.discard(origin)
-                return True
+        elif origin in self._asked:
+            # It was found out and is forgotten already: the middleware finds out by itself.
+            self._asked.discard(origin)
+            return True
+        else:
             self._waiting[origin] = [waiter]
             self._to_ask.append((origin, waiter))
-            return False
-        self._asked.discard(origin)
-        seconds = self._defer(origin, entry)
-        if seconds is None:
-            return True
-        self._waiting[origin] = [waiter]
-        self._wake_in(seconds, origin)
         return False
 
-    def is_open(self, origin: Origin) -> bool:
-        """Return whether a request of ``origin`` may leave; nobody waits and nothing is asked."""
-        entry = self._cache.known(origin)
-        return entry is not None and not (self._defers and entry.is_unreachable)
+    def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
+        """Return whether ``request``, whose origin is unreachable, is to wait for the next try.
 
-    def keeps(self, origin: Origin) -> bool:
-        """Return whether requests of ``origin``, unreachable just now, are to wait in the queue."""
-        entry = self._cache.known(origin)
-        return self.in_use and entry is not None and self._defer(origin, entry) is not None
+        One that comes directly waits as long as its download might have taken, and not longer, as
+        somebody awaits it.
+        """
+        if not self._defers or source is not Source.DIRECT:
+            return self._defers and self.in_use
+        return entry is not None and entry.end - self._clock.time() <= self._timeout_of(request)
+
+    def _timeout_of(self, request: Request) -> float:
+        of_crawl = self._crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
+        of_spider = getattr(self._crawler.spider, "download_timeout", of_crawl)
+        return float(request.meta.get("download_timeout") or of_spider)
+
+    async def next_try(self, origin: Origin, entry: Entry, request: Request) -> None:
+        """Wait until an unreachable origin may be tried again. Raises CrawlClosingError."""
+        if self._cache.closing:
+            raise CrawlClosingError
+        waiter = _Alone(request)
+        self._wait(origin, waiter, entry.end - self._clock.time())
+        await maybe_deferred_to_future(waiter.turn)
 
     def find_out(self, origin: Origin, request: Request) -> None:
         """Begin, as soon as there is room, to find out about ``origin``; nobody waits for it."""
         if origin not in self._waiting:
-            nobody = _Nobody(request)
+            nobody = _Alone(request)
             self._waiting[origin] = [nobody]
             self._to_ask.append((origin, nobody))
             self.ask()
@@ -168,36 +203,69 @@ class Gate:
             self._asking = False
 
     async def _find_out(self, origin: Origin, waiter: Waiter) -> None:
+        entry = None
         try:
-            await self._decider.look_up(waiter.head())
+            entry = await self._decider.look_up(waiter.head())
         except CrawlClosingError:
             return
+        except LookupError:
+            pass  # none of its requests could be read
         except Exception:
             # The middleware meets the same error, and drops the request for it.
             logger.exception("Error while finding out what the robots.txt of %s says", origin)
-        if self.in_use:
-            self._asked.add(origin)
-        self._wake(origin)
+        finally:
+            if not self._cache.closing:
+                self._found(origin, entry)
         self.ask()
 
-    def _defer(self, origin: Origin, entry: Entry) -> float | None:
-        """Return the seconds until ``origin`` is to be looked at again, None where it is open."""
-        if not entry.is_unreachable or not self._defers:
-            if len(self._deferred):
-                self._deferred.drop(origin)
-            return None
-        now = self._clock.monotonic()
-        since = self._deferred.get(origin)
-        if since is None:
-            since = now
-            self._deferred.put(origin, since, 0)
-            stats.count(self._crawler, stats.DEFERRED)
-        left = since + self._options.defer_timeout - now
-        return None if left <= 0 else min(left, max(0.0, entry.end - self._clock.time()))
+    def _found(self, origin: Origin, entry: Entry | None) -> None:
+        """Wake those that need not wait for the next try, whether or not ``entry`` is kept."""
+        waiters = self._waiting.pop(origin, [])
+        self._due_at.pop(origin, None)
+        if entry is not None:
+            waiters = [each for each in waiters if not self._defer(origin, entry, each)]
+        if waiters and self.in_use:
+            self._asked.add(origin)
+        for waiter in waiters:
+            waiter.wake()
+        nudge(self._crawler)
 
-    def _wake_in(self, seconds: float, origin: Origin) -> None:
-        heappush(self._due, (self._clock.monotonic() + seconds + _MARGIN, origin))
-        self._set_timer()
+    def _defer(self, origin: Origin, entry: Entry, waiter: Waiter) -> bool:
+        """Return whether ``waiter`` is to wait until ``origin`` is tried again; let it, if so."""
+        if not (entry.is_unreachable and self._defers and self.in_use):
+            self._end(waiter)
+            return False
+        now = self._clock.monotonic()
+        if waiter.since is None:
+            waiter.since = now
+            self._deferred.add(waiter)
+        left = waiter.since + self._options.defer_timeout - now
+        if left <= 0:
+            waiter.overdue = True
+            self._count(waiter)
+            return False
+        self._wait(origin, waiter, min(left, entry.end - self._clock.time()))
+        return True
+
+    def _end(self, waiter: Waiter) -> None:
+        """Defer ``waiter`` no longer."""
+        if waiter.since is not None:
+            self._count(waiter)
+            waiter.since, waiter.overdue = None, False
+
+    def _count(self, waiter: Waiter) -> None:
+        """Count the requests of ``waiter``, once, as their time is over."""
+        if waiter in self._deferred:
+            self._deferred.remove(waiter)
+            stats.count(self._crawler, stats.DEFERRED, waiter.size)
+
+    def _wait(self, origin: Origin, waiter: Waiter, seconds: float) -> None:
+        self._waiting.setdefault(origin, []).append(waiter)
+        at = self._clock.monotonic() + max(0.0, seconds) + _MARGIN
+        if at < self._due_at.get(origin, math.inf):
+            self._due_at[origin] = at
+            heappush(self._due, (at, origin))
+            self._set_timer()
 
     def _set_timer(self) -> None:
         if not self._due or self._due[0][0] >= self._timer_at:
@@ -214,35 +282,59 @@ class Gate:
         self._timer_at = math.inf
         now = self._clock.monotonic()
         while self._due and self._due[0][0] <= now:
-            self._wake(heappop(self._due)[1])
+            at, origin = heappop(self._due)
+            if self._due_at.get(origin) == at:
+                del self._due_at[origin]
+                for waiter in self._waiting.pop(origin, ()):
+                    waiter.wake()
         self._set_timer()
-
-    def _wake(self, origin: Origin) -> None:
-        for waiter in self._waiting.pop(origin, ()):
-            waiter.wake()
         nudge(self._crawler)
 
     def look(self) -> None:
-        """Say, once, that the crawl goes on though all that is left of it waits."""
-        if self._looks >= _LOOKS:
-            return
-        waits = self._due and not self._to_ask and not self._cache.flights
+        """Tell spiders that are fed by ``spider_idle`` that all that is left of the crawl waits."""
+        waits = self._due_at and not self._to_ask and not self._cache.flights
         self._looks = self._looks + 1 if waits and is_waiting(self._crawler) else 0
-        if self._looks >= _LOOKS:
+        if self._looks != _LOOKS:
+            return
+        if not self._has_said:
+            self._has_said = True
             logger.info(
                 "Nothing is left to do but to wait for %d unreachable origins: the next try of a "
                 "robots.txt is in %.0f s, and requests that have waited for REP_DEFER_TIMEOUT, "
                 "%g s, are dropped",
-                len(self._due),
-                max(0.0, self._due[0][0] - self._clock.monotonic()),
+                len(self._due_at),
+                max(0.0, min(self._due_at.values()) - self._clock.monotonic()),
                 self._options.defer_timeout,
                 extra={"spider": self._crawler.spider},
             )
+        crawl = self._crawler.signals
+        crawl.connect(self._scheduled, signals.request_scheduled)
+        answers = crawl.send_catch_log(
+            signals.spider_idle,
+            spider=self._crawler.spider,
+            dont_log=(DontCloseSpider, CloseSpider),
+        )
+        if any(
+            isinstance(getattr(answer, "value", None), DontCloseSpider) for _, answer in answers
+        ):
+            self._looks = -_LOOKS_OF_HEARTBEAT  # as the engine does
+
+    def _scheduled(self) -> None:
+        self._looks = 0
+        self._crawler.signals.disconnect(self._scheduled, signals.request_scheduled)
 
     def close(self) -> None:
         """Ask and wake no more: who waits stays in the scheduler."""
+        for waiter in list(self._deferred):
+            stats.count(self._crawler, stats.DEFERRED_WAITING, waiter.size)
+            self._count(waiter)
         self._to_ask.clear()
         self._due.clear()
+        self._due_at.clear()
+        for waiters in self._waiting.values():
+            for waiter in waiters:
+                if isinstance(waiter, _Alone) and not waiter.turn.called:
+                    waiter.turn.errback(CrawlClosingError())
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -80,7 +80,18 @@ class Owner(Protocol):
 class Lane:
     """The requests of one origin in one download slot, or those of a slot that have no origin."""
 
-    __slots__ = ("failures", "held", "origin", "owner", "size", "slot", "turn", "waits")
+    __slots__ = (
+        "failures",
+        "held",
+        "origin",
+        "overdue",
+        "owner",
+        "since",
+        "size",
+        "slot",
+        "turn",
+        "waits",
+    )
 
     def __init__(self, owner: Owner, slot: Slot, origin: Origin | None) -> None:
         self.owner = owner
@@ -94,6 +105,10 @@ class Lane:
         """Its place in the slot's heap."""
         self.waits = False
         """Whether it is going to be woken, by the gate or by a timer."""
+        self.since: float | None = None
+        """Since when its origin is unreachable, by the gate's clock."""
+        self.overdue = False
+        """Whether its requests are to leave though it is."""
         self.failures = 0
         """How often in a row it could not be read."""
 

@@ -164,7 +164,7 @@ class RobotsAwarePriorityQueue:
                     # It waits on disk since a crawl that had an override for it.
                     self.push(request)
                     continue
-                note_source(request, Source.QUEUE)
+                note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
             return request
         return None
 

@@ -19,6 +19,8 @@ class Source(str, Enum):
 
     QUEUE = "queue"
     """Our queue, which keeps it while its origin is unreachable."""
+    OVERDUE = "overdue"
+    """Our queue, which has kept it for REP_DEFER_TIMEOUT."""
     SCHEDULER = "scheduler"
     """Some other queue or scheduler, which knows nothing of robots.txt."""
     DIRECT = "direct"

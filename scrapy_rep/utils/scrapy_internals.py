@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
+
+logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 0.25
 """Seconds between two looks at the engine."""
@@ -135,4 +138,7 @@ class ClosingWatch:
             self.stop()
             self._closing()
         else:
-            self._also()
+            try:
+                self._also()
+            except Exception:
+                logger.exception("Error while looking at the engine")

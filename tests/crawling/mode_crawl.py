@@ -8,6 +8,7 @@ its output. The script is played beside the crawl; its steps are
 - ``["hear", word]``: waits for that word, a line of standard input,
 - ``["say", word]``: prints it as a line,
 - ``["no flights"]``: waits until no robots.txt is being looked up,
+- ``["deferred", number]``: waits until the requests of so many origins are deferred,
 - ``["advance", seconds]``: moves the clocks of scrapy_rep,
 - ``["pause"]``, ``["unpause"]``, ``["close"]``, and ``["cancel"]`` for the first of ``cancels``.
 """
@@ -27,7 +28,7 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep import Robots
+from scrapy_rep import Robots, RobotsTxtMiddleware
 from scrapy_rep.utils.concurrency import sleep
 from tests.crawling.crawl import SETTINGS, Crawl, ListSpider
 from tests.waiting import Clock
@@ -89,6 +90,10 @@ class Player:
 
     async def no_flights(self):
         await self.until(lambda: not Robots.of(self.crawler).census().waiting)
+
+    async def deferred(self, lanes):
+        gate = self.crawler.get_downloader_middleware(RobotsTxtMiddleware).gate
+        await self.until(lambda: len(gate._deferred) >= lanes)
 
     async def advance(self, seconds):
         self.clock.advance(seconds)

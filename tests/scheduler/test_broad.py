@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 import pytest_twisted
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
 
 from scrapy_rep import RobotsTxtDisallowed
@@ -144,7 +144,7 @@ async def test_unreachable_for_a_while_loses_nothing(web):
     assert sorted(site.targets) == ["/1", "/3", "/4"]
     assert result.dropped == {site.url("/private"): "rule"}
     assert result.fetched[0] == other.url("/1")
-    assert result.stats["robotstxt/deferred"] == 1
+    assert result.stats["robotstxt/deferred"] == 4
     assert "robotstxt/deferred_dropped" not in result.stats
     (line,) = lines.heard
     assert line.startswith("Nothing is left to do but to wait for 1 unreachable origins: the next ")
@@ -175,7 +175,8 @@ async def test_unreachable_for_longer_is_dropped_with_its_reason(web, clock):
     assert kept == [True]
     assert site.targets == []
     assert list(result.dropped.values()) == ["unreachable"] * 5
-    assert result.stats["robotstxt/deferred_dropped"] == 5
+    assert result.stats["robotstxt/deferred"] == result.stats["robotstxt/deferred_dropped"] == 5
+    assert "robotstxt/deferred_waiting" not in result.stats
     assert result.stats["robotstxt/forbidden_reason_count/unreachable"] == 5
     assert result.stats["robotstxt/forbidden"] == 5
     assert result.fetched == [other.url("/1")]
@@ -215,7 +216,7 @@ async def test_an_origin_that_becomes_unreachable_has_its_requests_kept(web, clo
     assert sorted(site.targets) == [f"/{n}" for n in range(6)]
     assert result.dropped == {}
     assert len(site.robots_requests) == 4
-    assert result.stats["robotstxt/deferred"] == 1
+    assert result.stats["robotstxt/deferred"] == 3
     assert result.stats["robotstxt/returned_to_scheduler"] == 1
 
 
@@ -227,7 +228,7 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     settings = {**DEFER, **long, "JOBDIR": str(tmp_path)}
 
     async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "robotstxt/deferred") and hanging.robots_requests)
+        await until(lambda: gate_of(crawler)._due_at and hanging.robots_requests)
         close(crawler)
 
     paths = ("/1", "/private", "/3")
@@ -241,6 +242,7 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     # The one that is deferred; the other one was not waited for.
     assert first.stats[NO_LONGER] == 1
     assert first.stats["scheduler/enqueued/disk"] == 6
+    assert first.stats["robotstxt/deferred"] == first.stats["robotstxt/deferred_waiting"] == 3
     assert "scheduler/dequeued" not in first.stats
     second = await crawl(settings=settings, spidercls=StoredSpider)
     for site in (deferred, hanging):
@@ -346,6 +348,51 @@ async def test_memory_for_one_origin_still_obeys_and_ends(web):
     assert failing.targets == []
     assert len(result.failures) == 6
     assert len(result.responses) == 6
+
+
+@pytest_twisted.ensureDeferred
+async def test_more_unreachable_origins_than_memory_holds_are_dropped_in_time(web, clock):
+    failing = [web.site(answer(503)) for _ in range(4)]
+
+    async def meanwhile(crawler):
+        for site in failing:
+            await until(lambda site=site: len(site.robots_requests) >= 2)
+        clock.advance(LONG)
+
+    result = await crawl(
+        *(site.url(f"/{n}") for site in failing for n in range(2)),
+        settings={**DEFER, "REP_MEMORY_MAX_ORIGINS": 2, "REP_DEFER_TIMEOUT": LONG},
+        meanwhile=meanwhile,
+    )
+    assert list(result.dropped.values()) == ["unreachable"] * 8
+    assert result.stats["robotstxt/deferred_dropped"] == 8
+    assert result.stats["finish_reason"] == "finished"
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachable_origins(web):
+    failing, healthy = web.site(answer(503)), web.site(robots(RULES))
+    left = [healthy.url(f"/{n}") for n in range(4)]
+
+    def opened(crawler):
+        def idle(spider):
+            if left:
+                crawler.engine.crawl(spider.prepare(left.pop(0)))
+
+        crawler.spider.idle = idle
+        crawler.signals.connect(idle, signals.spider_idle)
+
+    async def meanwhile(crawler):
+        await until(lambda: len(healthy.targets) == 4)
+        close(crawler)
+
+    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
+    result = await crawl(
+        failing.url("/1"), settings={**DEFER, **long}, opened=opened, meanwhile=meanwhile
+    )
+    assert sorted(healthy.targets) == [f"/{n}" for n in range(4)]
+    assert failing.targets == []
+    assert result.stats["robotstxt/deferred_waiting"] == 1
 
 
 # Other schedulers.
@@ -576,3 +623,28 @@ async def test_a_direct_download_of_an_unreachable_origin_defers_nothing(web):
     result = await crawl(front.url("/"), settings=DEFER, spidercls=Spider)
     assert len(result.responses) == 1
     assert "robotstxt/deferred" not in result.stats
+    # It waited for one more try.
+    assert len(failing.robots_requests) == 2
+
+
+@pytest.mark.parametrize(("meta", "fetched"), [({}, True), ({"download_timeout": 0.1}, False)])
+@pytest_twisted.ensureDeferred
+async def test_a_direct_download_waits_for_the_next_try_within_its_own_timeout(web, meta, fetched):
+    front, recovers = web.site(robots("")), web.site(answer(503), robots(""))
+    statuses = []
+
+    class Spider(ListSpider):
+        async def parse(self, response):
+            # Once where the origin isn't known, and where it is known to be unreachable.
+            for path in ("/1", "/2"):
+                try:
+                    image = Request(recovers.url(path), meta=meta)
+                    statuses.append((await self.crawler.engine.download_async(image)).status)
+                except RobotsTxtDisallowed as error:  # noqa: PERF203 - two
+                    statuses.append(error.reason.value)
+            return
+            yield
+
+    settings = {**DEFER, "REP_RETRY_DELAY": 2, "REP_RETRY_DELAY_MAX": 2}
+    await crawl(front.url("/"), settings=settings, spidercls=Spider)
+    assert statuses == ([200] * 2 if fetched else ["unreachable"] * 2)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import Counter
+from contextlib import contextmanager
 from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scrapy import Request
-from twisted.internet.defer import Deferred
+from scrapy import Request, signals
+from scrapy.exceptions import DontCloseSpider
+from scrapy.settings import Settings
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
 
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.entry import Entry
@@ -19,6 +24,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
 from tests.made_up_time import MadeUpTime
 
@@ -35,8 +41,14 @@ def at_once():
         yield
 
 
+@contextmanager
 def started_at_once():
-    return patch("scrapy_rep.scheduler.gate.deferred_from_coro", Deferred.fromCoroutine)
+    gate = "scrapy_rep.scheduler.gate"
+    with (
+        patch(f"{gate}.deferred_from_coro", Deferred.fromCoroutine),
+        patch(f"{gate}.maybe_deferred_to_future", lambda deferred: deferred),
+    ):
+        yield
 
 
 class Crawler:
@@ -47,7 +59,14 @@ class Crawler:
         self.stats = SimpleNamespace(inc_value=self.count)
         self.counts = Counter()
         self.spider = None
+        self.settings = Settings()
         self.pending = True
+        self.idles = 0
+        self.feed = None
+        self.scheduled = lambda: None
+        self.signals = SimpleNamespace(
+            connect=self.connect, disconnect=self.disconnect, send_catch_log=self.idle
+        )
         self.engine = SimpleNamespace(
             paused=False,
             downloader=SimpleNamespace(active=set()),
@@ -64,6 +83,22 @@ class Crawler:
 
     def count(self, name, by):
         self.counts[name] += by
+
+    def idle(self, signal, **kwargs):
+        assert signal is signals.spider_idle
+        self.idles += 1
+        if self.feed is None:
+            return [(None, None)]
+        try:
+            return [(None, self.feed())]
+        except DontCloseSpider:
+            return [(None, Failure())]
+
+    def connect(self, receiver, signal):
+        self.scheduled = receiver
+
+    def disconnect(self, receiver, signal):
+        self.scheduled = lambda: None
 
 
 class Cache:
@@ -111,7 +146,7 @@ class Judge:
         assert origin not in self.cache.under_way
         self.asked.append(request)
         self.cache.under_way[origin] = turn = Deferred()
-        await turn
+        return await turn
 
 
 class Waiter:
@@ -119,6 +154,9 @@ class Waiter:
 
     def __init__(self, origin):
         self.request = Request(f"{origin}/page")
+        self.size = 3
+        self.since = None
+        self.overdue = False
         self.waits = False
         self.woken = 0
 
@@ -173,7 +211,7 @@ class Scene:
     def comes(self, origin, reason=Reason.UNAVAILABLE, *, seconds=1e6):
         """Let a look-up end."""
         self.knows(origin, reason, seconds=seconds)
-        self.cache.under_way.pop(origin).callback(None)
+        self.cache.under_way.pop(origin).callback(self.cache.entries[origin])
 
     @property
     def asked(self):
@@ -187,7 +225,6 @@ def test_what_is_known_is_open():
     scene = Scene()
     scene.knows(A)
     assert scene.opens(A) is None
-    assert scene.gate.is_open(A)
     assert scene.asked == []
     assert scene.time.timers == []
 
@@ -203,7 +240,6 @@ def test_what_no_robotstxt_governs_is_open_and_not_asked():
 def test_an_unknown_origin_is_asked_once_and_all_who_wait_are_woken_once():
     scene = Scene()
     waiters = [scene.opens(A) for _ in range(3)]
-    assert not scene.gate.is_open(A)
     assert scene.judge.asked == [waiters[0].request]
     assert [waiter.woken for waiter in waiters] == [0, 0, 0]
     nudges = scene.crawler.nudges
@@ -274,13 +310,22 @@ def test_an_error_wakes_who_waits(caplog, came):
     assert scene.asked[-1] == B
 
 
-def test_a_waiter_whose_requests_are_gone_is_an_error_that_wakes_the_others():
+@pytest.mark.parametrize("error", [CancelledError, asyncio.CancelledError, GeneratorExit])
+def test_a_look_up_that_is_cut_off_wakes_who_waits(error):
+    scene = Scene()
+    waiter = scene.opens(A)
+    scene.cache.under_way.pop(A).errback(error())
+    assert waiter.woken == 1
+
+
+def test_a_waiter_whose_requests_are_gone_wakes_the_others(caplog):
     scene = Scene()
     gone, other = Waiter(A), Waiter(A)
     gone.request = None
     scene.opens(A, gone, ask=False)
     scene.opens(A, other, ask=False)
     scene.gate.ask()
+    assert not caplog.records
     assert (gone.woken, other.woken) == (1, 1)
     assert scene.asked == []
 
@@ -346,7 +391,6 @@ def test_a_request_that_is_put_off_has_its_origin_found_out():
     nudges = scene.crawler.nudges
     scene.comes(A)
     assert scene.crawler.nudges == nudges + 1
-    assert scene.gate.is_open(A)
     # Nobody comes to the gate for it.
     assert not scene.gate._asked
 
@@ -368,8 +412,6 @@ def test_an_unreachable_origin_is_deferred_to_its_next_try_or_the_end_of_patienc
     scene = Scene()
     scene.knows(A, Reason.UNREACHABLE, seconds=seconds)
     waiters = [scene.opens(A), scene.opens(A)]
-    assert not scene.gate.is_open(A)
-    assert scene.gate.keeps(A)
     (timer,) = scene.time.timers
     until = min(seconds, TIMEOUT)
     assert until <= timer <= until + MARGIN
@@ -379,45 +421,67 @@ def test_an_unreachable_origin_is_deferred_to_its_next_try_or_the_end_of_patienc
     scene.time.advance(0.01 + MARGIN)
     assert [waiter.woken for waiter in waiters] == [1, 1]
     assert scene.crawler.nudges == nudges + 1
-    assert scene.crawler.counts == {"robotstxt/deferred": 1}
+    assert scene.crawler.counts == {}
     if seconds < TIMEOUT:
         # The entry has expired: that is the next try.
-        scene.opens(A)
+        scene.opens(A, waiters[0])
         assert scene.asked == [A]
     else:
         # To the middleware, which drops it.
-        assert scene.opens(A) is None
-        assert not scene.gate.keeps(A)
+        assert scene.opens(A, waiters[0]) is None
+        assert waiters[0].overdue
         assert scene.asked == []
+        # One that comes later has a time of its own.
+        assert scene.opens(A) is not None
 
 
 def test_patience_counts_from_the_first_time_through_all_tries():
     scene = Scene()
     tries = 0
+    waiter = Waiter(A)
     while True:
         scene.knows(A, Reason.UNREACHABLE, seconds=7)
-        waiter = scene.opens(A)
-        if waiter is None:
+        if scene.opens(A, waiter) is None:
             break
         tries += 1
         scene.time.advance(7 + MARGIN)
-        assert waiter.woken == 1
+        assert waiter.woken == tries
+    assert waiter.overdue
     assert TIMEOUT <= scene.time.now < TIMEOUT + 7 + MARGIN * tries
-    assert scene.crawler.counts == {"robotstxt/deferred": 1}
+
+
+def test_patience_needs_no_memory_of_the_origin():
+    """As where more origins are unreachable than REP_MEMORY_MAX_ORIGINS holds."""
+    scene = Scene()
+    waiter = scene.opens(A)
+    while not waiter.overdue:
+        scene.comes(A, Reason.UNREACHABLE, seconds=7)
+        scene.cache.entries.clear()
+        assert waiter.overdue or waiter.waits
+        if waiter.waits:
+            scene.time.advance(7 + MARGIN)
+        assert scene.time.now < 2 * TIMEOUT
+        if scene.opens(A, waiter) is None:
+            break
+    assert waiter.overdue
+    assert TIMEOUT <= scene.time.now < TIMEOUT + 8
 
 
 def test_an_origin_that_is_reached_again_has_new_patience():
     scene = Scene()
     scene.knows(A, Reason.UNREACHABLE, seconds=TIMEOUT - 5)
-    scene.opens(A)
+    waiter = scene.opens(A)
+    waiter.size += 2
     scene.time.advance(TIMEOUT - 5 + MARGIN)
     scene.knows(A)
-    assert scene.opens(A) is None
+    assert scene.crawler.counts == {}
+    assert scene.opens(A, waiter) is None
+    # Requests, when it has ended.
+    assert scene.crawler.counts == {"robotstxt/deferred": waiter.size}
     scene.knows(A, Reason.UNREACHABLE)
-    assert scene.opens(A) is not None
+    assert scene.opens(A, waiter) is not None
     (timer,) = scene.time.timers
     assert timer == pytest.approx(scene.time.now + TIMEOUT, abs=MARGIN)
-    assert scene.crawler.counts == {"robotstxt/deferred": 2}
 
 
 def test_timers_of_several_origins_come_in_their_order():
@@ -449,18 +513,75 @@ def test_who_is_to_be_dropped_at_once_is_not_deferred(more):
     scene = Scene(**more)
     scene.knows(A, Reason.UNREACHABLE)
     assert scene.opens(A) is None
-    assert scene.gate.is_open(A)
-    assert not scene.gate.keeps(A)
+    request = Request(f"{A}/", meta={"download_timeout": 1e9})
+    for source in Source:
+        assert not scene.gate.defers(source, request, scene.cache.entries[A])
     assert scene.time.timers == []
     assert scene.crawler.counts == {}
 
 
 def test_another_queue_keeps_nothing():
     scene = Scene()
-    scene.gate.in_use = False
     scene.knows(A, Reason.UNREACHABLE)
-    assert not scene.gate.keeps(A)
-    assert not scene.gate.keeps(B)
+    request = Request(f"{A}/")
+    assert scene.gate.defers(Source.QUEUE, request, None)
+    scene.gate.in_use = False
+    assert not scene.gate.defers(Source.QUEUE, request, None)
+
+
+# What comes directly.
+
+
+@pytest.mark.parametrize(
+    ("meta", "of_spider", "seconds", "waits"),
+    [
+        ({}, None, 180.0, True),  # DOWNLOAD_TIMEOUT
+        ({}, None, 181.0, False),
+        ({}, 20, 20.0, True),
+        ({}, 20, 21.0, False),
+        ({"download_timeout": 5}, 20, 5.0, True),
+        ({"download_timeout": 5}, 20, 6.0, False),
+    ],
+)
+def test_what_comes_directly_waits_no_longer_than_its_download_might_take(
+    meta, of_spider, seconds, waits
+):
+    scene = Scene()
+    scene.gate.in_use = False
+    if of_spider is not None:
+        scene.crawler.spider = SimpleNamespace(download_timeout=of_spider)
+    scene.knows(A, Reason.UNREACHABLE, seconds=seconds)
+    request = Request(f"{A}/", meta=meta)
+    assert scene.gate.defers(Source.DIRECT, request, scene.cache.entries[A]) is waits
+
+
+def next_try(scene, origin=A):
+    entry = scene.cache.entries[origin]
+    return Deferred.fromCoroutine(scene.gate.next_try(origin, entry, Request(f"{origin}/")))
+
+
+def test_what_comes_directly_waits_for_the_next_try():
+    scene = Scene()
+    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    waiter, direct = scene.opens(A), next_try(scene)
+    scene.time.advance(10 - 0.01)
+    assert not direct.called
+    scene.time.advance(0.01 + MARGIN)
+    assert direct.called
+    assert waiter.woken == 1
+
+
+def test_what_comes_directly_ends_with_the_crawl():
+    scene = Scene()
+    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    cancelled, waiting = next_try(scene), next_try(scene)
+    cancelled.addErrback(lambda failure: None)
+    cancelled.cancel()
+    scene.gate.close()
+    scene.cache.closing = True
+    for late in (waiting, next_try(scene)):
+        assert late.result.check(CrawlClosingError)
+        late.addErrback(lambda failure: None)
 
 
 @pytest.mark.parametrize("reason", [Reason.ERROR, Reason.UNREACHABLE_LONG, Reason.UNAVAILABLE])
@@ -468,7 +589,6 @@ def test_no_other_state_is_deferred(reason):
     scene = Scene()
     scene.knows(A, reason)
     assert scene.opens(A) is None
-    assert scene.gate.is_open(A)
 
 
 # At the close.
@@ -529,6 +649,36 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
         "Nothing is left to do but to wait for 2 unreachable origins: the next try of a robots.txt "
         "is in 8 s, and requests that have waited for REP_DEFER_TIMEOUT, 60 s, are dropped"
     ]
+    assert scene.crawler.idles == 1
+
+
+def waiting_alone():
+    scene = Scene()
+    scene.knows(A, Reason.UNREACHABLE)
+    scene.opens(A)
+    return scene
+
+
+def test_a_spider_that_is_fed_when_nothing_else_is_left_is_told_again():
+    scene = waiting_alone()
+    for times in range(1, 4):
+        for _ in range(3):
+            scene.gate.look()
+        assert scene.crawler.idles == times
+        # Whatever it scheduled may be over at the next look.
+        scene.crawler.scheduled()
+
+
+def test_a_spider_that_says_it_is_not_done_is_told_again_as_often_as_by_the_engine():
+    scene = waiting_alone()
+
+    def feed():
+        raise DontCloseSpider
+
+    scene.crawler.feed = feed
+    for _ in range(2 + 3 * 22):
+        scene.gate.look()
+    assert scene.crawler.idles == 4
 
 
 def test_a_moment_between_two_pages_is_not_told_of(caplog):
@@ -581,6 +731,7 @@ def test_a_crawl_that_has_something_to_do_says_nothing(caplog, what):
     for _ in range(5):
         scene.gate.look()
     assert said(caplog) == []
+    assert scene.crawler.idles == 0
 
 
 # Whatever comes.
@@ -624,16 +775,17 @@ def check(scene, waiters):
     """See that each who waits is going to be woken."""
     gate, cache = scene.gate, scene.cache
     in_line = {origin for origin, _ in gate._to_ask}
-    due = {origin for _, origin in gate._due}
+    due = {*gate._due_at}
     for waiter in waiters:
         if waiter is not None and waiter.waits:
             origin = origin_of(waiter.request.url)
-            assert (origin in cache.under_way) + (origin in in_line) + (origin in due) == 1
+            assert (origin in cache.under_way) + (origin in in_line) + (origin in due) >= 1
     if in_line:
         assert not cache.has_room
     # One timer for all, and it comes with the first.
-    first = min((at for at, _ in gate._due), default=None)
-    assert scene.time.timers == ([] if first is None else [pytest.approx(first)])
+    first = min(gate._due_at.values(), default=None)
+    assert len(scene.time.timers) <= 1
+    assert first is None or scene.time.timers[0] <= first + 1e-6
     assert scene.time.now + TIMEOUT + MARGIN >= (first or 0.0)
 
 
