@@ -115,7 +115,8 @@ class Cache:
     @property
     def has_room(self) -> bool:
         """Whether another look-up would soon come to its fetch."""
-        return len(self._flights) - self._limit.slow < 2 * self._limit.places
+        fetching = len(self._flights) - self._limit.slow - self._lookup.waiting
+        return fetching < 2 * self._limit.places
 
     @property
     def flights(self) -> int:
@@ -123,7 +124,7 @@ class Cache:
         return len(self._flights)
 
     def when_slow(self, call: Callable[[], None]) -> None:
-        """Let ``call`` be called when there may be room as a fetch takes long."""
+        """Let ``call`` be called when there may be room: a fetch takes long, or is another's."""
         self._limit.when_slow = call
 
     def known(self, origin: Origin) -> Entry | None:

@@ -92,6 +92,8 @@ class Lookup:
         self._name = name
         self._lease = lease
         self._known = known
+        self.waiting = 0
+        """How many look-ups wait for another worker."""
         self._claims = 0
         self._background = Background()
         self._being_kept: dict[Origin, Record] = {}
@@ -119,9 +121,19 @@ class Lookup:
             # Another worker is at it: its record is there as soon as it knows more.
             if pause == _POLL:
                 self._count(stats.STORE_WAITED)
-            await sleep(pause)
+            await self._pause(pause)
             pause = min(_POLL_MAX, pause * _POLL_GROWTH)
             held = await self._held(origin)
+
+    async def _pause(self, seconds: float) -> None:
+        """Take no room of other look-ups meanwhile: the fleet's leases bound how many wait."""
+        self.waiting += 1
+        if self._limit.when_slow is not None:
+            self._limit.when_slow()
+        try:
+            await sleep(seconds)
+        finally:
+            self.waiting -= 1
 
     async def stored(self, origin: Origin) -> Record | None:
         """Return what the store holds of ``origin``. Nothing is fetched.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals
@@ -34,6 +35,8 @@ class _Asked:
 
     origins: dict[Origin, float] = field(default_factory=dict)
     """Seconds asked for, at most REP_CRAWL_DELAY_MAX, by origin."""
+    longest: list[tuple[float, Origin]] = field(default_factory=list)
+    """A heap of the same, below 0; only those pairs count that ``origins`` has."""
     slot: Slot | None = None
     own_delay: float = 0.0
     """The delay that the slot had before."""
@@ -43,7 +46,18 @@ class _Asked:
     @property
     def seconds(self) -> float:
         """What all of the origins are content with."""
-        return max(self.origins.values(), default=0.0)
+        while self.longest:
+            below_zero, origin = self.longest[0]
+            if self.origins.get(origin) == -below_zero:
+                return -below_zero
+            heappop(self.longest)
+        return 0.0
+
+    def ask(self, origin: Origin, seconds: float) -> None:
+        """Let ``origin`` ask for so many seconds."""
+        if self.origins.get(origin) != seconds:
+            self.origins[origin] = seconds
+            heappush(self.longest, (-seconds, origin))
 
 
 class Delays:
@@ -79,7 +93,7 @@ class Delays:
                 self._listen()
             asked = _Asked()
             self._slots.put(name, asked, 0)
-        asked.origins[origin] = min(delay.seconds, self._max)
+        asked.ask(origin, min(delay.seconds, self._max))
         if self._said.get(origin) != delay.seconds:
             self._said.put(origin, delay.seconds, 0)
             self._say(name, origin, delay)

@@ -118,6 +118,24 @@ def test_four_workers_that_want_the_same_at_once_fetch_it_once(web, store):
     assert [len(site.robots_requests) for site in sites] == [1] * len(sites)
 
 
+def test_sites_that_another_worker_is_at_hold_up_no_other_site(web, store):
+    theirs = [web.site(held(RULES)) for _ in range(SITES)]
+    mine = web.site(RULES)
+    many = {"REP_CONCURRENT_FETCHES": 2 * SITES, "REP_TIMEOUT": LONG}
+    first = Worker(store, [site.url("/public") for site in theirs], **many)
+    for site in theirs:
+        asked(site)
+    few = {"REP_CONCURRENT_FETCHES": 2, "REP_TIMEOUT": LONG}
+    second = Worker(store, [site.url("/public") for site in (*theirs, mine)], **few)
+    wait_until(lambda: mine.targets)
+    assert all(site.targets == [] for site in theirs)
+    for site in theirs:
+        site.release()
+    results = [worker.result() for worker in (first, second)]
+    assert [len(site.robots_requests) for site in theirs] == [1] * SITES
+    assert results[1]["stats"][WAITED] == SITES
+
+
 def test_the_fleet_backs_off_together_and_a_restart_does_not_begin_again(web, store):
     site = web.site(answer(503))
     settings = {"REP_RETRY_DELAY": 10 * LONG, "REP_RETRY_DELAY_MAX": 10 * LONG}

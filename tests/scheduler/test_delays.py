@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import random
 from collections import Counter
 from itertools import pairwise
 from types import SimpleNamespace
@@ -362,6 +363,19 @@ def test_of_several_sites_in_a_slot_the_longest_delay_counts():
     assert slot.delay == 1.0
     scene.passes(None, host="b")
     assert slot.delay == 0.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_longest_delay_counts_whatever_is_asked_for_one_after_the_other(seed):
+    dice = random.Random(seed)
+    scene = Scene()
+    slot = scene.slot()
+    asked_for = {}
+    for _ in range(300):
+        host = f"h{dice.randrange(20)}"
+        asked_for[host] = seconds = dice.choice([None, 0.5, 1.0, 2.0, 4.0])
+        scene.passes(seconds, host=host)
+        assert slot.delay == max(each or 0.0 for each in asked_for.values())
 
 
 def test_a_slot_that_was_forgotten_gets_its_delay_again():
