@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from scrapy import squeues
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.utils.scrapy_internals import missing
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -48,4 +50,4 @@ def unfit(crawler: Crawler, *queue_classes: type[Any] | None) -> str | None:
     ):
         if value and load_object(value) not in _KINDS:
             return f"{name} is {value!r}, which is none of Scrapy's own"
-    return None
+    return missing(crawler)

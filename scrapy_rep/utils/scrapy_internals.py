@@ -35,6 +35,30 @@ def user_agents_of(request: Request) -> list[bytes] | None:
     return dict.get(request.headers, b"User-Agent")
 
 
+NEEDED: Final = {
+    "_slot.closing": "tells that the crawl begins to close",
+    "_slot.nextcall.schedule": "lets the engine ask the scheduler when a robots.txt has come",
+    "_slot.scheduler.has_pending_requests": "tells whether all that is left waits",
+    "scraper.slot": "tells the same",
+    "downloader.active": "tells which downloads have ended",
+    "downloader.slots": "tells how busy a download slot is",
+    "downloader.get_slot_key": "names the download slot of a request",
+    "downloader.domain_concurrency": "bounds what waits in a slot with a delay",
+}
+"""What queue and gate need of Scrapy's engine that has no public API, and why."""
+
+
+def missing(crawler: Crawler) -> str | None:
+    """Return what of NEEDED is not there, and what it would be for; None if all is."""
+    for path, reason in NEEDED.items():
+        found: Any = crawler.engine
+        for name in path.split("."):
+            if not hasattr(found, name):
+                return f"Scrapy's engine has no {path}, which {reason}"
+            found = getattr(found, name)
+    return None
+
+
 def is_closing(crawler: Crawler) -> bool:
     """Return whether the engine has begun to close the spider.
 

@@ -18,6 +18,8 @@ from scrapy_rep.scheduler.gate import _GATES
 class Downloader:
     """Which requests are active, by slot."""
 
+    domain_concurrency = 8
+
     def __init__(self):
         self.slots = {}
         self.active = set()
@@ -76,7 +78,15 @@ class FakeCrawler:
     def __init__(self, gate=None):
         self.settings = Settings({"CONCURRENT_REQUESTS_PER_IP": 0})
         self.downloader = Downloader()
-        self.engine = SimpleNamespace(downloader=self.downloader)
+        self.engine = SimpleNamespace(
+            downloader=self.downloader,
+            scraper=SimpleNamespace(slot=SimpleNamespace(is_idle=lambda: True)),
+            _slot=SimpleNamespace(
+                closing=None,
+                nextcall=SimpleNamespace(schedule=lambda: None),
+                scheduler=SimpleNamespace(has_pending_requests=lambda: True),
+            ),
+        )
         self.spider = scrapy.Spider("queues")
         self.stats = Counts()
         self.gate = gate

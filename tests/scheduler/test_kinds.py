@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import pytest_twisted
+from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 
+from scrapy_rep.utils.scrapy_internals import NEEDED, missing
 from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import robots
+from tests.scheduler.queues import Doors, FakeCrawler, ours
 
 HOW = "which is none of Scrapy's own: Scrapy's own priority queue is used, which holds no requests back"
 
@@ -65,3 +70,33 @@ async def test_scrapys_own_priority_queue_is_used_for_classes_of_others(  # noqa
     told = [text for text in result.messages() if "Scrapy's own priority queue" in text]
     assert len(told) == (not expected)
     assert all(text.startswith(f"{name} is ") and text.endswith(HOW) for text in told)
+
+
+@pytest.mark.parametrize("path", NEEDED)
+def test_without_a_part_of_scrapy_its_own_priority_queue_is_used(path, caplog):
+    crawler = FakeCrawler(Doors())
+    holder = crawler
+    *above, name = f"engine.{path}".split(".")
+    for each in above[:-1]:
+        holder = getattr(holder, each)
+    part = getattr(holder, above[-1])
+    names = {each for each in dir(part) if not each.startswith("__")} - {name}
+    setattr(holder, above[-1], SimpleNamespace(**{each: getattr(part, each) for each in names}))
+    queue = ours(crawler)
+    assert type(queue) is DownloaderAwarePriorityQueue
+    (told,) = [text for text in caplog.messages if "priority queue is used" in text]
+    assert told.startswith(f"Scrapy's engine has no {path}, which ")
+    assert not crawler.gate.in_use
+
+
+@pytest_twisted.ensureDeferred
+async def test_this_scrapy_has_all_of_them(web):
+    site = web.site(robots(""))
+    crawlers = []
+    seen = []
+    await crawl(
+        site.url("/"),
+        opened=crawlers.append,
+        then=lambda response: seen.append(missing(crawlers[0])),
+    )
+    assert seen == [None]
