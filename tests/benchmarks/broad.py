@@ -3,6 +3,8 @@
     python -m tests.benchmarks.broad shares [--rounds N] [--shares 0 1 5 10 20] [--mode asyncio]
     python -m tests.benchmarks.broad chain [--rounds N] [--at-most SECONDS]
     python -m tests.benchmarks.broad pop [--slots 100 1000 10000]
+    python -m tests.benchmarks.broad disk [--slots 100 10000 100000]
+    python -m tests.benchmarks.broad memory [--slots 1000 100000]
     python -m tests.benchmarks.broad many [--origins 10000] [--mode asyncio]
     python -m tests.benchmarks.broad kill [--origins 2000] [--signal KILL|TERM]
     python -m tests.benchmarks.broad recovers [--mode asyncio]
@@ -19,17 +21,20 @@ import argparse
 import gc
 import json
 import os
+import shutil
 import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from contextlib import contextmanager
 from pathlib import Path
 
 from scrapy import Request
 
+from scrapy_rep.protocol.origin import origin_of
 from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS
 from tests.benchmarks.broad_web import host
 from tests.scheduler.queues import Doors, FakeCrawler, ours, scrapys
@@ -239,6 +244,67 @@ def pop(options):
             )
 
 
+def disk(options):
+    print(
+        "with JOBDIR, two requests a slot: microseconds for a push() and a pop(); seconds to open"
+    )
+    print("what a kill left; open files")
+    for slots in options.slots:
+        for name, make in (("Scrapy's", scrapys), ("ours", ours)):
+            if name != "ours" and slots > options.at_most_slots:
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                files = len([*Path("/proc/self/fd").iterdir()])
+                crawler = FakeCrawler(Doors())
+                Path(folder, "queue").mkdir()
+                queue = make(crawler, key=f"{folder}/queue")
+                began = time.perf_counter()
+                for n in range(2 * slots):
+                    queue.push(Request(f"http://{host(n % slots)}/{n}"))
+                push = (time.perf_counter() - began) / (2 * slots)
+                files = len([*Path("/proc/self/fd").iterdir()]) - files
+                queue.push(queue.pop())
+                pops = []
+                for _ in range(min(1000, slots)):
+                    began = time.perf_counter()
+                    request = queue.pop()
+                    pops.append(time.perf_counter() - began)
+                    crawler.downloader.begin(request)
+                    crawler.downloader.end(request)
+                opening = float("nan")
+                if name == "ours":
+                    shutil.copytree(f"{folder}/queue", f"{folder}/killed")
+                    began = time.perf_counter()
+                    make(FakeCrawler(Doors()), key=f"{folder}/killed").close()
+                    opening = time.perf_counter() - began
+                queue.close()
+            print(
+                f"{slots:7} {name:>9} {1e6 * push:9.1f} {1e6 * statistics.median(pops):9.1f}"
+                f" {opening:9.2f} {files:7}",
+                flush=True,
+            )
+
+
+def memory(options):
+    print("bytes a waiting request takes, one request a slot, the request itself not counted")
+    for slots in options.slots:
+        taken = {}
+        for name, make in (("scrapy", scrapys), ("ours", ours)):
+            requests = [Request(f"http://{host(n)}/") for n in range(slots)]
+            queue = make(FakeCrawler(Doors()))
+            for request in requests:
+                origin_of(request.url)
+            gc.collect()
+            tracemalloc.start()
+            for request in requests:
+                queue.push(request)
+            taken[name] = tracemalloc.get_traced_memory()[0] / slots
+            tracemalloc.stop()
+            queue.close()
+        ratio = taken["ours"] / taken["scrapy"]
+        print(f"{slots:7} {taken['scrapy']:9.0f} {taken['ours']:9.0f} {ratio:7.2f}", flush=True)
+
+
 def many(options):
     order = {
         "mode": options.mode,
@@ -347,7 +413,7 @@ def recovers(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = {f.__name__: f for f in (shares, chain, pop, many, kill, recovers)}
+    commands = {f.__name__: f for f in (shares, chain, pop, disk, memory, many, kill, recovers)}
     parser.add_argument("command", choices=commands)
     parser.add_argument("--mode", choices=["asyncio", "select", "none"], default="asyncio")
     parser.add_argument("--rounds", type=int, default=3)
@@ -357,6 +423,7 @@ def main():
     parser.add_argument("--origins", type=int)
     parser.add_argument("--pages", type=int, default=20)
     parser.add_argument("--slots", type=int, nargs="+", default=[100, 1000, 10_000])
+    parser.add_argument("--at-most-slots", type=int, default=100, help="of Scrapy's on disk")
     parser.add_argument("--signal", choices=["KILL", "TERM"], default="KILL")
     parser.add_argument("--after", type=int, default=500, help="outcomes before the signal")
     options = parser.parse_args()
