@@ -156,7 +156,12 @@ class RobotsAwarePriorityQueue:
     def pop(self) -> Request | None:
         """Return the next request that may leave, or None."""
         while (lane := self._select()) is not None:
-            request = self._take(lane)
+            try:
+                request = self._take(lane)
+            except Exception as error:  # noqa: BLE001 - told
+                tell(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
+                self._put_aside(lane)
+                continue
             if request is None:
                 continue
             if self._gate is not None:
@@ -194,7 +199,7 @@ class RobotsAwarePriorityQueue:
 
         :raises LookupError: there is none that can be read.
         """
-        while lane.held:
+        while lane.size:
             try:
                 return self._requests.read(lane)
             except UnreadableError:  # noqa: PERF203 - seldom more than one
@@ -245,10 +250,6 @@ class RobotsAwarePriorityQueue:
                 "A request of %s can't be read; it stays in JOBDIR",
                 lane.slot.name,
             )
-        except Exception as error:  # noqa: BLE001 - told
-            tell(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
-            self._put_aside(lane)
-            return None
         lane.failures = 0
         self._rotation.served(lane.slot)
         # What is next is on disk; if another process has been there, it is right.

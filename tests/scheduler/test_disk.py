@@ -420,3 +420,22 @@ def test_scrapys_queue_refuses_what_ours_left(tmp_path):
     state = filled(tmp_path, *pages("a.example", 1)).close()
     with pytest.raises(ValueError, match="incompatible"):
         scrapys(FakeCrawler(), key=tmp_path, state=state)
+
+
+def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp_path):
+    time = MadeUpTime()
+    doors = Doors()
+    doors.open = set()
+    queue, _ = timed(tmp_path, time, doors)
+    for request in pages("a.example", 1, 2):
+        queue.push(request)
+    assert queue.pop() is None
+    queue._disk._run("UPDATE requests SET request = x'80' WHERE number = 2")
+    take, queue._requests.take = queue._requests.take, lambda lane: 1 / 0
+    (waiter,) = doors.waiters["https://a.example"]
+    with pytest.raises(ZeroDivisionError):
+        waiter.head()
+    assert time.timers == [], "it waits for the gate alone"
+    queue._requests.take = take
+    assert waiter.head().url == "https://a.example/1"
+    queue.close()
