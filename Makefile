@@ -9,7 +9,7 @@ INSTALLED := $(VENV)/.installed
 STACKS := .venv-stacks
 
 .PHONY: help demo demo-builtin fleet simulate redis-server browser test lint unit test-protocol \
-	test-all faults stacks bench docs clean
+	test-all model faults stacks bench docs clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make demo-builtin  the same with Scrapy's built-in middleware, to compare"
 	@echo "make fleet         crawl two hundred sites with four processes that share what they know"
 	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=10000 of it"
+	@echo "make model         the queue beside a plain list in made-up time, a million steps"
 	@echo "make test          lint, types, import contracts and all tests"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
@@ -77,6 +78,10 @@ test-protocol:
 test-all:
 	@echo "== all other tests"
 	@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=6 --ignore=tests/protocol
+
+# Some thousand steps of it are in `make test`.
+model: $(INSTALLED)
+	@$(BIN)/python -m tests.scheduler.test_model
 
 faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/fetch/test_faults.py tests/stores/test_store_faults.py \
