@@ -241,7 +241,7 @@ class RobotsTxtMiddleware:
         self._waiting += 1
         try:
             with beside_the_pages(self._crawler):
-                if decision.entry is not None and decision.origin is not None:
+                if decision.verdict and decision.entry and decision.origin:
                     await self.gate.next_try(decision.origin, decision.entry, request)
                 return await self.decider.find_out(request, decision)
         finally:

@@ -178,6 +178,7 @@ class Gate:
         """Begin, as soon as there is room, to find out about ``origin``; nobody waits for it."""
         if origin not in self._waiting:
             nobody = _Alone(request)
+            nobody.turn.addErrback(lambda _: None)
             self._waiting[origin] = [nobody]
             self._to_ask.append((origin, nobody))
             self.ask()
@@ -331,8 +332,8 @@ class Gate:
         self._to_ask.clear()
         self._due.clear()
         self._due_at.clear()
-        for waiters in self._waiting.values():
-            for waiter in waiters:
+        for waiters in list(self._waiting.values()):
+            for waiter in list(waiters):
                 if isinstance(waiter, _Alone) and not waiter.turn.called:
                     waiter.turn.errback(CrawlClosingError())
         if self._timer is not None:
