@@ -8,6 +8,7 @@ import socket
 import sqlite3
 from contextlib import closing
 from functools import partial
+from ipaddress import ip_address
 
 import pytest
 import pytest_twisted
@@ -22,6 +23,7 @@ from twisted.web.client import ResponseFailed, ResponseNeverReceived
 from twisted.web.http import PotentialDataLoss
 
 from scrapy_rep.fetch.decoding import DecodingError
+from scrapy_rep.fetch.redirects import Chain
 from scrapy_rep.fetch.route import obstacle_in, obstacle_of
 from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
 from scrapy_rep.protocol.record import Record
@@ -516,3 +518,31 @@ async def test_no_password_of_a_proxy_is_shown(web, tmp_path, proxy):
     assert set(result.dropped.values()) == {"unreachable"}
     assert not [line for line in result.messages() if "S3C" in line]
     assert "S3C" not in report.read_text()
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 405, 408, 429, 451, 500])
+@pytest.mark.parametrize("header", ["Via", "Proxy_Authenticate"])
+def test_what_a_proxy_says_of_itself_is_not_the_origins(status, header):
+    assert obstacle_in(proxied(status, **{header: "1.1 p"})).what == "a proxy refused"
+
+
+def of_service(body, **headers):
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    response = Response("http://api.example/?url=a", headers=headers, body=body)
+    return Answer(response, body, truncated=False, sent_url="http://api.example/?url=a")
+
+
+def test_what_a_service_says_in_json_is_its_own():
+    said = of_service(b'{"error": "out of credits"}', Content_Type="application/json")
+    assert obstacle_in(said) is not None
+    assert obstacle_in(of_service(b"User-agent: *\nDisallow: /\n")) is None
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_address_of_a_service_is_not_the_sites():
+    chain = Chain("http://site.example/robots.txt", deadline=1.0)
+    answered = of_service(b"")
+    answered.response.ip_address = ip_address("127.0.0.1")
+    chain.check_address(answered)
+    with pytest.raises(FetchError, match="private"):
+        await chain.check_redirect("http://169.254.169.254/latest", indirect=answered.is_indirect)
