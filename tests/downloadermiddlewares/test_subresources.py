@@ -12,7 +12,7 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 
 from scrapy_rep import SettingsError, abort_disallowed
 from tests.crawling.crawl import crawl, stat
-from tests.crawling.web import answer, robots
+from tests.crawling.web import answer, held, robots
 from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -85,21 +85,19 @@ async def test_what_is_disallowed_is_not_fetched_for_a_page(web):
 @pytest.mark.parametrize(("unknown", "first"), [("abort", []), ("allow", ["/a.png", "/private/b"])])
 @pytest_twisted.ensureDeferred
 async def test_an_origin_that_is_not_known_is_looked_up_for_the_next_page(web, unknown, first):
-    other = web.site(robots(RULES))
+    other = web.site(held(robots(RULES)))
     sources = page(other.url("/a.png"), other.url("/private/b"))
-    site = web.site(robots(RULES), paths={"/1": sources, "/2": sources})
-    seen = []
+    site = web.site(robots(RULES), paths={"/1": sources, "/2": [held(sources[0])]})
 
     async def when_known(crawler):
+        await until(lambda: stat(crawler, "robotstxt/subresource/unknown") == 2)
+        await until(lambda: other.targets == first)
+        other.release()
         await until(lambda: stat(crawler, "robotstxt/outcome_count/available") == 2)
-
-    def second():
-        seen.extend(other.targets)
-        return [site.url("/2")]
+        site.release()
 
     settings = {**BROWSER, "REP_SUBRESOURCES_UNKNOWN": unknown}
-    result = await crawl(site.url("/1"), settings=settings, meanwhile=when_known, phases=[second])
-    assert seen == first
+    result = await crawl(site.url("/1"), site.url("/2"), settings=settings, meanwhile=when_known)
     assert other.targets == [*first, "/a.png"]
     assert len(other.robots_requests) == 1
     assert result.stats["robotstxt/subresource/unknown"] == 2
