@@ -309,6 +309,7 @@ class RobotsTxtMiddleware:
         self._watch.stop()
         self._close()
         self._subresources.close()
+        judges.remove(self._crawler)
         try:
             await within(_CLOSING_TIME, self._cache.finish())
         except TimeoutError:

@@ -58,7 +58,7 @@ def abort_disallowed(request: BrowserRequest) -> bool:
 
 def crawls() -> list[Subresources]:
     """Return what decides for the crawls of this process."""
-    return list(_CRAWLS.values())
+    return _CRAWLS.values()
 
 
 def _is_page(request: BrowserRequest) -> bool:

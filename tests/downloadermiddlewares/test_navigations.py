@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import pytest
+import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep import keep_from_disallowed
+from scrapy_rep.downloadermiddlewares.guard import judges
+from tests.crawling.crawl import crawl
+from tests.crawling.web import robots
 from tests.running import in_asyncio
 
 
@@ -29,3 +33,10 @@ async def test_a_page_that_cannot_be_watched_is_closed():
     with pytest.raises(RuntimeError, match="only available in Chromium"):
         await keep_from_disallowed(page, Request("http://example.com/"))
     assert page.closed
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_is_over_is_not_asked(web):
+    # It would say of each origin that it does not know that the crawl is closing.
+    result = await crawl(web.site(robots("")).url("/a"))
+    assert judges.get(result.crawler) is None
