@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.running import free_port
 from tests.waiting import PATIENCE, wait_until
 
 _PORTS = 20
@@ -33,9 +33,7 @@ class RedisServer:
         self.process = None
         # Another program may take a free port before Redis does.
         for _ in range(_PORTS):
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
+            self.port = free_port()
             if self._begin():
                 return
         raise RuntimeError(f"redis-server did not start on any of {_PORTS} ports")

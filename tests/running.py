@@ -1,8 +1,9 @@
-"""Tests that await what a crawl awaits."""
+"""Tests that await what a crawl awaits, and ports for what they start."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
 from functools import wraps
 
 import pytest_twisted
@@ -18,3 +19,10 @@ def in_asyncio(test):
         await Deferred.fromFuture(asyncio.ensure_future(test(*args, **kwargs)))
 
     return run
+
+
+def free_port():
+    """A port that nobody listens on just now; another program may take it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]

@@ -9,10 +9,10 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag, urlparse
 
-from scrapy.utils.misc import load_object
 from twisted.web.client import URI
 
 from scrapy_rep.protocol.origin import DEFAULT_PORTS
+from scrapy_rep.utils.download_handlers import handler_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -51,17 +51,13 @@ def handlers_of(settings: BaseSettings) -> dict[str, Handler]:
     """Return the handlers of a crawl by scheme, of those schemes that have one."""
     paths = settings.getwithbase("DOWNLOAD_HANDLERS")
     return {
-        scheme: _handler(scheme, paths[scheme])
+        scheme: _handler(scheme, handler_of(settings, scheme))
         for scheme in DEFAULT_PORTS
         if paths.get(scheme) is not None
     }
 
 
-def _handler(scheme: str, path: Any) -> Handler:
-    try:
-        cls = load_object(path)
-    except Exception:  # noqa: BLE001 - whatever its module raises; Scrapy says so when it tries
-        cls = None
+def _handler(scheme: str, cls: Any) -> Handler:
     for base in getattr(cls, "__mro__", ()):
         # By name: the modules of handlers that aren't used may lack what they import.
         sends = _SHIPPED.get(base.__name__)

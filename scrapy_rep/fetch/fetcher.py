@@ -25,7 +25,7 @@ from scrapy_rep.fetch.transfer import (
     Received,
     Transfer,
 )
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import DEFAULT_PORTS, origin_of
 from scrapy_rep.protocol.outcome import (
     Available,
     Outcome,
@@ -68,6 +68,9 @@ class Fetcher:
         self._in_flight = 0
         self._numbers = count(1)
         self._told = Once()
+        settings = crawler.settings
+        self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
+        self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
 
     async def fetch(
         self, origin: Origin, page: Request, is_disallowed: Callable[[str], bool]
@@ -207,7 +210,6 @@ class Fetcher:
     def _request(self, chain: Chain, page: Request) -> Request:
         url = chain.urls[-1]
         scheme = origin_of(url).scheme
-        stoppable = can_be_stopped(self._crawler.settings, scheme)
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,
@@ -222,7 +224,9 @@ class Fetcher:
             "download_slot": f"robots.txt {next(self._numbers)} {url}",
             "download_timeout": max(0.001, chain.deadline - monotonic()),
             # Size is the fetcher's business: what is too large is cut, not refused.
-            "download_maxsize": 0 if stoppable else max(MAX_TRANSFER, self._options.max_size),
+            "download_maxsize": 0
+            if self._stoppable[scheme]
+            else max(MAX_TRANSFER, self._options.max_size),
             "download_warnsize": 0,
             "download_fail_on_dataloss": True,
             # SPEC S-5: anonymous, whatever FTP_USER is for.
@@ -243,7 +247,7 @@ class Fetcher:
             meta["bindaddress"] = page.meta["bindaddress"]
         request = Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
         transfer.url = request.url  # as Scrapy writes it
-        transfer.handler = foreign_handler(self._crawler.settings, scheme)
+        transfer.handler = self._foreign[scheme]
         request.meta[META_KEY] = transfer
         return request
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import scrapy
-from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
+
+from scrapy_rep.utils.download_handlers import handler_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -28,7 +29,7 @@ def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
 
     Those of Scrapy do, and what is derived from them.
     """
-    handler = _handler(settings, scheme)
+    handler = handler_of(settings, scheme)
     return any(base.__module__ in _STOPPABLE for base in getattr(handler, "__mro__", ()))
 
 
@@ -37,14 +38,7 @@ def foreign_handler(settings: BaseSettings, scheme: str) -> str | None:
 
     It may wait for anything, and for the origin last.
     """
-    handler = _handler(settings, scheme)
+    handler = handler_of(settings, scheme)
     if handler is None or handler.__module__.startswith(_HANDLERS):
         return None
     return global_object_name(handler)
-
-
-def _handler(settings: BaseSettings, scheme: str) -> Any:
-    try:
-        return load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
-    except Exception:  # noqa: BLE001 - Scrapy tells of it when it comes to the request
-        return None

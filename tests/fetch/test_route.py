@@ -30,6 +30,7 @@ from scrapy_rep.protocol.record import Record
 from tests.crawling.crawl import crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, redirect, robots
+from tests.running import free_port
 from tests.waiting import until
 
 ALL_FORBIDDEN = robots("User-agent: *\nDisallow: /\n")
@@ -44,12 +45,6 @@ def store(tmp_path):
 def rows(store, table):
     with closing(sqlite3.connect(store.removeprefix("sqlite:///"))) as connection:
         return connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-
-
-def closed_port():
-    with closing(socket.socket()) as closed:
-        closed.bind(("127.0.0.1", 0))
-        return closed.getsockname()[1]
 
 
 def refusal(status, **headers):
@@ -166,7 +161,7 @@ async def test_a_tunnel_that_is_refused_says_nothing_of_the_site(web, store, cer
 
 @pytest_twisted.ensureDeferred
 async def test_a_proxy_that_is_down_says_nothing_of_the_site(web, store):
-    port = closed_port()
+    port = free_port()
     line = await crawled_through_and_then_directly(
         web.site(ALL_FORBIDDEN), store, meta={"proxy": f"http://127.0.0.1:{port}"}
     )
@@ -313,11 +308,11 @@ MODES = ["select", "none"] if scrapy.version_info >= (2, 15) else ["select"]
 def test_the_same_in_the_other_modes(web, store, mode, certificate):
     site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
     tls = web.site(ALL_FORBIDDEN, certificate=certificate)
-    down = f"http://127.0.0.1:{closed_port()}"
+    down = f"http://127.0.0.1:{free_port()}"
     urls = [
         [site.url("/a"), {"proxy": proxy.url("")}],
         [tls.url("/a"), {"proxy": proxy.url("")}],
-        [f"http://127.0.0.1:{closed_port()}/a", {"proxy": down}],
+        [f"http://127.0.0.1:{free_port()}/a", {"proxy": down}],
     ]
     crawl_ = CrawlProcess(mode, urls, REP_STORE=store)
     try:
@@ -508,7 +503,7 @@ async def test_tries_of_a_broken_route_do_not_count_for_the_origin(web, store, c
 async def test_no_password_of_a_proxy_is_shown(web, tmp_path, proxy):
     class Late:
         def process_request(self, request):
-            request.meta["proxy"] = proxy.format(f"127.0.0.1:{closed_port()}")
+            request.meta["proxy"] = proxy.format(f"127.0.0.1:{free_port()}")
 
     report = tmp_path / "report.json"
     result = await crawl(

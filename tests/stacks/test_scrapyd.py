@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import sys
 from urllib.parse import urlencode
@@ -11,6 +10,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.running import free_port
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.needs("scrapyd")
@@ -45,9 +45,7 @@ class Scrapyd:
         self.log = folder / "scrapyd.log"
         # Another program may take a free port before scrapyd does.
         for _ in range(_PORTS):
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
+            self.port = free_port()
             if self._begin():
                 return
         raise RuntimeError(self.log.read_text())
