@@ -121,7 +121,7 @@ class RobotsTxtMiddleware:
         self._max_waiting = limit if limit > 0 else _MAX_WAITING
         self._waiting = 0
         self._pausing = 0
-        self._watch = ClosingWatch(crawler, self._close, self.gate.look)
+        self._watch = ClosingWatch(crawler, self._close, self.gate.idle.look)
         self._subresources = Subresources(crawler, self.decider, self._cache, options)
         judges.put(crawler, self)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)

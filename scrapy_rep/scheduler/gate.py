@@ -6,18 +6,17 @@ import logging
 import math
 from collections import deque
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from scrapy import signals
-from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.scheduler.idle import Idle, Left
 from scrapy_rep.scheduler.source import Source
+from scrapy_rep.scheduler.waiters import Alone
 from scrapy_rep.utils.per_crawl import PerCrawl
-from scrapy_rep.utils.scrapy_internals import is_waiting, nudge
+from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from scrapy_rep.decision.decider import Decider
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.delays import Delays
+    from scrapy_rep.scheduler.waiters import Waiter
     from scrapy_rep.settings import Options
     from scrapy_rep.utils.clock import Clock, Timer
 
@@ -35,46 +35,6 @@ logger = logging.getLogger(__name__)
 
 _MARGIN: Final = 0.02
 """Seconds that a timer is set too late, so that it doesn't find its time still to come."""
-_LOOKS: Final = 2
-"""Looks at the engine, one after the other, that are to find it waiting."""
-_LOOKS_OF_HEARTBEAT: Final = 20
-"""Looks after which a spider that says it is not done is told again."""
-
-
-class Waiter(Protocol):
-    """Requests of one origin that are kept in the scheduler."""
-
-    size: int
-    """How many they are."""
-    since: float | None
-    """Since when they are deferred, by the monotonic clock."""
-    overdue: bool
-    """Whether that has been for REP_DEFER_TIMEOUT, and they are to leave."""
-
-    def head(self) -> Request:
-        """Return the request that would leave next."""
-
-    def wake(self) -> None:
-        """Ask again whether the origin is open."""
-
-
-class _Alone:
-    """A request that waits by itself, or went back to a scheduler which doesn't ask here."""
-
-    size = 0
-    since: float | None = None
-    overdue = False
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self.turn: Deferred[None] = Deferred()
-
-    def head(self) -> Request:
-        return self._request
-
-    def wake(self) -> None:
-        if not self.turn.called:
-            self.turn.callback(None)
 
 
 _GATES: Final[PerCrawl[Gate]] = PerCrawl()
@@ -111,6 +71,8 @@ class Gate:
         self._asking = False
         self._asked: set[Origin] = set()
         """Origins of which it has been found out what could be, and nobody has come for it."""
+        self._news: set[Origin] = set()
+        """Origins that are found out about, and have not been unreachable before."""
         self._deferred: set[Waiter] = set()
         """Those that wait for unreachable origins."""
         self._due_at: dict[Origin, float] = {}
@@ -119,8 +81,8 @@ class Gate:
         """The same as a heap; what is woken sooner stays in it until its time has come."""
         self._timer: Timer | None = None
         self._timer_at = math.inf
-        self._looks = 0
-        self._has_said = False
+        self.idle = Idle(crawler, self._left, options.defer_timeout)
+        """Tells spiders that all that is left of the crawl waits."""
         self.origin_governing = decider.origin_governing
         cache.when_slow(self.ask)
         _GATES.put(crawler, self)
@@ -149,6 +111,8 @@ class Gate:
         else:
             self._waiting[origin] = [waiter]
             self._to_ask.append((origin, waiter))
+            if waiter.since is None:
+                self._news.add(origin)
         return False
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
@@ -170,14 +134,14 @@ class Gate:
         """Wait until an unreachable origin may be tried again. Raises CrawlClosingError."""
         if self._cache.closing:
             raise CrawlClosingError
-        waiter = _Alone(request)
+        waiter = Alone(request)
         self._wait(origin, waiter, entry.end - self._clock.time())
         await maybe_deferred_to_future(waiter.turn)
 
     def find_out(self, origin: Origin, request: Request) -> None:
         """Begin, as soon as there is room, to find out about ``origin``; nobody waits for it."""
         if origin not in self._waiting:
-            nobody = _Alone(request)
+            nobody = Alone(request)
             nobody.turn.addErrback(lambda _: None)
             self._waiting[origin] = [nobody]
             self._to_ask.append((origin, nobody))
@@ -222,6 +186,7 @@ class Gate:
     def _found(self, origin: Origin, entry: Entry | None) -> None:
         """Wake those that need not wait for the next try, whether or not ``entry`` is kept."""
         waiters = self._waiting.pop(origin, [])
+        self._news.discard(origin)
         self._due_at.pop(origin, None)
         if entry is not None:
             waiters = [each for each in waiters if not self._defer(origin, entry, each)]
@@ -240,6 +205,7 @@ class Gate:
         if waiter.since is None:
             waiter.since = now
             self._deferred.add(waiter)
+            self.idle.begin()
         left = waiter.since + self._options.defer_timeout - now
         if left <= 0:
             waiter.overdue = True
@@ -291,38 +257,12 @@ class Gate:
         self._set_timer()
         nudge(self._crawler)
 
-    def look(self) -> None:
-        """Tell spiders that are fed by ``spider_idle`` that all that is left of the crawl waits."""
-        waits = self._due_at and not self._to_ask and not self._cache.flights
-        self._looks = self._looks + 1 if waits and is_waiting(self._crawler) else 0
-        if self._looks != _LOOKS:
-            return
-        if not self._has_said:
-            self._has_said = True
-            logger.info(
-                "Nothing is left to do but to wait for %d unreachable origins: the next try of a "
-                "robots.txt is in %.0f s, and requests that have waited for REP_DEFER_TIMEOUT, "
-                "%g s, are dropped",
-                len(self._due_at),
-                max(0.0, min(self._due_at.values()) - self._clock.monotonic()),
-                self._options.defer_timeout,
-                extra={"spider": self._crawler.spider},
-            )
-        crawl = self._crawler.signals
-        crawl.connect(self._scheduled, signals.request_scheduled)
-        answers = crawl.send_catch_log(
-            signals.spider_idle,
-            spider=self._crawler.spider,
-            dont_log=(DontCloseSpider, CloseSpider),
-        )
-        if any(
-            isinstance(getattr(answer, "value", None), DontCloseSpider) for _, answer in answers
-        ):
-            self._looks = -_LOOKS_OF_HEARTBEAT  # as the engine does
-
-    def _scheduled(self) -> None:
-        self._looks = 0
-        self._crawler.signals.disconnect(self._scheduled, signals.request_scheduled)
+    def _left(self) -> Left | None:
+        """Return what is left of the crawl if that is unreachable origins alone, else None."""
+        if not self._deferred or self._news:
+            return None
+        now = self._clock.monotonic()
+        return Left(len(self._waiting), max(0.0, min(self._due_at.values(), default=now) - now))
 
     def close(self) -> None:
         """Ask and wake no more: who waits stays in the scheduler."""
@@ -334,7 +274,7 @@ class Gate:
         self._due_at.clear()
         for waiters in list(self._waiting.values()):
             for waiter in list(waiters):
-                if isinstance(waiter, _Alone) and not waiter.turn.called:
+                if isinstance(waiter, Alone) and not waiter.turn.called:
                     waiter.turn.errback(CrawlClosingError())
         if self._timer is not None:
             self._timer.cancel()

@@ -152,6 +152,8 @@ class RobotsAwarePriorityQueue:
             raise
         self._resize(lane, lane.size + 1)
         self._place(lane)
+        if self._gate is not None:
+            self._gate.idle.came()
 
     def pop(self) -> Request | None:
         """Return the next request that may leave, or None."""
@@ -170,6 +172,7 @@ class RobotsAwarePriorityQueue:
                     self.push(request)
                     continue
                 note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
+                self._gate.idle.went()
             return request
         return None
 

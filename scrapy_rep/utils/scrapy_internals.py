@@ -80,15 +80,18 @@ def nudge(crawler: Crawler) -> None:
         slot.nextcall.schedule()
 
 
-def is_waiting(crawler: Crawler) -> bool:
-    """Return whether nothing is left to do for the engine but what the scheduler keeps back."""
+def is_waiting(crawler: Crawler, but_for: str) -> bool:
+    """Return whether nothing is left to do for the engine but what the scheduler keeps back.
+
+    Downloads whose meta has the key ``but_for`` don't count.
+    """
     engine: Any = crawler.engine
     slot = getattr(engine, "_slot", None)
     return (
         slot is not None
         and slot.closing is None
         and not engine.paused
-        and not engine.downloader.active
+        and all(but_for in request.meta for request in engine.downloader.active)
         and engine.scraper.slot.is_idle()
         and getattr(engine, "_start", None) is None
         and slot.scheduler.has_pending_requests()

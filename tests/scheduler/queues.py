@@ -47,6 +47,7 @@ class Doors:
         self.full = set()
         self.asked = []
         self.in_use = False
+        self.idle = SimpleNamespace(came=lambda: None, went=lambda: None)
 
     # What no robots.txt governs is told as in a crawl without overrides.
     needs_robotstxt = staticmethod(lambda origin: True)
@@ -89,6 +90,7 @@ class FakeCrawler:
         )
         self.spider = scrapy.Spider("queues")
         self.stats = Counts()
+        self.signals = SimpleNamespace(connect=lambda *_: None)
         self.gate = gate
         if gate is not None:
             _GATES.put(self, gate)

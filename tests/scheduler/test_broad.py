@@ -9,6 +9,7 @@ import pytest
 import pytest_twisted
 from scrapy import Request, signals
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.utils.concurrency import sleep
@@ -30,10 +31,14 @@ class StoredSpider(ListSpider):
     name = "stored"
 
 
-def gate_of(crawler):
+def judge_of(crawler):
     from scrapy_rep import RobotsTxtMiddleware
 
-    return crawler.get_downloader_middleware(RobotsTxtMiddleware).gate
+    return crawler.get_downloader_middleware(RobotsTxtMiddleware)
+
+
+def gate_of(crawler):
+    return judge_of(crawler).gate
 
 
 @pytest_twisted.ensureDeferred
@@ -369,29 +374,40 @@ async def test_more_unreachable_origins_than_memory_holds_are_dropped_in_time(we
     assert result.stats["finish_reason"] == "finished"
 
 
+@pytest.mark.parametrize("dead", [answer(503), HANGS], ids=["failing", "hanging"])
 @pytest_twisted.ensureDeferred
-async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachable_origins(web):
-    failing, healthy = web.site(answer(503)), web.site(robots(RULES))
-    left = [healthy.url(f"/{n}") for n in range(4)]
+async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachable_origins(
+    web, dead
+):
+    """As with Scrapy, it is told each time that the crawl is idle again."""
+    unreachable, healthy = web.site(answer(503), dead), web.site(robots(RULES))
+    left = [healthy.url(f"/{n}") for n in range(20)]
 
     def opened(crawler):
         def idle(spider):
-            if left:
-                crawler.engine.crawl(spider.prepare(left.pop(0)))
+            if len(unreachable.robots_requests) > 1 and left:
+                crawler.engine.crawl(spider.prepare(left.pop()))
+            raise DontCloseSpider
 
         crawler.spider.idle = idle
         crawler.signals.connect(idle, signals.spider_idle)
+        # Not by the clock.
+        judge_of(crawler)._watch._also = lambda: None
 
     async def meanwhile(crawler):
-        await until(lambda: len(healthy.targets) == 4)
+        await until(lambda: len(unreachable.robots_requests) > 1)
+        crawler.engine.crawl(crawler.spider.prepare(left.pop()))
+        await until(lambda: len(healthy.targets) == 20)
         close(crawler)
 
-    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
     result = await crawl(
-        failing.url("/1"), settings={**DEFER, **long}, opened=opened, meanwhile=meanwhile
+        unreachable.url("/1"),
+        settings={**DEFER, "REP_DEFER_TIMEOUT": LONG, "REP_TIMEOUT": LONG},
+        opened=opened,
+        meanwhile=meanwhile,
     )
-    assert sorted(healthy.targets) == [f"/{n}" for n in range(4)]
-    assert failing.targets == []
+    assert sorted(healthy.targets) == sorted(f"/{n}" for n in range(20))
+    assert unreachable.targets == []
     assert result.stats["robotstxt/deferred_waiting"] == 1
 
 

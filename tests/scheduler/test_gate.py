@@ -20,6 +20,7 @@ from twisted.python.failure import Failure
 
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.fetch.transfer import META_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
@@ -63,10 +64,8 @@ class Crawler:
         self.pending = True
         self.idles = 0
         self.feed = None
-        self.scheduled = lambda: None
-        self.signals = SimpleNamespace(
-            connect=self.connect, disconnect=self.disconnect, send_catch_log=self.idle
-        )
+        self.nothing_leaves = lambda: None
+        self.signals = SimpleNamespace(connect=self.connect, send_catch_log=self.idle)
         self.engine = SimpleNamespace(
             paused=False,
             downloader=SimpleNamespace(active=set()),
@@ -95,10 +94,8 @@ class Crawler:
             return [(None, Failure())]
 
     def connect(self, receiver, signal):
-        self.scheduled = receiver
-
-    def disconnect(self, receiver, signal):
-        self.scheduled = lambda: None
+        assert signal is signals.scheduler_empty
+        self.nothing_leaves = receiver
 
 
 class Cache:
@@ -634,6 +631,13 @@ def said(caplog):
     return [text for text in caplog.messages if text.startswith("Nothing is left to do")]
 
 
+def waiting_alone():
+    scene = Scene()
+    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    scene.waiter = scene.opens(A)
+    return scene
+
+
 def test_a_crawl_of_which_all_waits_says_so_once(caplog):
     caplog.set_level(logging.INFO)
     scene = Scene()
@@ -641,10 +645,9 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
         scene.knows(origin, Reason.UNREACHABLE, seconds=seconds)
         scene.opens(origin)
     scene.time.advance(1)
-    scene.gate.look()
-    assert said(caplog) == []
-    for _ in range(5):
-        scene.gate.look()
+    for _ in range(3):
+        scene.crawler.nothing_leaves()
+        scene.gate.idle.look()
     assert said(caplog) == [
         "Nothing is left to do but to wait for 2 unreachable origins: the next try of a robots.txt "
         "is in 8 s, and requests that have waited for REP_DEFER_TIMEOUT, 60 s, are dropped"
@@ -652,21 +655,46 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
     assert scene.crawler.idles == 1
 
 
-def waiting_alone():
-    scene = Scene()
-    scene.knows(A, Reason.UNREACHABLE)
-    scene.opens(A)
-    return scene
-
-
-def test_a_spider_that_is_fed_when_nothing_else_is_left_is_told_again():
+def test_a_spider_is_told_each_time_that_nothing_else_is_left_again():
     scene = waiting_alone()
-    for times in range(1, 4):
-        for _ in range(3):
-            scene.gate.look()
+    for times in range(1, 5):
+        scene.gate.idle.went()
+        scene.crawler.engine.downloader.active.add(Request(f"{B}/fed"))
+        scene.crawler.nothing_leaves()
+        assert scene.crawler.idles == times - 1
+        scene.crawler.engine.downloader.active.clear()
+        scene.crawler.nothing_leaves()
+        scene.crawler.nothing_leaves()
         assert scene.crawler.idles == times
-        # Whatever it scheduled may be over at the next look.
-        scene.crawler.scheduled()
+
+
+def test_a_spider_that_is_fed_in_the_signal_and_says_it_is_not_done_is_told_when_that_is_over():
+    scene = waiting_alone()
+
+    def feed():
+        scene.gate.idle.came()
+        scene.gate.idle.went()
+        raise DontCloseSpider
+
+    scene.crawler.feed = feed
+    for times in range(1, 4):
+        scene.crawler.nothing_leaves()
+        assert scene.crawler.idles == times
+
+
+def test_a_spider_that_is_fed_with_what_can_not_leave_is_told_at_the_next_look():
+    scene = waiting_alone()
+
+    def feed():
+        scene.gate.idle.came()
+        raise DontCloseSpider
+
+    scene.crawler.feed = feed
+    for times in range(1, 4):
+        scene.gate.idle.look()
+        for _ in range(5):
+            scene.crawler.nothing_leaves()
+        assert scene.crawler.idles == times
 
 
 def test_a_spider_that_says_it_is_not_done_is_told_again_as_often_as_by_the_engine():
@@ -676,27 +704,25 @@ def test_a_spider_that_says_it_is_not_done_is_told_again_as_often_as_by_the_engi
         raise DontCloseSpider
 
     scene.crawler.feed = feed
-    for _ in range(2 + 3 * 22):
-        scene.gate.look()
+    for _ in range(1 + 3 * 20):
+        scene.gate.idle.look()
+        scene.crawler.nothing_leaves()
     assert scene.crawler.idles == 4
 
 
-def test_a_moment_between_two_pages_is_not_told_of(caplog):
-    caplog.set_level(logging.INFO)
-    scene = Scene()
-    scene.knows(A, Reason.UNREACHABLE)
-    scene.opens(A)
-    for _ in range(3):
-        scene.gate.look()
-        scene.crawler.engine.downloader.active.add("page")
-        scene.gate.look()
-        scene.crawler.engine.downloader.active.clear()
-    assert said(caplog) == []
+def test_the_try_of_an_origin_that_was_unreachable_is_nothing_to_wait_for():
+    scene = waiting_alone()
+    scene.time.advance(10 + MARGIN)
+    scene.opens(A, scene.waiter)
+    assert scene.asked == [A]
+    scene.crawler.engine.downloader.active.add(Request(A.robotstxt_url, meta={META_KEY: None}))
+    scene.crawler.nothing_leaves()
+    assert scene.crawler.idles == 1
 
 
 def busy(scene, what):
     if what == "a download":
-        scene.crawler.engine.downloader.active.add("page")
+        scene.crawler.engine.downloader.active.add(Request(f"{B}/page"))
     elif what == "a look-up":
         scene.opens(B)
     elif what == "a look-up to come":
@@ -721,15 +747,11 @@ def busy(scene, what):
 )  # fmt: skip
 def test_a_crawl_that_has_something_to_do_says_nothing(caplog, what):
     caplog.set_level(logging.INFO)
-    scene = Scene()
-    if what != "nothing at all":
-        scene.knows(A, Reason.UNREACHABLE)
-        scene.opens(A)
-        # One look that finds it waiting is none: it begins anew.
-        scene.gate.look()
+    scene = Scene() if what == "nothing at all" else waiting_alone()
     busy(scene, what)
     for _ in range(5):
-        scene.gate.look()
+        scene.crawler.nothing_leaves()
+        scene.gate.idle.look()
     assert said(caplog) == []
     assert scene.crawler.idles == 0
 
