@@ -1,11 +1,12 @@
 """The requests of a crawl with a JOBDIR: one SQLite file.
 
-A row is a request. It stays until the download of its request has ended, so that a kill loses only
-requests whose callback was running.
+A row is a request. It stays until the engine is done with its request, callback and all, so that a
+kill loses none: what was in progress comes again.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import marshal
 import pickle
@@ -19,9 +20,10 @@ from scrapy.utils.request import request_from_dict
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.origin_queues import UnreadableError
+from scrapy_rep.utils.scrapy_internals import in_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -44,10 +46,12 @@ _SCHEMA: Final = (
     """CREATE INDEX turns ON requests (slot, origin, priority, start, place)
        WHERE NOT unreadable""",
     "CREATE INDEX unreadable ON requests (number) WHERE unreadable",
-    "CREATE TABLE moved (slot TEXT PRIMARY KEY NOT NULL, requests INTEGER NOT NULL)",
+    """CREATE TABLE to_move (slot TEXT PRIMARY KEY NOT NULL, priorities TEXT NOT NULL,
+       moved INTEGER NOT NULL DEFAULT 0)""",
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
+_INSERT: Final = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)"
 _NEXT: Final = """SELECT priority, start, place FROM requests
     WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, place) > (?, ?, ?)
     ORDER BY priority, start, place"""
@@ -64,16 +68,15 @@ class Disk:
     """The requests of all lanes, on disk.
 
     ``marshals`` tells whether they are written with marshal, as SCHEDULER_DISK_QUEUE may have it;
-    ``order`` is 1 where the oldest is first, -1 where the newest is; ``start_order`` the same of
-    start requests. Raises SettingsError where JOBDIR can't be used.
+    ``scrapys`` is the state that Scrapy's queue left: slots, and priorities of their requests.
+    Raises SettingsError where JOBDIR can't be used.
     """
 
     def __init__(
-        self, crawler: Crawler, folder: str, *, marshals: bool, order: int, start_order: int
+        self, crawler: Crawler, folder: str, scrapys: dict[str, Iterable[int]], *, marshals: bool
     ) -> None:
         self._crawler = crawler
         self._dumps: Callable[[Any], bytes] = marshal.dumps if marshals else _pickled
-        self._order, self._start_order = order, start_order
         self._out: dict[Request, int] = {}
         """The numbers of requests that are on their way."""
         self._taken: set[int] = set()
@@ -86,6 +89,10 @@ class Disk:
             try:
                 _make(self._connection, path)
                 self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
+                self._connection.executemany(
+                    "REPLACE INTO to_move VALUES (?, ?, 0)",
+                    [(slot, json.dumps([*priorities])) for slot, priorities in scrapys.items()],
+                )
                 self._number: int = self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
                 self._groups = self._run(_GROUPS).fetchall()
             except BaseException:
@@ -102,7 +109,7 @@ class Disk:
         """See what is next of ``lane``."""
         lane.held = self._following(lane, _BEFORE_ALL)
 
-    def add(self, lane: Lane, priority: int, request: Request, *, start: bool) -> None:
+    def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request``.
 
         :raises ValueError: it can't be written. Scrapy's scheduler takes this for: keep it in
@@ -113,18 +120,15 @@ class Disk:
         except Exception as error:
             raise ValueError(str(error)) from error
         number = self._number + 1
-        place = number * (self._start_order if start else self._order)
-        row = number, *_of(lane), priority, start, place, data
+        key = priority, start, number * order
         with self._writing("Requests are kept in memory as long as that is so"):
             try:
-                self._run("INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)", row)
+                self._run(_INSERT, (number, *_of(lane), *key, data))
             except OverflowError as error:  # of a priority
                 raise ValueError(str(error)) from error
             self._number = number
-            if not lane.held or (priority, start, place) < lane.held[0]:
-                lane.held = [(priority, start, place)]
-            # Not before: what comes back of a download takes the place of what went.
-            self._forget_ended()
+            if not lane.held or key < lane.held[0]:
+                lane.held = [key]
             return
         raise ValueError("the requests can't be written to JOBDIR")
 
@@ -133,7 +137,7 @@ class Disk:
         return self._decoded(self._data(lane))
 
     def take(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``; its row stays until its download has ended.
+        """Return the next request of ``lane``; its row stays until the engine is done with it.
 
         Raises sqlite3.Error, and UnreadableError; what is unreadable is taken, and the next crawl
         tries it again.
@@ -147,31 +151,40 @@ class Disk:
             with self._writing("What can't be read isn't marked"):
                 self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
             raise
-        self._forget_ended()
         self._out[request] = number
         self._taken.add(number)
         return request
 
+    def forget_ended(self) -> None:
+        """Delete the rows of requests that the engine is done with."""
+        for request in self._out.keys() - in_progress(self._crawler):
+            with self._writing("A request that was downloaded may come again"):
+                self._run("DELETE FROM requests WHERE number = ?", (self._out[request],))
+                self._taken.discard(self._out.pop(request))
+
     def close(self) -> bool:
-        """Close the file; return whether it has requests."""
-        self._forget_ended()
-        (has_any,) = self._run("SELECT EXISTS (SELECT 1 FROM requests)").fetchone()
+        """Close the file; return whether anything is left for the next crawl."""
+        self.forget_ended()
+        (is_left,) = self._run(
+            "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
+        ).fetchone()
         self._connection.close()
-        return bool(has_any)
+        return bool(is_left)
 
     # What Scrapy's queue left.
 
-    def moved(self, slot: str) -> int:
-        """Return how many requests of a queue of Scrapy's have been moved."""
-        row = self._run("SELECT requests FROM moved WHERE slot = ?", (slot,)).fetchone()
-        return 0 if row is None else int(row[0])
+    def to_move(self) -> list[tuple[str, list[int], int]]:
+        """Return what is not all moved: slots, priorities, and how many requests have been."""
+        rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
+        return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
     def has_moved(self, slot: str, requests: int) -> None:
-        """Write down that so many of them have been moved; 0 when all have."""
-        if requests:
-            self._run("REPLACE INTO moved VALUES (?, ?)", (slot, requests))
-        else:
-            self._run("DELETE FROM moved WHERE slot = ?", (slot,))
+        """Write down that so many requests of ``slot`` have been moved."""
+        self._run("UPDATE to_move SET moved = ? WHERE slot = ?", (requests, slot))
+
+    def has_moved_all(self, slot: str) -> None:
+        """Write down that nothing of ``slot`` is left to move."""
+        self._run("DELETE FROM to_move WHERE slot = ?", (slot,))
 
     # Rows.
 
@@ -187,19 +200,13 @@ class Disk:
         return b"" if row is None else row[0]
 
     def _decoded(self, data: bytes) -> Request:
+        what = "its data is damaged"
         try:
-            loads = pickle.loads if data.startswith(_PICKLE) else marshal.loads
-            return request_from_dict(loads(data), spider=self._crawler.spider)
+            values = (pickle.loads if data.startswith(_PICKLE) else marshal.loads)(data)
+            what = f"<{values['method']} {values['url']}>"
+            return request_from_dict(values, spider=self._crawler.spider)
         except Exception as error:
-            raise UnreadableError from error
-
-    def _forget_ended(self) -> None:
-        """Delete the rows of requests whose downloads have ended."""
-        engine: Any = self._crawler.engine
-        for request in self._out.keys() - engine.downloader.active:
-            with self._writing("A request that was downloaded may come again"):
-                self._run("DELETE FROM requests WHERE number = ?", (self._out[request],))
-                self._taken.discard(self._out.pop(request))
+            raise UnreadableError(what) from error
 
     @contextmanager
     def _writing(self, otherwise: str) -> Iterator[None]:

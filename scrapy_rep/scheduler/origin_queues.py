@@ -22,14 +22,14 @@ Turn = tuple[int, bool, int]
 
 
 class UnreadableError(Exception):
-    """A request that can't be read: its callback is gone, for instance."""
+    """A request that can't be read: its callback is gone, for instance. Its text says which."""
 
 
 class Requests(Protocol):
     """Keeps the requests of lanes, and in each lane's ``held`` what is next."""
 
-    def add(self, lane: Lane, priority: int, request: Request, *, start: bool) -> None:
-        """Keep ``request``."""
+    def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
+        """Keep ``request``: ``order`` is 1 if it comes after those before it, -1 if before."""
 
     def read(self, lane: Lane) -> Request:
         """Return the next request of ``lane``."""
@@ -39,20 +39,14 @@ class Requests(Protocol):
 
 
 class Memory:
-    """The requests of all lanes, in memory: a heap in each lane.
+    """The requests of all lanes, in memory: a heap in each lane."""
 
-    ``order`` is 1 where the oldest is first, -1 where the newest is; ``start_order`` the same of
-    start requests.
-    """
-
-    def __init__(self, *, order: int, start_order: int) -> None:
-        self._order, self._start_order = order, start_order
+    def __init__(self) -> None:
         self._number = count(1)
 
-    def add(self, lane: Lane, priority: int, request: Request, *, start: bool) -> None:
+    def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Keep ``request``."""
-        place = next(self._number) * (self._start_order if start else self._order)
-        heappush(lane.held, (priority, start, place, request))
+        heappush(lane.held, (priority, start, next(self._number) * order, request))
 
     @staticmethod
     def read(lane: Lane) -> Request:

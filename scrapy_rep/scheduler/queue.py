@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
 
-from scrapy_rep import stats
 from scrapy_rep.scheduler.disk import Disk
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.kinds import kind_of, unfit
 from scrapy_rep.scheduler.origin_queues import Lane, Memory, Slot, UnreadableError
-from scrapy_rep.scheduler.scrapy_jobdir import Mover
+from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, keep_scrapys_queue_out, read_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
-from scrapy_rep.scheduler.trouble import tell
+from scrapy_rep.scheduler.trouble import tell, tell_unreadable
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import nudge
 
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MARK: Final = "scrapy_rep.RobotsAwarePriorityQueue"
-"""What is left in the scheduler's state: Scrapy's own queues refuse it."""
 _PAUSES: Final = (1, 2, 4, 8, 16, 32)
 """Seconds to the next try to read a lane that can't be read; after the last one it is left."""
 
@@ -94,12 +91,8 @@ class RobotsAwarePriorityQueue:
         clock: Clock | None = None,
     ) -> None:
         if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
-            raise ValueError(f"{_MARK} does not support CONCURRENT_REQUESTS_PER_IP")
-        left = {} if not startprios or startprios == [_MARK] else startprios
-        if not isinstance(left, dict):
-            raise ValueError(  # noqa: TRY004 - as Scrapy's queue does
-                f"JOBDIR has the requests of another, incompatible priority queue: {left!r}"
-            )
+            raise ValueError(f"{type(self)} does not support CONCURRENT_REQUESTS_PER_IP")
+        scrapys = read_state(startprios)
         self.woken: deque[Lane] = deque()
         self.slots: dict[str, Slot] = {}
         """The download slots that have lanes, by name."""
@@ -116,25 +109,24 @@ class RobotsAwarePriorityQueue:
         self._rotation = Rotation(self.slots, self._active)
         self._failed: dict[Lane, Timer] = {}
         """Lanes that can't be read just now."""
-        kind, start = kind_of(downstream_queue_cls), kind_of(start_queue_cls)
+        kind = kind_of(downstream_queue_cls)
+        self._order, self._start_order = kind.order, kind_of(start_queue_cls).order
         self._requests: Requests
         self._disk: Disk | None = None
         self._mover: Mover | None = None
         if not key:
-            self._requests = Memory(order=kind.order, start_order=start.order)
+            self._requests = Memory()
             return
-        self._requests = self._disk = Disk(
-            crawler, key, marshals=kind.marshals, order=kind.order, start_order=start.order
-        )
+        self._requests = self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals)
+        keep_scrapys_queue_out(key)
         for name, origin, size in self._disk.lanes():
             lane = self._lane(name, origin)
             self._disk.look(lane)
             self._resize(lane, size)
             self._place(lane)
-        if left:
-            classes = downstream_queue_cls, start_queue_cls
-            self._mover = Mover(crawler, self._disk, self.push, key, left, classes, self._clock)
-            self._mover.move()
+        classes = downstream_queue_cls, start_queue_cls
+        self._mover = Mover(crawler, self._disk, self._push_moved, key, classes, self._clock)
+        self._mover.move()
 
     # What the scheduler calls.
 
@@ -143,10 +135,20 @@ class RobotsAwarePriorityQueue:
 
         :raises ValueError: it can't be written to disk, and is to be kept in memory.
         """
+        start = self._is_start(request)
+        self._push(request, start, self._start_order if start else self._order)
+
+    def _push_moved(self, request: Request) -> None:
+        # They come in their order, and before them whatever is pushed if the newest is first.
+        self._push(request, self._is_start(request), 1)
+
+    def _is_start(self, request: Request) -> bool:
+        return self._has_start and bool(request.meta.get("is_start_request", False))
+
+    def _push(self, request: Request, start: bool, order: int) -> None:
         lane = self._lane(self._downloader_interface.get_slot_key(request), self._origin(request))
-        start = self._has_start and bool(request.meta.get("is_start_request", False))
         try:
-            self._requests.add(lane, -request.priority, request, start=start)
+            self._requests.add(lane, -request.priority, start, order, request)
         except BaseException:
             self._resize(lane, lane.size)
             raise
@@ -157,6 +159,8 @@ class RobotsAwarePriorityQueue:
 
     def pop(self) -> Request | None:
         """Return the next request that may leave, or None."""
+        if self._disk is not None:
+            self._disk.forget_ended()
         while (lane := self._select()) is not None:
             try:
                 request = self._take(lane)
@@ -176,7 +180,7 @@ class RobotsAwarePriorityQueue:
             return request
         return None
 
-    def close(self) -> dict[str, list[int]] | list[str]:
+    def close(self) -> dict[str, list[int]] | list[Any]:
         """Close the file; return what tells the next crawl of it."""
         for timer in self._failed.values():
             timer.cancel()
@@ -185,12 +189,12 @@ class RobotsAwarePriorityQueue:
         self.slots.clear()
         self.woken.clear()
         self._size = 0
-        left = self._mover.stop() if self._mover is not None else {}
-        has_any = self._disk is not None and self._disk.close()
-        return left or ([_MARK] if has_any else {})
+        if self._mover is not None:
+            self._mover.stop()
+        return OURS if self._disk is not None and self._disk.close() else {}
 
     def __len__(self) -> int:
-        return self._size + (0 if self._mover is None else self._mover.left)
+        return self._size + (self._mover is not None and self._mover.is_at_work)
 
     def __contains__(self, slot: str) -> bool:
         return slot in self.slots
@@ -246,13 +250,7 @@ class RobotsAwarePriorityQueue:
         try:
             request = self._requests.take(lane)
         except UnreadableError as error:
-            stats.count(self._crawler, stats.QUEUE_UNREADABLE)
-            tell(
-                self._crawler,
-                error,
-                "A request of %s can't be read; it stays in JOBDIR",
-                lane.slot.name,
-            )
+            tell_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
         self._rotation.served(lane.slot)
         # What is next is on disk; if another process has been there, it is right.

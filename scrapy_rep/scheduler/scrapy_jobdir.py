@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 from itertools import count
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
-from scrapy_rep import stats
-from scrapy_rep.scheduler.trouble import tell
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.scheduler.trouble import tell, tell_unreadable
 from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
@@ -25,9 +26,43 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+OURS: Final = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
+"""What is left in place of the state of Scrapy's queues, so that they refuse it.
+
+DownloaderAwarePriorityQueue takes no list, and says so; ScrapyPriorityQueue takes one of numbers.
+"""
+_STATE: Final = "active.json"
+"""Where Scrapy's scheduler reads the state of its queue."""
 _SECONDS: Final = 0.02
 """For how long requests are moved before the event loop has its turn."""
 _COPY: Final = "being-moved"
+
+
+def read_state(state: Any) -> dict[str, Iterable[int]]:
+    """Return the state that Scrapy's queue left, as the scheduler has it.
+
+    :raises ValueError: it is another queue's.
+    """
+    if not state or state == OURS:
+        return {}
+    if not isinstance(state, dict):
+        raise ValueError(  # noqa: TRY004 - as Scrapy's queue does
+            f"JOBDIR has the requests of another, incompatible priority queue: {state!r}"
+        )
+    return state
+
+
+def keep_scrapys_queue_out(folder: str) -> None:
+    """Let Scrapy's queue refuse ``folder`` from now on, be the crawl closed or killed.
+
+    Raises SettingsError.
+    """
+    new = Path(folder, f"{_STATE}.new")
+    try:
+        new.write_text(json.dumps(OURS), encoding="utf-8")
+        new.replace(Path(folder, _STATE))
+    except OSError as error:
+        raise SettingsError(f"JOBDIR can't be written: {error}") from error
 
 
 class Mover:
@@ -44,7 +79,6 @@ class Mover:
         disk: Disk,
         push: Callable[[Request], None],
         folder: str,
-        state: dict[str, Iterable[int]],
         classes: tuple[type[Any], type[Any] | None],
         clock: Clock,
     ) -> None:
@@ -52,18 +86,17 @@ class Mover:
         self._disk = disk
         self._push = push
         self._folder = folder
-        self._copy = Path(folder, _COPY)
-        self._state = dict(state)
+        self._copy = str(Path(folder, _COPY))
         self._classes = classes
+        self._clock = clock
         self._moved = 0
         self._steps = self._move_all()
         self._timer: Timer | None = None
-        self._clock = clock
 
     @property
-    def left(self) -> int:
-        """How many requests there are at least that have not been moved."""
-        return len(self._state) if self._timer is not None else 0
+    def is_at_work(self) -> bool:
+        """Whether there are requests that are going to be moved."""
+        return self._timer is not None
 
     def move(self) -> None:
         """Move a part of them now, and all others when the event loop comes to it."""
@@ -73,28 +106,22 @@ class Mover:
             if self._clock.monotonic() >= until:
                 self._timer = self._clock.call_later(0, self._go_on)
                 return
-        logger.info(
-            "%d requests were moved that Scrapy's priority queue left in JOBDIR",
-            self._moved,
-            extra={"spider": self._crawler.spider},
-        )
 
-    def stop(self) -> dict[str, list[int]]:
-        """Move no more; return what is still where it was, as Scrapy's queue has it."""
+    def stop(self) -> None:
+        """Move no more; what is left is moved by the next crawl."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._steps.close()
-        return {slot: list(prios) for slot, prios in self._state.items()}
 
     def _go_on(self) -> None:
         self.move()
         nudge(self._crawler)
 
     def _move_all(self) -> Generator[None]:
-        for slot, prios in list(self._state.items()):
+        for slot, priorities, moved in self._disk.to_move():
             try:
-                yield from self._move(slot, prios)
+                yield from self._move(slot, priorities, moved)
             except Exception as error:  # noqa: BLE001, PERF203 - told
                 tell(
                     self._crawler,
@@ -102,26 +129,31 @@ class Mover:
                     "The requests of %s can't be moved; they stay where they are",
                     slot,
                 )
-            else:
-                del self._state[slot]
         shutil.rmtree(self._copy, ignore_errors=True)
+        if self._moved:
+            logger.info(
+                "%d requests were moved that Scrapy's priority queue left in JOBDIR",
+                self._moved,
+                extra={"spider": self._crawler.spider},
+            )
 
-    def _move(self, slot: str, prios: Iterable[int]) -> Iterator[None]:
+    def _move(self, slot: str, priorities: list[int], moved: int) -> Iterator[None]:
         original = Path(self._queue_in(self._folder, {}).pqfactory(slot).key)
-        copy = Path(self._queue_in(str(self._copy), {}).pqfactory(slot).key)
-        shutil.rmtree(self._copy, ignore_errors=True)
         if original.exists():
+            shutil.rmtree(self._copy, ignore_errors=True)
+            copy = Path(self._queue_in(self._copy, {}).pqfactory(slot).key)
             shutil.copytree(original, copy)
-            left = self._queue_in(str(self._copy), {slot: prios})
+            left = self._queue_in(self._copy, {slot: priorities})
             try:
-                yield from self._move_from(left, slot)
+                yield from self._move_from(left, slot, moved)
             finally:
                 left.close()
             shutil.rmtree(original)
-        self._disk.has_moved(slot, 0)
+        self._disk.has_moved_all(slot)
 
-    def _move_from(self, left: DownloaderAwarePriorityQueue, slot: str) -> Iterator[None]:
-        before = self._disk.moved(slot)
+    def _move_from(
+        self, left: DownloaderAwarePriorityQueue, slot: str, moved: int
+    ) -> Iterator[None]:
         for number in count(1):
             size = len(left)
             if not size:
@@ -132,10 +164,9 @@ class Mover:
             except Exception as error:
                 if len(left) == size:
                     raise  # not of one request
-                if number > before:
-                    stats.count(self._crawler, stats.QUEUE_UNREADABLE)
-                    tell(self._crawler, error, "A request of %s can't be read", slot)
-            if number > before:
+                if number > moved:
+                    tell_unreadable(self._crawler, f"one of {slot}", error)
+            if number > moved:
                 if request is not None:
                     self._push(request)
                     self._moved += 1

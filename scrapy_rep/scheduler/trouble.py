@@ -17,3 +17,15 @@ def tell(crawler: Crawler, error: BaseException, message: str, of: object) -> No
     """Log ``message``, with what it is about, and count it."""
     stats.count(crawler, stats.QUEUE_ERRORS)
     logger.error(message, of, exc_info=error, extra={"spider": crawler.spider})
+
+
+def tell_unreadable(crawler: Crawler, request: str, reason: BaseException | None) -> None:
+    """Log that ``request`` can't be read, without a traceback as there may be many; count it."""
+    stats.count(crawler, stats.QUEUE_ERRORS)
+    stats.count(crawler, stats.QUEUE_UNREADABLE)
+    logger.error(
+        "Unable to read request: %s - reason: %s",
+        request,
+        reason,
+        extra={"spider": crawler.spider},
+    )

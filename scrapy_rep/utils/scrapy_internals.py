@@ -40,7 +40,8 @@ NEEDED: Final = {
     "_slot.nextcall.schedule": "lets the engine ask the scheduler when a robots.txt has come",
     "_slot.scheduler.has_pending_requests": "tells whether all that is left waits",
     "scraper.slot": "tells the same",
-    "downloader.active": "tells which downloads have ended",
+    "_slot.inprogress": "tells which requests the engine is done with",
+    "downloader.active": "tells whether all that is left waits",
     "downloader.slots": "tells how busy a download slot is",
     "downloader.get_slot_key": "names the download slot of a request",
     "downloader.domain_concurrency": "bounds what waits in a slot with a delay",
@@ -67,6 +68,12 @@ def is_closing(crawler: Crawler) -> bool:
     """
     slot = getattr(crawler.engine, "_slot", None)
     return slot is not None and slot.closing is not None
+
+
+def in_progress(crawler: Crawler) -> set[Request]:
+    """Return the requests that the engine has: being downloaded, or with their callback."""
+    slot = getattr(crawler.engine, "_slot", None)
+    return set() if slot is None else slot.inprogress
 
 
 def nudge(crawler: Crawler) -> None:

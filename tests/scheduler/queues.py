@@ -23,6 +23,8 @@ class Downloader:
     def __init__(self):
         self.slots = {}
         self.active = set()
+        self.in_progress = set()
+        """What the engine has: these, and those whose callback is to be called, or runs."""
 
     @staticmethod
     def get_slot_key(request):
@@ -32,10 +34,15 @@ class Downloader:
         slot = self.slots.setdefault(self.get_slot_key(request), SimpleNamespace(active=set()))
         slot.active.add(request)
         self.active.add(request)
+        self.in_progress.add(request)
 
-    def end(self, request):
+    def answer(self, request):
         self.slots[self.get_slot_key(request)].active.discard(request)
         self.active.discard(request)
+
+    def end(self, request):
+        self.answer(request)
+        self.in_progress.discard(request)
 
 
 class Doors:
@@ -84,6 +91,7 @@ class FakeCrawler:
             scraper=SimpleNamespace(slot=SimpleNamespace(is_idle=lambda: True)),
             _slot=SimpleNamespace(
                 closing=None,
+                inprogress=self.downloader.in_progress,
                 nextcall=SimpleNamespace(schedule=lambda: None),
                 scheduler=SimpleNamespace(has_pending_requests=lambda: True),
             ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 import scrapy
 from scrapy import Request, squeues
+from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 
 from scrapy_rep import RobotsAwarePriorityQueue, SettingsError
@@ -153,15 +155,18 @@ def test_many_slots_take_few_open_files(tmp_path):
 # What stays until it has ended.
 
 
-def test_a_request_stays_on_disk_until_its_download_has_ended(tmp_path):
+def test_a_request_stays_on_disk_until_the_engine_is_done_with_it(tmp_path):
     crawler = FakeCrawler(Doors())
     queue = filled(tmp_path, *pages("a.example", 1, 2, 3, 4), crawler=crawler)
     active = []
     for _ in range(3):
         active.append(queue.pop())
         crawler.downloader.begin(active[-1])
+    crawler.downloader.answer(active[0])
     crawler.downloader.end(active[1])
     queue.push(Request("https://b.example/"))
+    crawler.gate.full.update(["a.example", "b.example"])
+    assert queue.pop() is None
     killed = _as_after_a_kill(tmp_path)
     assert sorted(drain(ours(FakeCrawler(Doors()), key=killed))) == [
         *(f"https://a.example/{n}" for n in (1, 3, 4)),
@@ -181,8 +186,10 @@ def test_what_takes_the_place_of_a_request_is_there_before_that_goes(tmp_path):
     crawler.downloader.begin(request)
     statements = []
     queue._disk._connection.set_trace_callback(statements.append)
-    crawler.downloader.end(request)
     queue.push(request.replace(url="https://a.example/2"))
+    crawler.downloader.end(request)
+    crawler.gate.full.add("a.example")
+    assert queue.pop() is None
     assert [text.split()[0] for text in statements] == ["INSERT", "DELETE"]
     queue.close()
 
@@ -229,7 +236,11 @@ def test_a_request_whose_callback_is_gone_is_told_and_comes_when_it_is_back(tmp_
     assert sorted(drain(queue)) == [f"https://a.example/{n}" for n in (1, 3, 4)]
     assert len(queue) == 0
     assert without.stats == {"robotstxt/queue/unreadable": 1, "robotstxt/queue/error_count": 1}
-    assert "A request of a.example can't be read; it stays in JOBDIR" in caplog.messages
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert record.getMessage().startswith(
+        "Unable to read request: <GET https://a.example/2> - reason: Method 'gone' not found in: "
+    )
+    assert record.exc_info is None, "there may be many"
     state = queue.close()
     assert state
     assert drain(ours(crawler, key=tmp_path, state=state)) == ["https://a.example/2"]
@@ -416,10 +427,18 @@ def test_a_folder_that_can_not_be_written_is_refused(tmp_path):
     refused(tmp_path, "can't be opened and written")
 
 
-def test_scrapys_queue_refuses_what_ours_left(tmp_path):
-    state = filled(tmp_path, *pages("a.example", 1)).close()
+@pytest.mark.parametrize("killed", [False, True])
+def test_scrapys_queues_refuse_what_ours_left(tmp_path, killed):
+    queue = filled(tmp_path, *pages("a.example", 1))
+    folder = _as_after_a_kill(tmp_path) if killed else tmp_path
+    state = queue.close()
+    if killed:
+        state = json.loads((folder / "active.json").read_text())
     with pytest.raises(ValueError, match="incompatible"):
-        scrapys(FakeCrawler(), key=tmp_path, state=state)
+        scrapys(FakeCrawler(), key=folder, state=state)
+    with pytest.raises(TypeError):
+        ScrapyPriorityQueue(FakeCrawler(), PickleLifoDiskQueue, str(folder), state)
+    assert drain(ours(FakeCrawler(Doors()), key=folder, state=state)) == ["https://a.example/1"]
 
 
 def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp_path):

@@ -77,7 +77,7 @@ class Model(RuleBasedStateMachine):
         self.active = []
         """Requests that are being downloaded."""
         self.ended = {}
-        """Those that have ended since the queue was last asked; a kill may bring them again."""
+        """Those that have ended since something was last popped; a kill may bring them again."""
         self.full_slots = ()
         self.spoilt = set()
         """URLs of requests that can't be read."""
@@ -159,9 +159,9 @@ class Model(RuleBasedStateMachine):
         self.places_of[request.url] = self.number
         self.queue.push(request)
         self.waiting[request.url] = request
-        self.ended.clear()
 
     def pops(self):
+        self.ended.clear()
         request = self.queue.pop()
         if request is None:
             return
@@ -169,7 +169,6 @@ class Model(RuleBasedStateMachine):
         lane = [r for r in self.waiting.values() if self.lane(r) == self.lane(request)]
         assert request.url == min(lane, key=self.turn).url, "order within an origin"
         del self.waiting[request.url]
-        self.ended.clear()
         self.crawler.downloader.begin(request)
         del request.meta[META_KEY]
         self.active.append(request)
@@ -191,8 +190,10 @@ class Model(RuleBasedStateMachine):
     @rule(which=NUMBERS)
     def goes_back(self, which):
         request = self.active.pop(which % len(self.active))
-        self.crawler.downloader.end(request)
         self.push(note_returned(request))
+        self.crawler.downloader.end(request)
+        # The engine asks for the next one then; killed before, the request comes twice.
+        self.pops()
 
     @rule(slots=st.sets(st.sampled_from(["a.example", "b.example", "c.example"])))
     def has_enough_to_do(self, slots):
