@@ -40,6 +40,7 @@ DRY_RUN_REASON_COUNT: Final = "robotstxt/dry_run/forbidden_reason_count/{reason}
 DRY_RUN_DIFFERS: Final = "robotstxt/dry_run/differs_from_builtin"
 TAGS_NOFOLLOW: Final = "robotstxt/tags/nofollow"
 TAGS_NOINDEX: Final = "robotstxt/tags/noindex"
+TAGS_TOO_MANY: Final = "robotstxt/tags/too_many"
 SUBRESOURCE_FORBIDDEN: Final = "robotstxt/subresource/forbidden"
 SUBRESOURCE_UNKNOWN: Final = "robotstxt/subresource/unknown"
 

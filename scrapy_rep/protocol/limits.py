@@ -57,3 +57,11 @@ MAX_CRAWL_DELAY: Final = 86_400.0
 
 MAX_DELAY_DIGITS: Final = 10
 """Digits of a number in Crawl-delay and Request-rate, on each side of its point (ours)."""
+
+MAX_META_ELEMENTS: Final = 20_000
+"""``meta`` elements of a page that are looked at (ours: long lists with microdata have some
+thousands)."""
+
+MAX_TAG_TEXT: Final = 8_192
+"""Characters of the robots tags for one crawler, on one page and in its headers, that are read
+(ours: real ones have tens)."""

@@ -8,6 +8,8 @@ from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -44,6 +46,40 @@ class Tags:
 
     def __bool__(self) -> bool:
         return self.noindex or self.nofollow
+
+
+TOO_MANY: Final = Tags(noindex=True, nofollow=True)
+"""What a page asks for of which not all can be read: never less than what it may say."""
+
+
+def of_page(
+    headers: Iterable[str],
+    metas: Iterable[tuple[str, str]],
+    tokens: Iterable[str],
+    now: float,
+) -> Tags:
+    """Return what X-Robots-Tag headers, and names and contents of meta elements, ask all together.
+
+    That is TOO_MANY, the object itself, of a page with more elements or more text that is meant for
+    us than limits.py has a number for; what is beyond these isn't read.
+    """
+    tags, room = Tags(), MAX_TAG_TEXT
+    names = _names(tokens)
+    for value in headers:
+        room -= len(value)
+        if room < 0:
+            return TOO_MANY
+        tags |= of_header(value, names, now)
+    for number, (name, content) in enumerate(metas):
+        if number == MAX_META_ELEMENTS:
+            return TOO_MANY
+        if name.strip().lower() not in names:
+            continue
+        room -= len(content) + 1
+        if room < 0:
+            return TOO_MANY
+        tags |= _words(content, now)
+    return tags
 
 
 def of_meta(name: str, content: str, tokens: Iterable[str], now: float) -> Tags:

@@ -14,10 +14,12 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
 from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.protocol.meta_tags import Tags, of_header, of_meta
+from scrapy_rep.protocol.meta_tags import TOO_MANY, Tags, of_page
 from scrapy_rep.settings import Options
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -75,24 +77,35 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if not _asks(response, "noindex"):
             return item
         stats.count(self.crawler, stats.TAGS_NOINDEX)
+        url = None if response is None else response.url
         if self._drops_items:
-            if response is not None:
-                logger.debug("Item dropped, the page says noindex: %a", response.url)
+            logger.debug("Item dropped, the page says noindex: %a", url)
             return item if self._dry_run else None
-        adapter = ItemAdapter(item)
-        if ITEM_FIELD in adapter.field_names():
-            adapter[ITEM_FIELD] = True
+        # Whatever is raised here would end the callback, and lose all that it has still to yield.
+        try:
+            if ItemAdapter.is_item(item):
+                adapter = ItemAdapter(item)
+                if ITEM_FIELD in adapter.field_names():
+                    adapter[ITEM_FIELD] = True
+        except Exception:
+            logger.exception("Error while an item of a page that says noindex was marked: %a", url)
         return item
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
-        now = time()
-        tags = Tags()
-        for value in response.headers.getlist(b"X-Robots-Tag"):
-            tags |= of_header(value.decode("latin-1"), tokens, now)
-        if isinstance(response, HtmlResponse) and _META_TAGS(response.text):
-            for tag in response.xpath("//meta[@name and @content]"):
-                tags |= of_meta(tag.attrib["name"], tag.attrib["content"], tokens, now)
+        headers = (value.decode("latin-1") for value in response.headers.getlist(b"X-Robots-Tag"))
+        tags = of_page(headers, _metas(response), tokens, time())
+        if tags is TOO_MANY:
+            stats.count(self.crawler, stats.TAGS_TOO_MANY)
+            logger.debug("Too many robots tags, the page is taken to say none: %a", response.url)
         return tags
+
+
+def _metas(response: Response) -> Iterator[tuple[str, str]]:
+    """Yield the names and contents of the meta elements of a page."""
+    if isinstance(response, HtmlResponse) and _META_TAGS(response.text):
+        # Selectors would make a dict of all attributes of an element for each that is asked for.
+        for element in response.selector.root.iter("meta"):
+            yield element.get("name", ""), element.get("content", "")
 
 
 def _asks(response: Response | None, word: str) -> bool:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.meta_tags import Tags, of_header, of_meta
+from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
+from scrapy_rep.protocol.meta_tags import TOO_MANY, Tags, of_header, of_meta, of_page
 
 NOW = 1_300_000_000.0  # 2011-03-13
 NONE = Tags()
@@ -77,6 +80,36 @@ def test_meta_tags(name, content, tags):
 )  # fmt: skip
 def test_the_same_words_in_a_header(value, tags):
     assert of_header(value, US, NOW) == tags
+
+
+def test_a_page_asks_for_what_its_headers_and_its_elements_ask_for():
+    metas = [("description", "noindex"), ("", ""), ("MyBot", "nofollow"), ("otherbot", "none")]
+    assert of_page((), metas, US, NOW) == NOFOLLOW
+    assert of_page(["otherbot: none", "mybot: noindex"], metas, US, NOW) == BOTH
+    assert of_page((), (), US, NOW) == NONE
+
+
+@pytest.mark.parametrize(
+    ("headers", "metas"),
+    [
+        (repeat("all"), ()),
+        (["x," * MAX_TAG_TEXT], ()),
+        ((), repeat(("robots", "all"))),
+        ((), repeat(("robots", ""))),
+        ((), repeat(("description", "words"))),
+        ((), [("robots", "x," * MAX_TAG_TEXT)]),
+        (["a" * MAX_TAG_TEXT], [("mybot", "")]),
+    ],
+    ids=["headers", "header", "metas", "empty", "of others", "meta", "together"],
+)
+def test_a_page_with_more_than_counts_is_taken_to_say_none(headers, metas):
+    assert of_page(headers, metas, US, NOW) is TOO_MANY
+    assert TOO_MANY == BOTH
+
+
+def test_a_page_may_have_much_that_is_not_meant_for_us():
+    long = [("description", "x" * MAX_TAG_TEXT)] * (MAX_META_ELEMENTS - 1)
+    assert of_page((), [*long, ("robots", "noindex")], US, NOW) == NOINDEX
 
 
 def test_tags_are_true_where_they_ask_for_something():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 
 import pytest
 import pytest_twisted
@@ -157,3 +158,52 @@ async def test_a_request_that_does_not_obey_and_the_page_itself_are_sent(web):
     assert sorted(site.targets) == [
         "/both", "/both", "/both?1", "/header", "/header", "/header?1", "/header?2",
     ]  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    robots_noindex: bool = False
+
+
+@pytest.mark.parametrize("item", [object(), Frozen(), 5])
+@pytest_twisted.ensureDeferred
+async def test_an_item_that_can_not_be_marked_loses_nothing_of_what_comes_after_it(web, item):
+    site = web.site(paths=PATHS | {"/noindex": page(meta("noindex"))})
+    items = []
+
+    class Spider(ListSpider):
+        def parse(self, response):
+            self.crawl.responses.append(response)
+            if response.url.endswith("noindex"):
+                yield item
+                yield Declared(response.url)
+                yield scrapy.Request(site.url("/next"), callback=self.parse)
+
+    def opened(crawler):
+        def kept(item):
+            items.append(item)
+
+        crawler.kept = kept
+        crawler.signals.connect(crawler.kept, scrapy.signals.item_scraped)
+
+    result = await crawl(site.url("/noindex"), spidercls=Spider, opened=opened)
+    assert items == [item, Declared(site.url("/noindex"), robots_noindex=True)]
+    assert site.targets == ["/noindex", "/next"]
+    assert bool(result.messages(logging.ERROR)) == isinstance(item, Frozen)
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_with_more_tags_than_are_read_is_taken_to_say_none(web):
+    many = {
+        "/tags": page(meta("all") * 9_000),
+        "/attributes-next": page(meta("nofollow")),
+        "/header-next": page(meta("nofollow")),
+        "/attributes": page(f"<meta name=robots content=index {'a ' * 1_000}>"),
+        "/header": page(X_Robots_Tag="x," * 3_000),
+    }
+    site = web.site(paths=PATHS | many)
+    urls = [site.url(path) for path in ("/tags", "/attributes", "/header")]
+    result = await crawl(*urls, then=lambda r: [f"{r.url}-next"])
+    assert {"/attributes-next", "/header-next"} < set(site.targets)
+    assert "/tags-next" not in site.targets
+    assert result.stats["robotstxt/tags/too_many"] == 1
