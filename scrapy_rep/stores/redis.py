@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -11,14 +12,18 @@ from redis import ConnectionPool, Redis, RedisError
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import ResponseError
 from redis.retry import Retry
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.utils.concurrency import Workers
+from scrapy_rep.utils.once import Once
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+
+logger = logging.getLogger(__name__)
 
 _THREADS: Final = 4
 """Calls under way at a time: each waits for little but the network."""
@@ -27,8 +32,12 @@ _PAGE: Final = 1_000
 _MAX_HOLDER: Final = 200
 """Bytes of a lease that are read."""
 
+_NO_LEASE: Final = "of another type"
+"""Stands for the holder of a lease whose key holds something else."""
+
+# pcall, as that key may be of another type.
 _RELEASE: Final = """
-if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
 
@@ -63,6 +72,7 @@ class RedisStore:
         self._max_size = max_size
         self._max_age = max(1, round(max_age * 1000))
         self._workers = Workers("robots.txt-redis", threads=_THREADS)
+        self._told = Once()
 
     async def get(self, origin: str) -> Held:
         """Return what is held of ``origin``."""
@@ -71,7 +81,7 @@ class RedisStore:
             with self._pipeline() as pipeline:
                 return self._held(pipeline, origin)
 
-        return await self._workers.call(get)
+        return self._without_lease(await self._workers.call(get), origin, None)
 
     async def claim(self, origin: str, holder: str, seconds: float) -> Held:
         """Give ``holder`` the lease of ``origin``, unless another holds it."""
@@ -82,7 +92,7 @@ class RedisStore:
                 pipeline.set(lease, holder, nx=True, px=max(1, round(seconds * 1000)))
                 return self._held(pipeline, origin)
 
-        return await self._workers.call(claim)
+        return self._without_lease(await self._workers.call(claim), origin, holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
@@ -162,6 +172,8 @@ class RedisStore:
         pipeline.getrange(self._key("record", origin), 0, self._limit)
         pipeline.getrange(self._key("lease", origin), 0, _MAX_HOLDER)
         *before, data, holder = pipeline.execute(raise_on_error=False)
+        if isinstance(holder, ResponseError) and str(holder).startswith("WRONGTYPE"):
+            holder = _NO_LEASE.encode()
         for reply in (*before, holder):
             if isinstance(reply, Exception):
                 raise reply
@@ -170,6 +182,19 @@ class RedisStore:
             with suppress(RecordError):
                 record = Record.decode(data, origin, max_size=self._max_size)
         return Held(record, holder.decode("utf-8", "replace") or None)
+
+    def _without_lease(self, held: Held, origin: str, holder: str | None) -> Held:
+        """Where the key of a lease holds something else, let ``holder`` do without it."""
+        if held.holder != _NO_LEASE:
+            return held
+        key = self._key("lease", origin)
+        if self._told.is_first(key):
+            logger.warning(
+                "The Redis key %a is none of scrapy-rep's, which leaves it alone: each worker "
+                "fetches that robots.txt by itself",
+                key,
+            )
+        return held._replace(holder=holder)
 
     @contextmanager
     def _pipeline(self) -> Iterator[Any]:

@@ -21,24 +21,30 @@ if TYPE_CHECKING:
 
 # A lease holds for its seconds, and as long again before it was taken: clocks are set back, and two
 # processes do not read them in the order in which they write.
-_GET: Final = """
-SELECT (SELECT CASE WHEN length(data) <= :limit THEN data END FROM records WHERE origin = :origin),
-       (SELECT holder FROM leases
-        WHERE origin = :origin AND abs(:now - taken) < seconds)
+_HOLDS: Final = """
+typeof(leases.holder) = 'text' AND typeof(leases.taken) = 'real'
+AND typeof(leases.seconds) = 'real' AND abs(:now - leases.taken) < leases.seconds
 """
-_CLAIM: Final = """
+# As blobs: a text that is no UTF-8 would be an error of the whole statement.
+_GET: Final = f"""
+SELECT (SELECT data FROM records
+        WHERE origin = :origin AND typeof(data) = 'blob' AND length(data) <= :limit),
+       (SELECT CAST(holder AS BLOB) FROM leases WHERE origin = :origin AND {_HOLDS})
+"""  # noqa: S608 - a constant
+_CLAIM: Final = f"""
 INSERT INTO leases (origin, holder, taken, seconds) VALUES (:origin, :holder, :now, :seconds)
 ON CONFLICT (origin) DO UPDATE
 SET holder = excluded.holder, taken = excluded.taken, seconds = excluded.seconds
-WHERE abs(:now - taken) >= leases.seconds
-"""
+WHERE NOT ({_HOLDS})
+"""  # noqa: S608 - a constant
 _PUT: Final = """
 INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET written = excluded.written, data = excluded.data
 """
 _RELEASE: Final = "DELETE FROM leases WHERE origin = ? AND holder = ?"
 _PAGE_OF_ORIGINS: Final = """
-SELECT origin FROM records WHERE origin > ? AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
+SELECT CAST(origin AS BLOB) FROM records
+WHERE origin > CAST(? AS TEXT) AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
 """
 _DROP: Final = "DELETE FROM records WHERE origin = ?"
 _DROP_LEASES: Final = "DELETE FROM leases WHERE abs(:now - taken) >= seconds"
@@ -132,14 +138,14 @@ class SQLiteStore:
     async def origins(self) -> AsyncIterator[str]:
         """Yield the origins of all records, in their order."""
 
-        def page(after: str, connection: sqlite3.Connection) -> list[str]:
+        def page(after: bytes, connection: sqlite3.Connection) -> list[bytes]:
             return [row[0] for row in connection.execute(_PAGE_OF_ORIGINS, (after, _PAGE))]
 
-        last = ""
+        last = b""
         while True:
             found = await self._reader.call(partial(self._reading.run, partial(page, last)))
             for last in found:
-                yield last
+                yield last.decode("utf-8", "replace")
             if len(found) < _PAGE:
                 return
 
@@ -174,10 +180,10 @@ class SQLiteStore:
         values = {"origin": origin, "now": self._clock(), "limit": max_encoded(self._max_size)}
         data, holder = connection.execute(_GET, values).fetchone()
         record = None
-        if isinstance(data, bytes):
+        if data is not None:
             with suppress(RecordError):
                 record = Record.decode(data, origin, max_size=self._max_size)
-        return Held(record, holder if isinstance(holder, str) else None)
+        return Held(record, None if holder is None else holder.decode("utf-8", "replace"))
 
     def _write(self, jobs: list[Job]) -> None:
         """Run jobs in one transaction: all of them are done, or none."""

@@ -236,6 +236,54 @@ class TestSQLite(PersistentContract):
             query = "UPDATE records SET data = ? WHERE origin = ?"
             connection.execute(query, (change(data), origin))
 
+    @pytest.mark.parametrize("data", ["CAST(X'ff' AS TEXT)", "'a text'", "5", "2.5"])
+    @in_asyncio
+    async def test_a_record_of_another_type_is_a_miss(self, opened, data):
+        store = opened()
+        await store.put(available())
+        await store.put(available(OTHER))
+        await store.close()
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute(f"UPDATE records SET data = {data} WHERE origin = '{ORIGIN}'")
+        store = opened()
+        assert await store.get(ORIGIN) == (None, None)
+        assert (await store.get(OTHER)).record == available(OTHER)
+        await store.close()
+
+    @pytest.mark.parametrize(
+        "change",
+        ["holder = X'ff'", "taken = 'a text'", "seconds = 'a text'", "seconds = X'ff'"],
+    )
+    @in_asyncio
+    async def test_a_lease_of_another_type_holds_nothing(self, opened, change):
+        store = opened()
+        await store.claim(ORIGIN, "a", 1e9)
+        await store.close()
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute(f"UPDATE leases SET {change}")
+        store = opened()
+        assert await store.get(ORIGIN) == (None, None)
+        assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
+        await store.close()
+
+    @in_asyncio
+    async def test_texts_that_are_no_utf8_are_no_error(self, opened):
+        store = opened()
+        await store.claim(ORIGIN, "a", 1e9)
+        origins = {f"https://site-{i}.example" for i in range(1_500)}
+        await asyncio.gather(*(store.put(unavailable(origin)) for origin in origins))
+        await store.close()
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute("UPDATE leases SET holder = CAST(X'ff' AS TEXT)")
+            connection.execute(
+                "UPDATE records SET origin = CAST(X'ff' AS TEXT) || origin WHERE rowid > 200"
+            )
+        store = opened()
+        assert await store.get(ORIGIN) == (None, "\ufffd")
+        found = [origin.removeprefix("\ufffd") async for origin in store.origins()]
+        assert sorted(found) == sorted(origins)
+        await store.close()
+
 
 class TestRedis(PersistentContract):
     @pytest.fixture
@@ -253,6 +301,23 @@ class TestRedis(PersistentContract):
     def alter(self, origin, change):
         key = f"[rs]?*:record:{origin}"
         self.client.set(key, change(self.client.get(key)))
+
+    @in_asyncio
+    async def test_a_lease_of_another_type_is_left_alone(self, opened, caplog):
+        key = f"[rs]?*:lease:{ORIGIN}"
+        self.client.rpush(key, "a list")
+        store = opened()
+        for holder in ("a", "b"):
+            assert await store.get(ORIGIN) == (None, None)
+            assert await store.claim(ORIGIN, holder, 30) == (None, holder)
+            await store.release(ORIGIN, holder)
+        await store.put(available(), "a")
+        assert await store.get(ORIGIN) == (available(), None)
+        assert self.client.lrange(key, 0, -1) == [b"a list"]
+        assert [record.getMessage().partition(" is ")[0] for record in caplog.records] == [
+            f"The Redis key '{key}'"
+        ]
+        await store.close()
 
 
 class TestGuardedSQLite(TestSQLite):

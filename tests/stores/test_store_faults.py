@@ -331,6 +331,25 @@ async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_p
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_lease_of_another_type_is_no_fault_of_the_store(web, tmp_path):
+    store = Redis(tmp_path)
+    try:
+        sites = [web.site(robots(RULES)) for _ in range(10)]
+        for site in sites[:2]:
+            store.client.rpush(f"robots:lease:{site.url('')}", "a list")
+        failures = Failures(store.uri)
+        pages = [site.url(path) for path in ("/1", "/private") for site in sites]
+        result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
+        assert [site.targets for site in sites] == [["/1"]] * 10
+        assert [len(site.robots_requests) for site in sites] == [1] * 10
+        assert store.origins() == {site.url("") for site in sites}
+        assert failures.heard == []
+        assert len(result.messages(logging.WARNING)) == 2
+    finally:
+        store.close()
+
+
+@pytest_twisted.ensureDeferred
 async def test_no_password_is_logged(web, tmp_path):
     site = web.site(robots(RULES))
     needs_redis()
