@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.utils.text import printable, without_credentials
+from scrapy_rep.utils.text import printable, short, without_credentials
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -45,8 +45,11 @@ class SettingsError(ValueError):
 
 
 def explain(verdict: Verdict) -> str:
-    """Return a verdict in words: the rule, its line and its file, or the state of the origin."""
+    """Return a verdict in words: the rule, its line and its file, or the state of the origin.
+
+    A long rule is cut.
+    """
     where = verdict.robotstxt_url
     if verdict.rule is not None:
-        return f"{verdict.rule} (line {verdict.line} of {where or 'robots.txt'})"
+        return f"{short(str(verdict.rule))} (line {verdict.line} of {where or 'robots.txt'})"
     return verdict.reason.value if where is None else f"{verdict.reason.value} ({where})"

@@ -12,6 +12,7 @@ from scrapy.spiders import SitemapSpider
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
+from scrapy_rep.utils.text import short
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -54,7 +55,7 @@ class RobotsSitemapMixin:
         where = origin_of(url).robotstxt_url
         found = []
         for sitemap in await robots.sitemaps(url):
-            full = urljoin(where, sitemap)
+            full = urljoin(where, short(sitemap))
             if full.startswith(_SCHEMES):
                 found.append(full)
             else:

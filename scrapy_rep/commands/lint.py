@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.commands.terminal import coloured, counted, short
-from scrapy_rep.utils.text import printable
+from scrapy_rep.commands.terminal import coloured, counted
+from scrapy_rep.utils.text import printable, short
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.lint import Lint

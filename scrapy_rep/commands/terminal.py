@@ -58,11 +58,6 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def short(text: str, width: int) -> str:
-    """Return ``text`` in at most so many characters."""
-    return text if len(text) <= width else f"{text[: width - 1]}…"
-
-
 def ago(seconds: float) -> str:
     """Return how long ago something was, roughly."""
     return "just now" if seconds < 1 else f"{span(seconds)} ago"

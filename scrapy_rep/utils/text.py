@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from scrapy import Request
+
+
+MAX_SHOWN: Final = 200
+"""Characters of a rule, or of another text that a site writes, in a log line or a report."""
 
 
 def without_credentials(url: str) -> str:
@@ -24,6 +28,11 @@ def show(request: Request) -> str:
 def printable(text: str) -> str:
     """Return a site's text with what can't be seen, or turns the line around, as escapes."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def short(text: str, width: int = MAX_SHOWN) -> str:
+    """Return ``text`` in at most so many characters, the last an ellipsis where it was longer."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def moment(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import pickle
 
@@ -104,3 +105,21 @@ async def test_no_byte_of_a_site_stands_unescaped_in_a_log_line(web):
     texts = result.messages() + [str(failure.value) for failure in result.failures]
     assert len(result.failures) >= 3
     assert [text for text in texts if not text.isprintable()] == []
+
+
+@pytest.mark.parametrize("settings", [{}, {"REP_DRY_RUN": True}])
+@pytest_twisted.ensureDeferred
+async def test_a_long_rule_is_cut_in_log_lines_messages_and_the_report(web, tmp_path, settings):
+    path = tmp_path / "report.json"
+    site = web.site(
+        robots(f"User-agent: *\nDisallow: /*{'x' * 16_000}\nDisallow: /*{'*' * 16_000}")
+    )
+    result = await crawl(site.url("/a"), settings={"REP_REPORT": path, **settings})
+    texts = [text for text in result.messages() if "Disallow: " in text]
+    assert texts
+    texts += [str(failure.value) for failure in result.failures]
+    assert [text for text in texts if len(text) > 400 or "*… (line 3 of" not in text] == []
+    report = json.loads(path.read_text())
+    assert {line["rule"][-1:] for line in report["evidence"] if "rule" in line} == {"…"}
+    assert [rule["rule"][-1:] for rule in report["rules"]] == ["…"]
+    assert path.stat().st_size < 5_000

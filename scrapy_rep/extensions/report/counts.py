@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.outcome import Available, Unreachable
+from scrapy_rep.utils.text import short
 
 if TYPE_CHECKING:
     from scrapy_rep.overrides import Override
@@ -58,7 +59,7 @@ class Collected:
 
     origins: dict[str, OriginRow] = field(default_factory=dict)
     rules: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    """Requests dropped, by URL of the robots.txt, rule and line."""
+    """Requests dropped, by URL of the robots.txt, rule, cut where it is long, and line."""
     reasons: Counter[str] = field(default_factory=Counter)
     overrides: dict[str, OverrideRow] = field(default_factory=dict)
     differing: int = 0
@@ -98,7 +99,7 @@ class Collected:
         row.dropped += 1
         self.reasons[verdict.reason.value] += 1
         if verdict.rule is not None:
-            key = verdict.robotstxt_url or "", str(verdict.rule), verdict.rule.line
+            key = verdict.robotstxt_url or "", short(str(verdict.rule)), verdict.rule.line
             if key not in self.rules and len(self.rules) >= MAX_ORIGINS:
                 key = "", "(further rules)", 0
             self.rules[key] += 1

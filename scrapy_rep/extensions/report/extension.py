@@ -17,7 +17,7 @@ from scrapy_rep.extensions.report.paths import claim, path_of, release
 from scrapy_rep.extensions.report.writers import JsonWriter, LinesWriter, Writer
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.text import without_credentials
+from scrapy_rep.utils.text import short, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,10 +195,12 @@ def _writer_for(path: Path) -> Callable[[Path], Writer]:
 
 
 def _decision(request: Request, verdict: Verdict) -> dict[str, Any]:
+    # Its line and the file's hash tell a rule that is cut from all others.
     return {
         "url": without_credentials(request.url),
         "method": request.method,
         **verdict.as_dict(),
+        "rule": None if verdict.rule is None else short(str(verdict.rule)),
     }
 
 
