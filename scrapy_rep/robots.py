@@ -102,6 +102,14 @@ class Robots:
         robots = await self.robotstxt(page)
         return [] if robots is None else robots.sitemaps
 
+    def next_try(self, page: str | Request) -> float | None:
+        """Return when the origin of ``page``, which is unreachable, is tried again.
+
+        That is in seconds since the epoch; None where it isn't unreachable, or not known to be.
+        """
+        entry = self._cache.known(origin_of(_request(page).url))
+        return entry.end if entry is not None and entry.is_unreachable else None
+
     def census(self) -> Census:
         """Return how many origins are known, looked up just now, and unreachable."""
         return self._cache.census()

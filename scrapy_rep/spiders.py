@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import logging
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
 
 from scrapy import Request
 from scrapy.spiders import SitemapSpider
 
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
+from scrapy_rep.settings import Options
+from scrapy_rep.utils.concurrency import as_completed, sleep
 from scrapy_rep.utils.text import short
 
 if TYPE_CHECKING:
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SCHEMES: Final = ("http://", "https://")
+_PAUSE: Final = 0.05
+"""Seconds between two tries at least, as clocks and timers differ a little."""
 
 
 class RobotsSitemapMixin:
@@ -35,36 +40,71 @@ class RobotsSitemapMixin:
     """Sitemaps, and robots.txt files that name some."""
 
     async def start(self) -> AsyncIterator[Any]:
-        """Begin with the sitemaps."""
+        """Begin with the sitemaps, those of each robots.txt as soon as it is known."""
         urls = list(self.sitemap_urls)
         asked = [url for url in urls if url.endswith("/robots.txt")]
         self.sitemap_urls = [url for url in urls if url not in asked]
         async for request in super().start():  # type: ignore[misc]
             yield request
         seen = set(self.sitemap_urls)
-        for url in asked:
-            for sitemap in await self.sitemaps_of(url):
+        async for sitemaps in as_completed(self._begin_with(url) for url in asked):
+            for sitemap in sitemaps:
                 if sitemap not in seen:
                     seen.add(sitemap)
                     callback = self._parse_sitemap  # type: ignore[attr-defined]
                     yield Request(sitemap, callback=callback)
 
+    async def _begin_with(self, url: str) -> list[str]:
+        """Return the sitemaps of one robots.txt, of which no error is one of the others."""
+        try:
+            return await self.sitemaps_of(url)
+        except CrawlClosingError:
+            pass
+        except Exception:
+            logger.exception("Error while looking for the sitemaps of %a", url)
+        return []
+
     async def sitemaps_of(self, url: str) -> list[str]:
-        """Return the sitemaps that the robots.txt of the origin of ``url`` names, as full URLs."""
+        """Return the sitemaps that the robots.txt of the origin of ``url`` names, as full URLs.
+
+        Where it is unreachable, wait for its next tries as long as pages do. Raises ValueError
+        where the URL is none that can have a robots.txt, and CrawlClosingError.
+        """
         robots = Robots.of(self.crawler)  # type: ignore[attr-defined]
+        options = Options.from_settings(self.crawler.settings)  # type: ignore[attr-defined]
+        patience = options.defer_timeout if options.unreachable_action == "defer" else 0.0
         where = origin_of(url).robotstxt_url
         found = []
-        for sitemap in await robots.sitemaps(url):
-            full = urljoin(where, short(sitemap))
-            if full.startswith(_SCHEMES):
-                found.append(full)
+        for sitemap in await _named(robots, url, patience):
+            full = _full(where, sitemap)
+            if full is None:
+                logger.debug("Not a sitemap's URL, in %s: %a", where, short(sitemap))
             else:
-                logger.debug("Not a sitemap's URL, in %s: %a", where, sitemap)
+                found.append(full)
         if not found:
-            verdict = robots.known_verdict(url.removesuffix("robots.txt"))
-            known = verdict is not None and verdict.reason is not Reason.UNREACHABLE
+            known = robots.next_try(url) is None
             logger.warning("No sitemaps: %s %s", where, "names none" if known else "is unreachable")
         return found
+
+
+async def _named(robots: Robots, url: str, patience: float) -> list[str]:
+    """Return the sitemaps as written; try again for so many seconds where it is unreachable."""
+    end = monotonic() + patience
+    while True:
+        sitemaps = await robots.sitemaps(url)
+        due, left = robots.next_try(url), end - monotonic()
+        if due is None or left <= 0:
+            return sitemaps
+        await sleep(max(_PAUSE, min(due - time(), left)))
+
+
+def _full(where: str, sitemap: str) -> str | None:
+    """Return the URL of a sitemap; None where nothing could be fetched from it."""
+    try:
+        full = urljoin(where, sitemap)
+        return full if full.startswith(_SCHEMES) and Request(full) else None
+    except ValueError:
+        return None
 
 
 class RobotsSitemapSpider(RobotsSitemapMixin, SitemapSpider):

@@ -8,9 +8,9 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep import RobotsSitemapSpider
-from tests.crawling.crawl import Lines, crawl, stat
+from tests.crawling.crawl import Lines, close, crawl, stat
 from tests.crawling.web import answer, held, redirect, robots
-from tests.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 class SitemapSpider(RobotsSitemapSpider):
@@ -63,6 +63,73 @@ async def test_a_warning_where_there_are_no_sitemaps(web, answered, says):
     result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider)
     assert f"No sitemaps: {site.url('/robots.txt')} {says}" in result.messages(logging.WARNING)
     assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_robots_txt_that_is_unreachable_is_tried_again(web):
+    pages = web.site(answer(404))
+    site = web.site(
+        answer(503), robots("Sitemap: /one.xml"), paths={"/one.xml": sitemap(pages.url())}
+    )
+    settings = {"REP_UNREACHABLE_ACTION": "defer", "REP_RETRY_DELAY": 0.4}
+    result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider, settings=settings)
+    assert result.fetched == [pages.url()]
+    assert len(site.robots_requests) == 2
+
+
+@pytest.mark.parametrize("action", ["defer", "drop"])
+@pytest_twisted.ensureDeferred
+async def test_no_robots_txt_is_tried_for_longer_than_pages_are_deferred(web, action):
+    site = web.site(answer(503))
+    settings = {"REP_UNREACHABLE_ACTION": action, "REP_DEFER_TIMEOUT": 0}
+    result = await crawl(site.url("/robots.txt"), spidercls=SitemapSpider, settings=settings)
+    says = f"No sitemaps: {site.url('/robots.txt')} is unreachable"
+    assert says in result.messages(logging.WARNING)
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_sites_that_hang_hold_up_the_sitemaps_of_no_other(web):
+    hanging = [web.site(held(robots(""))) for _ in range(4)]
+    site = web.site(robots("Sitemap: /one.xml"), paths={"/one.xml": sitemap()})
+
+    async def meanwhile(crawler):
+        await until(lambda: site.targets == ["/one.xml"])
+        for each in hanging:
+            each.release()
+
+    urls = [each.url("/robots.txt") for each in (*hanging, site)]
+    await crawl(*urls, spidercls=SitemapSpider, meanwhile=meanwhile)
+    assert [len(each.robots_requests) for each in hanging] == [1] * 4
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_may_close_while_a_robots_txt_is_waited_for(web):
+    hanging, failing = web.site(held(robots(""))), web.site(answer(503))
+
+    async def meanwhile(crawler):
+        await until(lambda: hanging.robots_requests and failing.robots_requests)
+        close(crawler)
+
+    urls = [hanging.url("/robots.txt"), failing.url("/robots.txt")]
+    long = {"REP_RETRY_DELAY": PATIENCE, "REP_RETRY_DELAY_MAX": PATIENCE}
+    settings = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": PATIENCE, **long}
+    result = await crawl(*urls, spidercls=SitemapSpider, settings=settings, meanwhile=meanwhile)
+    assert result.stats["finish_reason"] == "enough"
+    assert result.messages(logging.ERROR, "") == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_no_url_is_left_out(web):
+    site = web.site(
+        robots("Sitemap: http://[bad\nSitemap: http://a:b/\nSitemap: /one.xml\n"),
+        paths={"/one.xml": sitemap()},
+    )
+    urls = ["http://[bad/robots.txt", "words/robots.txt", site.url("/robots.txt")]
+    result = await crawl(*urls, spidercls=SitemapSpider)
+    assert site.targets == ["/one.xml"]
+    errors = result.messages(logging.ERROR)
+    assert [text.rpartition(" ")[2] for text in errors] == [ascii(url) for url in urls[:2]]
 
 
 @pytest_twisted.ensureDeferred

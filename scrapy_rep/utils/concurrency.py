@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError, Deferred, DeferredQueue
+from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 
 T = TypeVar("T")
 
@@ -55,6 +56,26 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
         raise TimeoutError(f"took longer than {seconds:g} seconds") from None
     finally:
         timer.cancel()
+
+
+async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
+    """Run all coroutines at once; yield what each returns, or raise its error, as they end.
+
+    Those that go on are cancelled where no more is asked for.
+    """
+    ends: DeferredQueue[T | Failure] = DeferredQueue()
+    tasks = [deferred_from_coro(coroutine) for coroutine in coroutines]
+    for task in tasks:
+        task.addBoth(ends.put)
+    try:
+        for _ in tasks:
+            end = await maybe_deferred_to_future(ends.get())
+            if isinstance(end, Failure):
+                end.raiseException()
+            yield end
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 @dataclass(eq=False)
