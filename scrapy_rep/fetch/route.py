@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from scrapy import exceptions
-from scrapy.exceptions import NotSupported
+from scrapy.exceptions import NotSupported, StopDownload
 
 from scrapy_rep.fetch.decoding import DecodingError
-from scrapy_rep.fetch.transfer import FetchError, InterferenceError
+from scrapy_rep.fetch.transfer import FetchError, InterferenceError, StoppedError
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.wrapped import is_html, unwrapped
 
@@ -79,6 +79,10 @@ _NO_HANDLER: Final = (NotSupported, getattr(exceptions, "UnsupportedURLSchemeErr
 
 
 _STAND_IN: Final = "a service that was asked in the site's place"
+_LEAVE_ALONE: Final = (
+    "let handlers of headers_received and bytes_received leave alone requests whose callback is "
+    "scrapy.http.request.NO_CALLBACK, as it is of those for robots.txt"
+)
 _SEE_COMPONENTS: Final = "see the download handlers and the downloader middlewares of the crawl"
 
 
@@ -167,7 +171,9 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
     """
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     advice = _SEE_COMPONENTS
-    if isinstance(error, InterferenceError):
+    if isinstance(error, StopDownload | StoppedError):
+        what, advice = "a signal handler of the crawl raised StopDownload", _LEAVE_ALONE
+    elif isinstance(error, InterferenceError):
         what = "another component of the crawl interfered"
     elif isinstance(error, FetchError | DecodingError):
         return None  # broken answers, and redirects that are refused

@@ -95,6 +95,10 @@ class InterferenceError(FetchError):
     """Another component of the crawl answered, or stopped the answer, in the site's place."""
 
 
+class StoppedError(InterferenceError):
+    """A handler of a signal stopped the answer before it was complete."""
+
+
 def answer_of(response: Response, transfer: Transfer) -> Answer:
     """Return the answer that ``response`` is. Raises FetchError, and DecodingError."""
     route = transfer.proxy, transfer.rewritten, transfer.sent
@@ -102,7 +106,7 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     if response.status // 100 not in {2, 5}:
         return Answer(response, b"", transfer.cut, *route)
     if "download_stopped" in response.flags and not transfer.cut:
-        raise InterferenceError("stopped by another component before it was complete")
+        raise StoppedError("stopped before it was complete")
     codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
     try:
         text = decode(

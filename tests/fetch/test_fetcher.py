@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 
 import pytest
@@ -297,24 +298,34 @@ async def test_robots_txt_takes_no_turn_of_the_pages_slot(web):
     assert slots == [f"robots.txt 1 {site.url('/robots.txt')}", "127.0.0.1"]
 
 
+@pytest.mark.parametrize("fail", [True, False])
+@pytest.mark.parametrize("signal", ["headers_received", "bytes_received"])
 @pytest_twisted.ensureDeferred
-async def test_a_robots_txt_that_another_component_cut_is_not_believed(web):
+async def test_a_robots_txt_that_a_signal_handler_stopped_is_not_believed(web, signal, fail):
     from scrapy import signals
     from scrapy.exceptions import StopDownload
+    from scrapy.http.request import NO_CALLBACK
 
     site = web.site(robots(RULES))
 
-    def opened(crawler):
+    def opened(crawler, *, spares=False):
         def stop(request):
-            if request.url.endswith("robots.txt"):
-                raise StopDownload(fail=False)
+            if not (spares and request.callback is NO_CALLBACK):
+                raise StopDownload(fail=fail)
 
         crawler.stop = stop  # keeps it alive
-        crawler.signals.connect(stop, signals.headers_received)
+        crawler.signals.connect(stop, getattr(signals, signal))
 
     result = await crawl(site.url("/public"), opened=opened)
     assert set(result.dropped.values()) == {"unreachable"}
     assert site.targets == []
+    (warning,) = result.messages(logging.WARNING)
+    assert "a signal handler of the crawl raised StopDownload" in warning
+    assert warning.endswith("NO_CALLBACK, as it is of those for robots.txt")
+    assert result.stats["robotstxt/not_of_origin_count"] == 1
+    # What the warning advises.
+    await crawl(site.url("/public"), opened=partial(opened, spares=True))
+    assert site.targets == ["/public"]
 
 
 @pytest_twisted.ensureDeferred
