@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.utils.text import printable, short, without_credentials
+from scrapy_rep.utils.text import moment, printable, short, without_credentials
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -52,4 +52,7 @@ def explain(verdict: Verdict) -> str:
     where = verdict.robotstxt_url
     if verdict.rule is not None:
         return f"{short(str(verdict.rule))} (line {verdict.line} of {where or 'robots.txt'})"
-    return verdict.reason.value if where is None else f"{verdict.reason.value} ({where})"
+    words = verdict.reason.value
+    if verdict.outage is not None:
+        words += f": {verdict.outage.cause}, next try at {moment(verdict.outage.next_try)}"
+    return words if where is None else f"{words} ({where})"

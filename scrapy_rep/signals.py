@@ -47,9 +47,9 @@ _receivers_of: Final = dispatcher.connections.get
 
 def as_meta(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as plain values: ``rule`` is the path of the rule, as written."""
-    allowed, reason, rule, _ = verdict
-    raw, line = (None, None) if rule is None else (rule.raw, rule.line)
-    return {"allowed": allowed, "reason": reason.value, "rule": raw, "line": line}
+    values = verdict.as_dict()
+    del values["robotstxt_url"]  # the request's own
+    return {**values, "rule": None if verdict.rule is None else verdict.rule.raw}
 
 
 class Announcer:

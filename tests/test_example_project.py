@@ -31,22 +31,22 @@ _WIRE = re.compile(r"(.+?)  +(\d+)  +(\d+)  +(\d+)(?:  (.+))?")
 
 # story: pages fetched, pages dropped, what robots.txt came to (in order), why pages were dropped
 STORIES = {
-    "the start page": (3, 0, ["unavailable: HTTP status 404"], []),
-    "plain rules": (3, 2, ["available: HTTP status 200"], ["2: Disallow: /private (line 2)"]),
-    "wildcards": (4, 2, ["available: HTTP status 200"], ["1: Disallow: /*.php$ (line 2)", "1: Disallow: /*?sort= (line 3)"]),
-    "a group for us": (2, 1, ["available: HTTP status 200"], ["1: Disallow: /not-for-demobot (line 5)"]),
-    "none (404)": (2, 0, ["unavailable: HTTP status 404"], []),
-    "forbidden (403)": (2, 0, ["unavailable: HTTP status 403"], []),
-    "down (503)": (0, 2, ["unreachable: HTTP status 503"], [f"2: {DOWN}"]),
-    "down, then recovers": (2, 2, ["unreachable: HTTP status 503", "available: HTTP status 200"], ["1: Disallow: /private (line 2)", f"1: {DOWN}"]),
-    "hangs": (0, 2, ["unreachable: took longer than 20 seconds"], [f"2: {DOWN}"]),
-    "redirect chain": (2, 1, ["available: HTTP status 200, 33 bytes, redirects: 5"], ["1: Disallow: /private (line 2)"]),
-    "redirect to another host": (2, 1, ["available: HTTP status 200, 33 bytes, redirects: 1"], ["1: Disallow: /private (line 2)"]),
-    "endless file": (2, 1, ["available: HTTP status 200, 51"], ["1: Disallow: /private (line 2)"]),
-    "gzip bomb": (2, 1, ["available: HTTP status 200, 51"], ["1: Disallow: /private (line 2)"]),
-    "HTML for robots.txt": (2, 0, ["available: HTTP status 200"], []),
-    "expires quickly": (3, 2, ["available: HTTP status 200"] * 2, ["1: Disallow: /new (line 2)", "1: Disallow: /old (line 2)"]),
-    "a burst of links": (1, 49, ["available: HTTP status 200"], ["49: Disallow: / (line 2)"]),
+    "the start page": (3, 0, ["unavailable: status 404"], []),
+    "plain rules": (3, 2, ["available: status 200"], ["2: Disallow: /private (line 2)"]),
+    "wildcards": (4, 2, ["available: status 200"], ["1: Disallow: /*.php$ (line 2)", "1: Disallow: /*?sort= (line 3)"]),
+    "a group for us": (2, 1, ["available: status 200"], ["1: Disallow: /not-for-demobot (line 5)"]),
+    "none (404)": (2, 0, ["unavailable: status 404"], []),
+    "forbidden (403)": (2, 0, ["unavailable: status 403"], []),
+    "down (503)": (0, 2, ["unreachable: status 503"], [f"2: {DOWN}"]),
+    "down, then recovers": (2, 2, ["unreachable: status 503", "available: status 200"], ["1: Disallow: /private (line 2)", f"1: {DOWN}"]),
+    "hangs": (0, 2, ["unreachable: timed out after 20 s"], [f"2: {DOWN}"]),
+    "redirect chain": (2, 1, ["available: status 200, 33 bytes, redirects: 5"], ["1: Disallow: /private (line 2)"]),
+    "redirect to another host": (2, 1, ["available: status 200, 33 bytes, redirects: 1"], ["1: Disallow: /private (line 2)"]),
+    "endless file": (2, 1, ["available: status 200, 51"], ["1: Disallow: /private (line 2)"]),
+    "gzip bomb": (2, 1, ["available: status 200, 51"], ["1: Disallow: /private (line 2)"]),
+    "HTML for robots.txt": (2, 0, ["available: status 200"], []),
+    "expires quickly": (3, 2, ["available: status 200"] * 2, ["1: Disallow: /new (line 2)", "1: Disallow: /old (line 2)"]),
+    "a burst of links": (1, 49, ["available: status 200"], ["49: Disallow: / (line 2)"]),
 }  # fmt: skip
 
 

@@ -47,10 +47,11 @@ async def test_meta_holds_the_verdict_as_plain_values(web):
     result = await crawl(*urls)
     metas = {r.url: r.meta["robotstxt"] for r in result.responses}
     metas |= {f.request.url: f.request.meta["robotstxt"] for f in result.failures}
+    reached = {"cause": None, "unreachable_since": None, "next_try": None}
     assert metas == {
-        urls[0]: {"allowed": True, "reason": "no-rule", "rule": None, "line": None},
-        urls[1]: {"allowed": True, "reason": "rule", "rule": "/private/open", "line": 3},
-        urls[2]: {"allowed": False, "reason": "rule", "rule": "/private", "line": 2},
+        urls[0]: {"allowed": True, "reason": "no-rule", "rule": None, "line": None} | reached,
+        urls[1]: {"allowed": True, "reason": "rule", "rule": "/private/open", "line": 3} | reached,
+        urls[2]: {"allowed": False, "reason": "rule", "rule": "/private", "line": 2} | reached,
     }
     assert json.loads(json.dumps(metas)) == metas
     assert {type(meta["reason"]) for meta in metas.values()} == {str}

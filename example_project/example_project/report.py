@@ -74,7 +74,7 @@ def came_to(outcome: Outcome) -> str:
     """Return how a fetch of robots.txt ended."""
     evidence = outcome.evidence
     kind = type(outcome).__name__.lower()
-    what = evidence.error or f"HTTP status {evidence.status}"
+    what = evidence.summary
     if kind == "unreachable":
         return f"{kind}: {what}"
     hops = f", redirects: {len(evidence.hops)}" if evidence.hops else ""

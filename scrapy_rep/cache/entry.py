@@ -37,7 +37,7 @@ class Entry:
         self._state = (
             None
             if access.grant is Grant.RULES
-            else Verdict(allowed=access.grant is Grant.ALL, reason=access.reason)
+            else Verdict(access.grant is Grant.ALL, access.reason, outage=access.outage)
         )
         self._rules: dict[Tokens, RuleSet] = {}
         self._delays: dict[Tokens, Delay] | None = None

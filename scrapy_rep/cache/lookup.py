@@ -263,13 +263,12 @@ class Lookup:
 
     def _log(self, origin: Origin, record: Record, previous: Record | None) -> None:
         evidence = record.last.evidence
-        what = (evidence.error or f"HTTP status {evidence.status}").rstrip(".")
         if not isinstance(record.last, Unreachable):
             logger.debug(
                 "robots.txt of %s: %s (%s, %d bytes, redirects: %d)",
                 origin,
                 type(record.last).__name__.lower(),
-                what,
+                evidence.summary,
                 evidence.size,
                 len(evidence.hops),
             )
@@ -280,7 +279,7 @@ class Lookup:
             logging.WARNING if first else logging.DEBUG,
             "robots.txt of %s is unreachable: %s; %s, next try in %.1f s",
             origin,
-            what,
+            evidence.summary,
             _MEANWHILE[self._policy.access(record, self._clock.time()).grant],
             (record.next_try or 0) - evidence.at,
         )

@@ -85,4 +85,4 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
 
 def what(evidence: Evidence) -> str:
     """Return what was seen last: a status, or what broke the fetch."""
-    return printable((evidence.error or f"HTTP status {evidence.status}").rstrip("."))
+    return printable(evidence.summary)

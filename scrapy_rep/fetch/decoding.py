@@ -41,13 +41,13 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
     if not body:
         return body
     if len(codings) > _MAX_CODINGS:
-        raise DecodingError(f"{len(codings)} content codings on top of each other")
+        raise DecodingError(f"{len(codings)} content codings")
     for coding in reversed(codings):
         name = coding.strip().lower()
         if name in _NO_CODING:
             continue
         if name not in _CODINGS:
-            raise DecodingError(f"content coding {name!a}, which was not asked for")
+            raise DecodingError(f"a content coding that was not asked for: {name!a}")
         first, *others = _CODINGS[name]
         try:
             text = _inflate(body, first, limit, complete=complete)
@@ -68,15 +68,15 @@ def _inflate(body: bytes, wbits: int, limit: int, *, complete: bool) -> bytes:
         try:
             text += stream.decompress(body, limit - len(text))
         except zlib.error as error:
-            raise DecodingError(str(error)) from error
+            raise DecodingError(f"broken compression: {error}") from error
         if len(text) >= limit:
             return bytes(text)
         if not stream.eof:
             if complete:
-                raise DecodingError("compressed body ends too soon")
+                raise DecodingError("broken compression: it ends too soon")
             return bytes(text)
         body = stream.unused_data
         # RFC 1952 §2.2: there may be several members; anything else that follows is padding.
         if not body.startswith(_MEMBER):
             return bytes(text)
-    raise DecodingError(f"more than {_MAX_MEMBERS} members of a gzip body")
+    raise DecodingError(f"broken compression: more than {_MAX_MEMBERS} members")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 from dataclasses import replace
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
@@ -15,6 +14,7 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
+from scrapy_rep.fetch.causes import cause_of, printable
 from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route import obstacle_at_end, obstacle_in, obstacle_of
@@ -26,6 +26,7 @@ from scrapy_rep.fetch.transfer import (
     Transfer,
 )
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, origin_of
+from scrapy_rep.protocol.outage import short_cause
 from scrapy_rep.protocol.outcome import (
     Available,
     Outcome,
@@ -49,10 +50,6 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
 
 logger = logging.getLogger(__name__)
-
-_CREDENTIALS: Final = re.compile(r"\S+@")
-_MAX_ERROR: Final = 300
-"""Characters of an error's message that are kept."""
 
 
 class Fetcher:
@@ -95,6 +92,9 @@ class Fetcher:
         self._count(stats.REDIRECT_COUNT, len(evidence.hops))
         self._count(stats.RESPONSE_BYTES, evidence.size)
         self._count(stats.OUTCOME_COUNT.format(kind=type(outcome).__name__.lower()))
+        if isinstance(outcome, Unreachable):
+            cause = short_cause(evidence.summary)
+            self._count(stats.UNREACHABLE_COUNT.format(cause=cause))
         return outcome
 
     def timeout(self, page: Request) -> float:
@@ -117,7 +117,7 @@ class Fetcher:
             return await within(seconds, self._follow(chain, page, is_disallowed))
         except TimeoutError as error:
             self._count_exception(TimeoutError)
-            return self._failed(chain, error, f"took longer than {seconds:g} seconds")
+            return self._failed(chain, error, f"timed out after {seconds:g} s")
 
     async def _follow(
         self, chain: Chain, page: Request, is_disallowed: Callable[[str], bool]
@@ -137,11 +137,11 @@ class Fetcher:
             except Exception as error:  # noqa: BLE001 - whatever broke it, nobody knows the rules
                 if not isinstance(error, FetchError):
                     self._count_exception(type(error))
-                return self._failed(chain, error, _message(error))
+                return self._failed(chain, error, cause_of(error))
             if location is None or len(chain.hops) >= self._options.max_redirects:
                 return self._ended(chain, answer, location)
             if is_disallowed(location):
-                error_ = f"redirect to a disallowed URL: {location}"[:_MAX_ERROR]
+                error_ = printable(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=error_))
             chain.hops.append(location)
 
@@ -204,7 +204,7 @@ class Fetcher:
             obstacle,
             obstacle.advice,
         )
-        evidence = chain.evidence(answer, error=str(obstacle)[:_MAX_ERROR])
+        evidence = chain.evidence(answer, error=printable(str(obstacle)))
         return Unreachable(evidence, of_origin=False)
 
     def _request(self, chain: Chain, page: Request) -> Request:
@@ -273,11 +273,3 @@ class Fetcher:
 
     def _count_exception(self, exception: type[BaseException]) -> None:
         self._count(stats.EXCEPTION_COUNT.format(exception=exception))
-
-
-def _message(error: Exception) -> str:
-    return _printable(f"{type(error).__name__}: {error}")
-
-
-def _printable(text: str) -> str:
-    return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_ERROR]

@@ -255,4 +255,4 @@ def _said(response: Response, names: tuple[str, ...]) -> str | None:
 
 
 def _detail(response: Response, where: str, said: str | None = None) -> str:
-    return ", ".join(filter(None, (where, f"HTTP status {response.status}", said)))
+    return ", ".join(filter(None, (where, f"status {response.status}", said)))

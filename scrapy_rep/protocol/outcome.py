@@ -65,6 +65,11 @@ class Evidence:
     retry_after: str | None = None
     """The answer's Retry-After."""
 
+    @property
+    def summary(self) -> str:
+        """What was seen last: what broke the fetch, or the status of the answer."""
+        return (self.error or f"status {self.status}").rstrip(".")
+
 
 @dataclass(frozen=True, slots=True)
 class Available:

@@ -9,6 +9,7 @@ from typing import Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.freshness import fresh_for, retry_after
+from scrapy_rep.protocol.outage import Outage
 from scrapy_rep.protocol.outcome import Available, Outcome, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
@@ -37,6 +38,8 @@ class Access:
     """From when this holds, seconds since the epoch; a clock set back makes it void."""
     end: float
     """Until when this holds, seconds since the epoch."""
+    outage: Outage | None = None
+    """Why nobody knows the rules, where that decides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +73,12 @@ class Policy:
             if isinstance(record.last, Available):
                 return Access(Grant.RULES, Reason.RULE, record.last, start, end)
             return Access(Grant.ALL, Reason.UNAVAILABLE, None, start, end)
+        outage = Outage(record.last.evidence.summary, record.unreachable_since, end)
         turn = self._opened_at(record) if record.of_origin else math.inf
         if now < turn:
-            return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, turn))
+            return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, turn), outage)
         if record.copy is None:
-            return Access(Grant.ALL, Reason.UNREACHABLE_LONG, None, start, end)
+            return Access(Grant.ALL, Reason.UNREACHABLE_LONG, None, start, end, outage)
         return Access(Grant.RULES, Reason.RULE, record.copy, start, end)
 
     def record_after(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.outage import Outage
 
 
 class Reason(str, Enum):
@@ -60,6 +61,7 @@ class Verdict(NamedTuple):
     reason: Reason
     rule: Rule | None = None
     robotstxt_url: str | None = None
+    outage: Outage | None = None
 
     @property
     def line(self) -> int | None:
@@ -74,12 +76,16 @@ class Verdict(NamedTuple):
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, which go through JSON and a JOBDIR as they are."""
+        cause, since, next_try = self.outage or (None, None, None)
         return {
             "allowed": self.allowed,
             "reason": self.reason.value,
             "rule": None if self.rule is None else str(self.rule),
             "line": self.line,
             "robotstxt_url": self.robotstxt_url,
+            "cause": cause,
+            "unreachable_since": since,
+            "next_try": next_try,
         }
 
 

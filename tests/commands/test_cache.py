@@ -39,9 +39,9 @@ def test_cache_list_tells_what_crawls_left(web, store, robots_command):
     run = robots_command("cache", "list", *store)
     lines = sorted(run.out.splitlines()[:-1])
     begins = [
-        f"available    {origin(sites[0])}  HTTP status 200, {len(RULES)} bytes, asked ",
-        f"unavailable  {origin(sites[1])}  HTTP status 404, asked ",
-        f"unreachable  {origin(sites[2])}  HTTP status 503, asked ",
+        f"available    {origin(sites[0])}  status 200, {len(RULES)} bytes, asked ",
+        f"unavailable  {origin(sites[1])}  status 404, asked ",
+        f"unreachable  {origin(sites[2])}  status 503, asked ",
     ]
     assert [line.startswith(begin) for line, begin in zip(lines, begins, strict=True)] == [True] * 3
     assert run.out.splitlines()[-1].endswith("holds 3 origins")
@@ -64,7 +64,7 @@ def test_cache_show_tells_all_of_an_origin(web, store, robots_command):
     run = robots_command("cache", "show", *store, site.url("/some/page"))
     assert run.status == 0
     lines = run.out.splitlines()
-    assert f"  {origin(site)}/robots.txt: available (HTTP status 200)" in lines
+    assert f"  {origin(site)}/robots.txt: available (status 200)" in lines
     assert lines[-3:] == [
         "  User-agent: *",
         "  Disallow: /\\x1b[31m\\x07\\xff",

@@ -42,6 +42,9 @@ def test_check_asks_by_another_name(site, robots_command):
         "rule": "Disallow: /",
         "line": 6,
         "robotstxt_url": site.url("/robots.txt"),
+        "cause": None,
+        "unreachable_since": None,
+        "next_try": None,
     }
 
 
@@ -104,7 +107,7 @@ def test_explain_tells_group_rules_and_fetch(web, robots_command):
     assert run.status == 0
     lines = [line.strip() for line in run.out.splitlines()]
     assert lines[0] == f"allowed: {site.url('/private/open')}"
-    assert f"{site.url('/robots.txt')}: available (HTTP status 200)" in lines
+    assert f"{site.url('/robots.txt')}: available (status 200)" in lines
     assert f"redirected to {site.url('/r')}" in lines
     assert "that of '*', User-agent lines: 1, rules: 2" in lines
     assert "none has a group: otherbot" in lines
@@ -119,7 +122,7 @@ def test_explain_tells_until_when_nobody_knows(web, robots_command):
     run = robots_command("explain", site.url("/"))
     assert run.status == 2
     assert run.out.startswith("can't tell: ")
-    assert "unreachable (HTTP status 503)" in run.out
+    assert "unreachable (status 503)" in run.out
     assert "next try not before" in run.out
     assert "on all is allowed, as there is no copy" in run.out
     robotstxt = json.loads(robots_command("explain", "--json", site.url("/")).out)["robotstxt"]
@@ -198,7 +201,7 @@ def test_lint_takes_a_url(web, site, robots_command):
     assert robots_command("lint", web.site(answer(404)).url("/")).status == 0
     run = robots_command("lint", web.site(answer(503)).url("/"))
     assert (run.status, run.out) == (2, "")
-    assert run.err.endswith("nobody knows what its robots.txt says: HTTP status 503\n")
+    assert run.err.endswith("nobody knows what its robots.txt says: status 503\n")
 
 
 def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):

@@ -11,7 +11,9 @@ import pytest_twisted
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.protocol.outage import Outage
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.utils.text import moment
 from tests.crawling.crawl import AS_BY_DEFAULT, crawl
 from tests.crawling.web import answer, robots
 
@@ -32,8 +34,33 @@ async def test_builtin_the_errback_gets_an_ignore_request(web):
     )
 
 
+@pytest.mark.parametrize(
+    ("answer", "cause"), [(answer(503), "status 503"), ([["close"]], "connection closed")]
+)
+@pytest_twisted.ensureDeferred
+async def test_the_errback_is_told_why_nobody_knows_the_rules_and_when_they_are_asked_for(
+    answer, cause, web
+):
+    site = web.site(answer)
+    result = await crawl(site.url("/"))
+    error, meta = result.failures[0].value, result.failures[0].request.meta["robotstxt"]
+    outage = error.verdict.outage
+    assert outage.cause == cause
+    assert outage.since < outage.next_try
+    assert meta["cause"] == cause
+    assert (meta["unreachable_since"], meta["next_try"]) == (outage.since, outage.next_try)
+    where = site.url("/robots.txt")
+    at = f"unreachable: {cause}, next try at {moment(outage.next_try)} ({where})"
+    assert str(error) == f"Forbidden by robots.txt: {at}"
+    assert any(text.endswith(f": {at}") for text in result.messages())
+    assert result.stats[f"robotstxt/unreachable_count/{cause}"] == 1
+
+
 def test_the_exception_can_be_pickled():
-    error = RobotsTxtDisallowed(Verdict(False, Reason.UNREACHABLE, None, "http://a/robots.txt"))
+    outage = Outage("status 503", 1.0, 6.0)
+    error = RobotsTxtDisallowed(
+        Verdict(False, Reason.UNREACHABLE, None, "http://a/robots.txt", outage)
+    )
     again = pickle.loads(pickle.dumps(error))
     assert (again.verdict, str(again)) == (error.verdict, str(error))
 
@@ -56,7 +83,7 @@ async def test_one_warning_per_unreachable_origin(web):
     result = await crawl(*(site.url(f"/{i}") for i in range(5)))
     (warning,) = result.messages(logging.WARNING)
     assert warning.startswith(
-        f"robots.txt of {site.url('')} is unreachable: HTTP status 503; its pages are not fetched, "
+        f"robots.txt of {site.url('')} is unreachable: status 503; its pages are not fetched, "
         "next try in "
     )
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import pytest_twisted
 from scrapy import Request
 
 from tests.crawling.crawl import crawl
 from tests.fetch.faults import FAULTS, NONE, ON_THE_WIRE
+
+CAUSES = re.compile(
+    r"status \d+|timed out after [\d.]+ s|connection closed|incomplete answer|no valid HTTP|"
+    r"broken compression: .+|a content coding that was not asked for: .+"
+).fullmatch
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name.replace(" ", "-"))
@@ -27,4 +34,8 @@ async def test_fault(fault, web, fault_table):
         assert asked == fault.requests or (fault.is_short_of_time and asked < fault.requests)
     assert result.stats["robotstxt/request_count"] == 1
     assert "robotstxt/error_count" not in result.stats
+    if fault.asks == NONE:
+        causes = {failure.value.verdict.outage.cause for failure in result.failures}
+        assert len(causes) == 1
+        assert CAUSES(causes.pop())
     assert result.stats["finish_reason"] == "finished"

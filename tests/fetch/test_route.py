@@ -144,7 +144,7 @@ async def test_a_refusal_of_a_proxy_is_not_the_sites(web, store, name):
     status = name.split("'s ")[1][:3]
     assert line.startswith(
         f"robots.txt of {site.url('')} was not fetched: a proxy refused (127.0.0.1:{proxy.port}, "
-        f"HTTP status {status}"
+        f"status {status}"
     )
     assert "word" not in line
     assert len(proxy.journal) == 1
@@ -205,7 +205,7 @@ async def test_a_refusal_of_an_api_is_not_the_sites(web, store, status):
     site, api = web.site(ALL_FORBIDDEN), web.site(paths=refusal(status))
     settings = {"API": api.url(""), "DOWNLOADER_MIDDLEWARES": {Rewriting: 500}}
     line = await crawled_through_and_then_directly(site, store, settings=settings)
-    assert f"place refused (127.0.0.1:{api.port}, HTTP status {status})" in line
+    assert f"place refused (127.0.0.1:{api.port}, status {status})" in line
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_what_a_proxy_passes_on_is_the_origins(answered):
 def test_what_a_service_says_of_itself_counts_through_a_tunnel_too():
     obstacle = obstacle_in(proxied(503, "https://a.example/robots.txt", Zyte_Error="x" * 999))
     assert obstacle.what == "a proxy refused"
-    assert obstacle.detail == f"p:1, HTTP status 503, Zyte-Error: {'x' * 100}"
+    assert obstacle.detail == f"p:1, status 503, Zyte-Error: {'x' * 100}"
     assert obstacle_in(proxied(407, "https://a.example/robots.txt")) is not None
 
 

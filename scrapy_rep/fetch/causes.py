@@ -1,0 +1,70 @@
+"""Why a fetch failed, in words: what an exception, or one that is beneath it, means."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.fetch.decoding import DecodingError
+from scrapy_rep.fetch.transfer import FetchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_CREDENTIALS: Final = re.compile(r"\S+@")
+_MAX_TEXT: Final = 300
+"""Characters of an error's message that are kept."""
+_MAX_DEPTH: Final = 10
+"""Exceptions beneath each other that are looked at."""
+
+# By name, as Scrapy's, Twisted's, asyncio's, aiohttp's and httpx' have no class in common, and not
+# all of these are installed, or public.
+_WORDS: Final = {
+    name: words
+    for words, names in {
+        "DNS lookup failed": "CannotResolveHostError DNSLookupError UnknownHostError gaierror",
+        "connection refused": "DownloadConnectionRefusedError ConnectionRefusedError",
+        "timed out": "DownloadTimeoutError TimeoutError TCPTimedOutError TimeoutException",
+        "no route to the host": "NoRouteError",
+        "TLS error": "SSLError SSLCertVerificationError CertificateError VerificationError",
+        "incomplete answer": "ResponseDataLossError PotentialDataLoss IncompleteReadError",
+        "no valid HTTP": "ParseError BadStatusLine BadHttpMessage",
+        "connection closed": "ConnectionClosed ConnectionDone ConnectionLost ConnectionResetError "
+        "ConnectionAbortedError BrokenPipeError ServerDisconnectedError RemoteProtocolError "
+        "ReadError ResponseNeverReceived",
+    }.items()
+    for name in names.split()
+}
+
+
+def cause_of(error: BaseException) -> str:
+    """Return why a fetch failed, in printable ASCII."""
+    if isinstance(error, FetchError | DecodingError):
+        return printable(str(error))
+    chain = list(_beneath(error, _MAX_DEPTH))
+    # What is beneath knows better: a connection may be lost in the handshake of TLS.
+    for each in reversed(chain):
+        for kind in type(each).__mro__:
+            if kind.__module__ == "OpenSSL.SSL":
+                return "TLS error"
+            if kind.__name__ in _WORDS:
+                return _WORDS[kind.__name__]
+    if len(chain) > 1 and isinstance(chain[-1], ValueError):
+        return "no valid HTTP"  # what Twisted's parser stumbles over
+    return printable(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
+
+
+def printable(text: str) -> str:
+    """Return ``text`` in ASCII, short, without what may be a password."""
+    return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_TEXT]
+
+
+def _beneath(error: BaseException, depth: int) -> Iterator[BaseException]:
+    """Yield ``error`` and what it was made of; Twisted's have it in ``reasons``."""
+    yield error
+    if not depth:
+        return
+    causes = [getattr(reason, "value", reason) for reason in getattr(error, "reasons", None) or ()]
+    cause = causes[-1] if causes else error.__cause__
+    if isinstance(cause, BaseException):
+        yield from _beneath(cause, depth - 1)
