@@ -16,8 +16,8 @@ takes the note off and asks the decider (``decision/decider.py``). The decider a
 of the crawler (``product_tokens.py``), the overrides, and what else may become of a URL on its way
 (``spellings.py``, ``handlers.py``); the rules it has from the cache. What is known and allowed
 passes at once, in a few microseconds. Of all else a table says what becomes of it
-(``transitions.py``): it is dropped, waits, or goes back to the scheduler. ``events.py`` counts,
-logs and signals it.
+(``transitions.py``): it is dropped, waits, or goes back to the scheduler. ``drops.py`` counts,
+logs and signals what is dropped.
 
 Next to the downloader, behind all other middlewares, stands the guard (``guard.py``). It lets a
 request pass that is as it was decided on; one whose URL or User-Agent has been changed since is

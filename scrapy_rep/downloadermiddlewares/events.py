@@ -1,14 +1,11 @@
-"""Log lines, stats and signals about requests that are decided about."""
+"""Log lines, stats and signals about overrides, and about errors of ours."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from scrapy_rep import stats
-from scrapy_rep.exceptions import explain
-from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.signals import META_KEY, as_meta
 from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
@@ -16,14 +13,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.overrides import Override, Overrides
-    from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.signals import Announcer
 
 logger = logging.getLogger(__name__)
-
-_REASON_COUNTS: Final = {
-    reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
-}
 
 
 class Events:
@@ -34,19 +26,6 @@ class Events:
         self._announcer = announcer
         self._overrides = overrides
         self._overrides_used: set[Override] = set()
-
-    def dropped(self, request: Request, verdict: Verdict) -> None:
-        """Tell that ``request`` is dropped."""
-        request.meta[META_KEY] = as_meta(verdict)
-        stats.count(self._crawler, stats.FORBIDDEN)
-        stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
-        if logger.isEnabledFor(logging.DEBUG):
-            logger.debug(
-                "Forbidden by robots.txt: %(request)s: %(verdict)s",
-                {"request": show(request), "verdict": explain(verdict)},
-                extra={"spider": self._crawler.spider},
-            )
-        self._announcer.forbidden(request, verdict, dropped=True)
 
     def failed(self, request: Request, error: Exception, *, dry_run: bool) -> None:
         """Tell of an error of ours."""

@@ -24,6 +24,7 @@ from scrapy_rep.downloadermiddlewares.guard import DECIDED_KEY, judges
 from scrapy_rep.downloadermiddlewares.startup import check_components, log_start, read_overrides
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
+from scrapy_rep.drops import Drops
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -84,6 +85,7 @@ class RobotsTxtMiddleware:
         clock = Clock()
         overrides = read_overrides(options, clock)
         self._announcer = Announcer(crawler)
+        self._drops = Drops(crawler, self._announcer)
         self._events = Events(crawler, self._announcer, overrides)
         self._shared = shared(options)
         self._cache = Cache(
@@ -288,7 +290,7 @@ class RobotsTxtMiddleware:
         request.meta[DECIDED_KEY] = request.url, None
 
     def _dropped(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
-        self._events.dropped(request, verdict)
+        self._drops.add(request, verdict)
         return RobotsTxtDisallowed(verdict)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
@@ -309,6 +311,7 @@ class RobotsTxtMiddleware:
         self._watch.stop()
         self._close()
         self._subresources.close()
+        self._drops.summarise()
         judges.remove(self._crawler)
         try:
             await within(_CLOSING_TIME, self._cache.finish())

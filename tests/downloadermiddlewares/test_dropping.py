@@ -66,7 +66,7 @@ def test_the_exception_can_be_pickled():
 
 
 @pytest_twisted.ensureDeferred
-async def test_one_debug_line_per_dropped_request(web):
+async def test_one_line_per_dropped_request(web):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
     result = await crawl(site.url("/private"), site.url("/private/2"))
     lines = [text for text in result.messages() if text.startswith("Forbidden by robots.txt: ")]
@@ -75,6 +75,63 @@ async def test_one_debug_line_per_dropped_request(web):
         f"(line 2 of {site.url('/robots.txt')})"
         for path in ("/private", "/private/2")
     )
+
+
+def told(result, begin, level=logging.INFO):
+    """Return the lines of the log at a level that begin in some way."""
+    return [
+        record.getMessage()
+        for record in result.records
+        if record.levelno == level and record.getMessage().startswith(begin)
+    ]
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_first_drop_of_each_rule_and_origin_is_told_at_info(web):
+    site = web.site(robots("User-agent: *\nDisallow: /a\nDisallow: /b\n"))
+    failing = web.site(answer(503))
+    urls = [site.url(path) for path in ("/a/1", "/a/2", "/b/1", "/b/2")]
+    result = await crawl(*urls, failing.url("/1"), failing.url("/2"))
+    why = [text.partition(">: ")[2] for text in told(result, "Forbidden by robots.txt: ")]
+    where = site.url("/robots.txt")
+    assert sorted(why)[:2] == [
+        f"Disallow: /{x} (line {n} of {where})" for x, n in [("a", 2), ("b", 3)]
+    ]
+    assert sorted(why)[2].startswith("unreachable: status 503, next try at ")
+    assert len(why) == 3
+    assert len(told(result, "Forbidden by robots.txt: ", logging.DEBUG)) == 3
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_first_drops_are_told_at_info_up_to_a_bound_and_most_at_the_end(web):
+    paths = [f"/{chr(ord('a') + n)}" for n in range(12)]
+    site = web.site(robots("User-agent: *\n" + "".join(f"Disallow: {p}\n" for p in paths)))
+    result = await crawl(*(site.url(path) for path in [*paths, "/c/1", "/c/2"]))
+    lines = told(result, "Forbidden by robots.txt: ")
+    assert len(lines) == 10
+    assert lines[-1].endswith(" - further drops are logged at DEBUG level")
+    (summary,) = told(result, "Requests dropped because of robots.txt: ")
+    first, *rows = summary.splitlines()
+    where = site.url("/robots.txt")
+    assert first == "Requests dropped because of robots.txt: 14"
+    assert rows[0] == f"       3  Disallow: /c (line 4 of {where})"
+    assert rows[1] == f"       1  Disallow: /a (line 2 of {where})"
+    assert rows[10:] == ["       2  others"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_rules_and_origins_beyond_a_bound_are_counted_together(web, monkeypatch):
+    monkeypatch.setattr("scrapy_rep.drops._MAX_TOLD_APART", 1)
+    site = web.site(robots("User-agent: *\nDisallow: /a\nDisallow: /b\n"))
+    result = await crawl(site.url("/a"), site.url("/b"))
+    (summary,) = told(result, "Requests dropped because of robots.txt: 2\n")
+    assert summary.splitlines()[2:] == ["       1  others"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_nothing_dropped_nothing_summed_up(web):
+    result = await crawl(web.site(robots("")).url("/"))
+    assert told(result, "Requests dropped") == []
 
 
 @pytest_twisted.ensureDeferred
@@ -131,7 +188,8 @@ async def test_no_byte_of_a_site_stands_unescaped_in_a_log_line(web):
     result = await crawl(*(site.url("/a\x1b[31m") for site in sites))
     texts = result.messages() + [str(failure.value) for failure in result.failures]
     assert len(result.failures) >= 3
-    assert [text for text in texts if not text.isprintable()] == []
+    lines = [line for text in texts for line in text.split("\n       ")]  # of the summary
+    assert [line for line in lines if not line.isprintable()] == []
 
 
 @pytest.mark.parametrize("settings", [{}, {"REP_DRY_RUN": True}])
