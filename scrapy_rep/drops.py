@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
@@ -36,8 +37,9 @@ _DROPS: Final[PerCrawl[Drops]] = PerCrawl()
 class Drops:
     """Tells of requests that are dropped."""
 
-    def __init__(self, crawler: Crawler, announcer: Announcer) -> None:
+    def __init__(self, crawler: Crawler, announcer: Announcer, *, is_interactive: bool) -> None:
         self._crawler = crawler
+        self._is_interactive = is_interactive
         self._announcer = announcer
         self._by_cause: dict[Hashable, int] = {}
         self._last: dict[Hashable, Verdict] = {}
@@ -61,6 +63,12 @@ class Drops:
                 "Forbidden by robots.txt: %(request)s: %(verdict)s%(more)s",
                 {"request": show(request), "verdict": explain(verdict), "more": more},
                 extra={"spider": self._crawler.spider},
+            )
+        if self._is_interactive:
+            # Shown without a log, too (--nolog).
+            sys.stderr.write(
+                f"Forbidden by robots.txt: {show(request)}: {explain(verdict)}. To go on without "
+                "robots.txt: -s ROBOTSTXT_OBEY=False\n"
             )
         self._announcer.forbidden(request, verdict, dropped=True)
 

@@ -239,6 +239,7 @@ class Options:
         "REP_SUBRESOURCES_UNKNOWN", "abort", _one_of("abort", "allow"), "'abort' or 'allow'"
     )
     dry_run: bool = _setting("REP_DRY_RUN", False, _boolean, "True or False")
+    interactive: bool = _setting("REP_INTERACTIVE", False, _boolean, "True or False")
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:

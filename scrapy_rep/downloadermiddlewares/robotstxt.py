@@ -85,7 +85,7 @@ class RobotsTxtMiddleware:
         clock = Clock()
         overrides = read_overrides(options, clock)
         self._announcer = Announcer(crawler)
-        self._drops = Drops(crawler, self._announcer)
+        self._drops = Drops(crawler, self._announcer, is_interactive=options.interactive)
         self._events = Events(crawler, self._announcer, overrides)
         self._shared = shared(options)
         self._cache = Cache(

@@ -63,6 +63,7 @@ class Gate:
             options.unreachable_action == "defer"
             and options.defer_timeout > 0
             and not options.dry_run
+            and not options.interactive
         )
         self.in_use = False
         """Whether a queue asks here, and so keeps the requests of unreachable origins."""

@@ -1,0 +1,71 @@
+"""Scrapy's commands at which somebody waits for the answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.crawling.web import answer, robots
+from tests.waiting import PATIENCE
+
+PROJECT = {
+    "scrapy.cfg": "[settings]\ndefault = settings\n",
+    "settings.py": "ADDONS = {'scrapy_rep.Addon': 500}\nSPIDER_MODULES = ['spiders']\n"
+    f"USER_AGENT = 'mybot/1.0'\nREP_STORE_TIMEOUT = REP_TIMEOUT = {PATIENCE}\n",
+    "spiders.py": "import scrapy\n\nclass Spider(scrapy.Spider):\n    name = 'a'\n\n"
+    "    def parse(self, response):\n        '''\n        @url %s\n        @returns items 0 0\n        '''\n",
+}
+
+
+@pytest.fixture
+def scrapy(tmp_path):
+    """Run a command of Scrapy in a project; return what it said on standard error."""
+
+    def run(*arguments, url):
+        for name, text in PROJECT.items():
+            (tmp_path / name).write_text(text.replace("%s", url))
+        process = subprocess.run(
+            [sys.executable, "-m", "scrapy", *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return process.stderr
+
+    return run
+
+
+# Were these deferred, they would not end in PATIENCE.
+@pytest.mark.parametrize(
+    "command",
+    [["fetch"], ["view"], ["shell", "-c", "response"], ["parse", "--spider=a"], ["check"]],
+    ids=lambda command: command[0],
+)
+def test_who_waits_is_told_at_once_why_nothing_comes(command, web, scrapy):
+    site = web.site(answer(503))
+    url = site.url("/")
+    target = [] if command == ["check"] else ["--nolog", url]
+    lines = scrapy(*command, *target, url=url).splitlines()
+    (line,) = [line for line in lines if line.startswith("Forbidden by robots.txt: ")]
+    assert line.startswith(
+        f"Forbidden by robots.txt: <GET {url}>: unreachable: status 503, next try at "
+    )
+    assert line.endswith(
+        f"({site.url('/robots.txt')}). To go on without robots.txt: -s ROBOTSTXT_OBEY=False"
+    )
+
+
+def test_the_shell_names_the_rule_and_its_line(web, scrapy):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    url = site.url("/private")
+    said = scrapy("shell", "--nolog", "-c", "response", url, url=url)
+    assert f"<GET {url}>: Disallow: /private (line 2 of {site.url('/robots.txt')})." in said
+
+
+def test_a_setting_of_the_project_wins(web, scrapy):
+    said = scrapy("fetch", web.site(robots("")).url("/"), url="http://a.example")
+    assert f"REP_TIMEOUT={PATIENCE:.1f}, REP_INTERACTIVE=True" in said
