@@ -86,6 +86,10 @@ class Cache:
     ) -> None:
         self._policy = policy
         self._entries = entries
+        # What an earlier crawl of the process could not reach may be well again: the store has it.
+        for origin, entry in list(zip(entries, entries.values(), strict=True)):
+            if entry.is_unreachable:
+                entries.drop(origin)
         self._entry_of = entries.get
         self._own: BoundedCache[Origin, Entry] = BoundedCache(_MAX_OWN, _MAX_OWN)
         """Entries of tries that did not come to their origin, which say nothing to other crawls."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_rep import stats
 from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
+from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.protocol.origin import origin_of, split_url
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.utils.background import Background
@@ -47,12 +47,6 @@ _PATIENCE: Final = 3
 one after the other, and a little."""
 _MAX_UNSTORED: Final = 10_000
 """Origins whose last try did not come to them, of which that is remembered."""
-_MEANWHILE: Final = {
-    Grant.NONE: "its pages are not fetched",
-    Grant.RULES: "its last copy is used",
-    Grant.ALL: "all of it is allowed by now",
-}
-"""What unreachable means, in words."""
 
 
 class Lookup:
@@ -95,6 +89,8 @@ class Lookup:
         self.waiting = 0
         """How many look-ups wait for another worker."""
         self._claims = 0
+        self._began = clock.time()
+        self._log = LookupLog()
         self._background = Background()
         self._being_kept: dict[Origin, Record] = {}
         """Records on their way to the store."""
@@ -107,9 +103,7 @@ class Lookup:
         since, pause = self._clock.monotonic(), _POLL
         while True:
             if self._is_fresh(held.record):
-                self._count(stats.STORE_FOUND)
-                self._learned(origin, held.record, held.record, page)
-                return held.record
+                return self._found(origin, held.record, page)
             unstored = self._unstored.get(origin)
             if self._is_fresh(unstored):
                 return unstored
@@ -149,7 +143,15 @@ class Lookup:
         await self._background.end()
 
     def _is_fresh(self, record: Record | None) -> TypeGuard[Record]:
-        return record is not None and not self._policy.is_due(record, self._clock.time())
+        now = self._clock.time()
+        return record is not None and not self._policy.is_due(record, now, self._began)
+
+    def _found(self, origin: Origin, record: Record, page: Request) -> Record:
+        """Tell that ``record`` was in the store, and holds; return it."""
+        self._count(stats.STORE_FOUND)
+        self._log.remembered(record, self._policy.access(record, self._clock.time()))
+        self._learned(origin, record, record, page)
+        return record
 
     def _newer(self, origin: Origin, stored: Record | None) -> Record | None:
         unstored = self._unstored.get(origin)
@@ -186,8 +188,7 @@ class Lookup:
                 logger.debug("No lease of %s: %s", origin, error)
                 held = Held(None, holder)
             if self._is_fresh(held.record):
-                self._count(stats.STORE_FOUND)
-                self._learned(origin, held.record, held.record, page)
+                self._found(origin, held.record, page)
                 self._background.add(self._release(key, holder))
                 return held.record
             if held.holder != holder and not impatient:
@@ -229,7 +230,7 @@ class Lookup:
             # Of how often that was is nothing in the store.
             previous = self._newer(origin, previous)
         record = self._policy.record_after(previous, str(origin), outcome, jitter=self._jitter())
-        self._log(origin, record, previous)
+        self._log.fetched(record, previous, self._policy.access(record, self._clock.time()))
         self._learned(origin, record, previous, page)
         return record
 
@@ -260,29 +261,6 @@ class Lookup:
             await self._store.release(key, holder)
         except StoreError as error:
             logger.debug("The lease of %s was not released: %s", key, error)
-
-    def _log(self, origin: Origin, record: Record, previous: Record | None) -> None:
-        evidence = record.last.evidence
-        if not isinstance(record.last, Unreachable):
-            logger.debug(
-                "robots.txt of %s: %s (%s, %d bytes, redirects: %d)",
-                origin,
-                type(record.last).__name__.lower(),
-                evidence.summary,
-                evidence.size,
-                len(evidence.hops),
-            )
-            return
-        # Of what was in the way the fetcher has told.
-        first = record.of_origin and (previous is None or previous.unreachable_since is None)
-        logger.log(
-            logging.WARNING if first else logging.DEBUG,
-            "robots.txt of %s is unreachable: %s; %s, next try in %.1f s",
-            origin,
-            evidence.summary,
-            _MEANWHILE[self._policy.access(record, self._clock.time()).grant],
-            (record.next_try or 0) - evidence.at,
-        )
 
 
 def _answered_for(outcome: Outcome) -> Origin | None:

@@ -54,13 +54,16 @@ class Policy:
     retry_delay: float = limits.RETRY_DELAY
     retry_delay_max: float = limits.RETRY_DELAY_MAX
 
-    def is_due(self, record: Record | None, now: float) -> bool:
+    def is_due(self, record: Record | None, now: float, began: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before anything else of its origin.
 
         An expired copy is not used while its refresh is under way; between the tries of an
-        unreachable robots.txt nothing is sent.
+        unreachable robots.txt nothing is sent. A crawl that ``began`` after the last of these
+        tries once more, however long the next try is off: the site may be well again.
         """
-        return record is None or not record.last.evidence.at <= now < self._asked_again_at(record)
+        if record is None or not record.last.evidence.at <= now < self._asked_again_at(record):
+            return True
+        return record.last.evidence.at < began and self._may_be_over(record, now)
 
     def access(self, record: Record, now: float) -> Access:
         """Return what may be fetched according to ``record``, due or not.
@@ -116,6 +119,15 @@ class Policy:
         )
         left = patience - record.unreachable_for
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
+
+    def _may_be_over(self, record: Record, now: float) -> bool:
+        """Return whether the site is unreachable, was not just tried, and named no time itself."""
+        evidence = record.last.evidence
+        return (
+            record.unreachable_since is not None
+            and now - evidence.at >= self.retry_delay
+            and retry_after(evidence.retry_after, evidence.at) is None
+        )
 
     def _asked_again_at(self, record: Record) -> float:
         evidence = record.last.evidence

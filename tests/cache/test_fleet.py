@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from contextlib import closing
 from typing import ClassVar
@@ -10,6 +11,7 @@ import pytest
 import pytest_twisted
 import scrapy
 
+from scrapy_rep.utils.text import moment
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, answer, held, robots
@@ -211,3 +213,36 @@ def test_closing_while_the_store_hangs_begins_no_fetch(web, mode, tmp_path):
         server.stop()
     assert result["dropped"] == {site.url("/1"): "closing"}
     assert site.journal == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_asks_once_for_what_was_unreachable_before_it(web, tmp_path):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_RETRY_DELAY_MAX": LONG}
+    site = web.site(answer(500), RULES)
+    url = site.url("/public")
+    first = await crawl(url, settings={**settings, "REP_RETRY_DELAY": LONG})
+    assert first.dropped == {url: "unreachable"}
+    # The next try is an hour off all the same.
+    second = await crawl(url, settings={**settings, "REP_RETRY_DELAY": 0.001})
+    assert second.fetched == [url]
+    assert len(site.robots_requests) == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_asked_for(
+    web, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("scrapy_rep.cache.log._MAX_REMEMBERED", 2)
+    settings = {
+        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+        "REP_RETRY_DELAY": LONG,
+        "REP_RETRY_DELAY_MAX": LONG,
+    }
+    urls = [web.site(answer(503)).url("/") for _ in range(3)]
+    await crawl(*urls, settings=settings)
+    again = await crawl(*urls, settings=settings)
+    lines = [text for text in again.messages(logging.INFO) if "an earlier try" in text]
+    since = again.failures[0].value.verdict.outage.since
+    assert lines[0].startswith(f"robots.txt of {urls[0][:-1]} is unreachable since {moment(since)}")
+    assert ", as an earlier try found: status 503; its pages are not fetched, next try " in lines[0]
+    assert [line.endswith("logged at DEBUG level") for line in lines] == [False, True]

@@ -125,6 +125,8 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.1}),
         await crawl(failing.url("/"), settings={"REP_DRY_RUN": True}),
         await crawl(Request(calm.url("/"), meta={"proxy": proxy.url("")})),
+        await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
+        await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
         await crawl(failing.url("/"), settings=defaults, opened=lines.listen, meanwhile=waits),
     ]
     logged = {

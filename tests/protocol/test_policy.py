@@ -380,3 +380,31 @@ def test_every_outcome_on_every_record(history, jitter, later):
         assert access.grant is Grant.NONE
     if access.grant is Grant.RULES:
         assert access.copy is record.copy
+
+
+@pytest.mark.parametrize(
+    ("began", "later", "headers", "due"),
+    [
+        (HOUR, HOUR, {}, True),
+        # This crawl, or another since, has tried already.
+        (-HOUR, HOUR, {}, False),
+        (0.0, HOUR, {}, False),
+        # Somebody tried just now.
+        (1.0, MINUTE, {}, False),
+        # The site has said when.
+        (HOUR, HOUR, {"retry_after": "7200"}, False),
+        (HOUR, HOUR, {"retry_after": "soon"}, True),
+    ],
+)
+def test_a_crawl_tries_once_what_was_unreachable_before_it_began(began, later, headers, due):
+    policy = Policy(retry_delay=2 * MINUTE, retry_delay_max=DAY)
+    record = None
+    for _ in range(12):  # until the next try is hours off
+        record = policy.record_after(record, ORIGIN, unreachable(START, **headers), jitter=0.0)
+    assert not policy.is_due(record, START + later)
+    assert policy.is_due(record, START + later, START + began) is due
+
+
+def test_what_could_be_read_is_not_asked_for_again_by_every_crawl():
+    record = Policy().record_after(None, ORIGIN, available(START), jitter=0.0)
+    assert not Policy().is_due(record, START + HOUR, START + HOUR)

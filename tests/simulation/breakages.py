@@ -25,7 +25,7 @@ def unreachable_is_open(self, record, now):
     return got
 
 
-def expired_records_are_used(self, record, now):
+def expired_records_are_used(self, record, now, began):
     return record is None
 
 

@@ -152,6 +152,7 @@ class Worker:
         self.number = number
         self.alive = True
         self.offset = world.random.choice((0.0, 0.0, world.skew))
+        self.began = self.clock()
         self.walls = {}
         """Spans of this worker's clock, one for every request under way."""
         self.flying = Counter()
@@ -310,7 +311,7 @@ class World:
             if self.loop.now - other.started[origin] < TIMEOUT:
                 self.violated(f"two fetches of {origin} in the fleet")
         held = self.store._record(str(origin))
-        if held is not None and not POLICY.is_due(held, worker.clock()):
+        if held is not None and not POLICY.is_due(held, worker.clock(), worker.began):
             self.violated(f"fetch of {origin}, which the store knows")
 
     def check_retry(self, worker, origin):

@@ -1,0 +1,75 @@
+"""Lines in the log about what the look-up of an origin came to."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.policy import Grant
+from scrapy_rep.utils.text import moment
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.policy import Access
+    from scrapy_rep.protocol.record import Record
+
+logger = logging.getLogger(__name__)
+
+_MAX_REMEMBERED: Final = 10
+"""Origins that an earlier try could not reach, of which the log tells at INFO."""
+_MEANWHILE: Final = {
+    Grant.NONE: "its pages are not fetched",
+    Grant.RULES: "its last copy is used",
+    Grant.ALL: "all of it is allowed by now",
+}
+"""What unreachable means, in words."""
+
+
+class LookupLog:
+    """Tells of robots.txt as they come, and of those that don't."""
+
+    def __init__(self) -> None:
+        self._remembered = 0
+
+    def fetched(self, record: Record, previous: Record | None, access: Access) -> None:
+        """Tell how a fetch ended; ``previous`` is what was known before."""
+        evidence = record.last.evidence
+        if not isinstance(record.last, Unreachable):
+            logger.debug(
+                "robots.txt of %s: %s (%s, %d bytes, redirects: %d)",
+                record.origin,
+                type(record.last).__name__.lower(),
+                evidence.summary,
+                evidence.size,
+                len(evidence.hops),
+            )
+            return
+        # Of what was in the way the fetcher has told.
+        first = record.of_origin and (previous is None or previous.unreachable_since is None)
+        logger.log(
+            logging.WARNING if first else logging.DEBUG,
+            "robots.txt of %s is unreachable: %s; %s, next try in %.1f s",
+            record.origin,
+            evidence.summary,
+            _MEANWHILE[access.grant],
+            (record.next_try or 0) - evidence.at,
+        )
+
+    def remembered(self, record: Record, access: Access) -> None:
+        """Tell that an earlier try, of this crawl or of another, could not reach an origin."""
+        if access.outage is None:
+            return
+        self._remembered += 1
+        logger.log(
+            logging.INFO if self._remembered <= _MAX_REMEMBERED else logging.DEBUG,
+            "robots.txt of %s is unreachable since %s, as an earlier try found: %s; %s, next try "
+            "at %s%s",
+            record.origin,
+            moment(access.outage.since),
+            access.outage.cause,
+            _MEANWHILE[access.grant],
+            moment(access.outage.next_try),
+            " - further ones are logged at DEBUG level"
+            if self._remembered == _MAX_REMEMBERED
+            else "",
+        )
