@@ -65,3 +65,9 @@ thousands)."""
 MAX_TAG_TEXT: Final = 8_192
 """Characters of the robots tags for one crawler, on one page and in its headers, that are read
 (ours: real ones have tens)."""
+
+MAX_USAGE_RAW: Final = 500
+"""Characters of a statement about use that are kept as written (ours)."""
+
+MAX_USAGE_URIS: Final = 16
+"""URIs of licences and policies that are told of a page (ours)."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 ANYONE: Final = "robots"
 """The name of a meta tag that speaks to every crawler."""
@@ -95,20 +95,29 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
     A name and a colon address all that follows to one crawler, up to the next name:
     ``googlebot: noindex, otherbot: nofollow``.
     """
+    tags = Tags()
+    for words in addressed(value, tokens):
+        tags |= _words(words, now)
+    return tags
+
+
+def addressed(value: str, tokens: Iterable[str]) -> Iterator[str]:
+    """Yield the parts of an X-Robots-Tag header that are meant for these product tokens."""
     names = _names(tokens)
-    tags, concerned = Tags(), True
+    concerned = True
     words: list[str] = []
     for part in value.split(","):
         rest = part
         name = _NAME(part)
         if name and name[1].lower() not in _WITH_VALUE and not _is_time(words):
             if concerned:
-                tags |= _words(",".join(words), now)
+                yield ",".join(words)
             words = []
             concerned = name[1].lower() in names
             rest = part[name.end() :]
         words.append(rest)
-    return tags | _words(",".join(words), now) if concerned else tags
+    if concerned:
+        yield ",".join(words)
 
 
 def _is_time(words: list[str]) -> bool:

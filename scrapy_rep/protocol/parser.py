@@ -8,15 +8,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.group_search import Contents, Span, read_rules
-from scrapy_rep.protocol.lexer import LineKind, as_text, read_line
+from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, read_line
 from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
+from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, SOURCE_OF_FIELD, UsageRules
+from scrapy_rep.protocol.usage.rules import WORDS as USAGE_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from scrapy_rep.protocol.group_search import Part
     from scrapy_rep.protocol.lexer import Line
+    from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Rule, Verdict
 
 ANYONE: Final = "*"
@@ -27,6 +30,7 @@ _SHORT: Final = 8_192
 _SHARED: Final = 64
 """Such groups, the last ones used: many sites have the file that came with their software."""
 _FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
+_USAGE_FIELDS: Final = tuple(word.decode() for word in USAGE_WORDS)
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(rb"[a-z_-]+").match
 _WIDE_TOKEN: Final = re.compile(rb"[a-z0-9._-]+").match
@@ -112,12 +116,7 @@ class RobotsTxt:
         *tokens* name the crawler, the most specific first: the first that has a group decides,
         else ``*``. Groups of one token are merged, a specific group is never merged with ``*``.
         """
-        name, _ = self._named(tokens)
-        spans = [
-            span
-            for agents, span in self._contents.groups()
-            if any(name in _named_by(agent) for agent in agents)
-        ]
+        spans = self._whole_groups(tokens)
         return self._group(spans) if spans else None
 
     def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
@@ -164,6 +163,48 @@ class RobotsTxt:
     def verdict(self, url: str, *tokens: str) -> Verdict:
         """Return whether a crawler may fetch a URL of this file's origin, and why."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
+
+    def usage_rules_for(self, *tokens: str) -> UsageRules:
+        """Return the lines about use that hold for a crawler; see group_for.
+
+        A line between ``User-agent`` lines is meant for all of that run. That takes little time
+        where the file has no such line.
+        """
+        if not any(map(self._contents.mentions, USAGE_WORDS)):
+            return NO_USAGE_RULES
+        head = self._contents.span
+        first = next(self._contents.groups(), None)
+        if first:
+            head = head._replace(stop=first[1].start)
+        ours = [line for span in self._whole_groups(tokens) for line in self._usage_lines(span)]
+        return UsageRules(ours, self._usage_lines(head))
+
+    def usage(self, url: str, *tokens: str) -> Usage:
+        """Return what is said about the use of a URL of this file's origin; never raises.
+
+        A disallowed URL has no preferences: of its use nothing is said but where licences are.
+        """
+        target = target_of(url)
+        usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
+        return usage if self.rules_for(*tokens).verdict_for(target).allowed else usage.of(())
+
+    def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
+        name, _ = self._named(tokens)
+        return [
+            span
+            for agents, span in self._contents.groups()
+            if any(name in _named_by(agent) for agent in agents)
+        ]
+
+    def _usage_lines(self, span: Span) -> list[Line]:
+        may_be_about_use = _may_be_of(_USAGE_FIELDS)
+        return [
+            line
+            for number, content in self._contents.numbered(span)
+            if may_be_about_use(content)
+            and (line := read_line(number, content)).field.lower() in SOURCE_OF_FIELD
+            and Oddity.NO_COLON not in line.oddity
+        ]
 
     def _named(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
         """Return the first of a crawler's names that has groups, and the lines meant for it."""

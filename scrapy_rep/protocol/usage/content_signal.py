@@ -1,0 +1,34 @@
+"""Content-Signal: pairs with commas between them, for which there is no grammar."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN, combined
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.usage.statement import Value
+
+LABELS: Final = ("search", "ai-input", "ai-train")
+OTHERS: Final = ("use",)
+"""Keys that speak to others, and say nothing of our purposes."""
+_VALUES: Final[dict[str, Value]] = {"yes": ALLOW, "no": DISALLOW}
+
+
+def pairs_of(statement: bytes) -> list[tuple[str, str]]:
+    """Return keys and values, lower case, with ``-`` for ``_`` in keys; what is no pair is not."""
+    pairs = (
+        pair.partition("=") for pair in statement.decode("utf-8", "replace").lower().split(",")
+    )
+    return [
+        (key.strip().replace("_", "-"), value.strip()) for key, equals, value in pairs if equals
+    ]
+
+
+def read_signals(statement: bytes) -> dict[str, Value]:
+    """Return what a statement says of LABELS; a pair that can't be read is skipped."""
+    values: dict[str, Value] = {}
+    for key, value in pairs_of(statement):
+        if key in LABELS and value in _VALUES:
+            values[key] = combined((values.get(key, UNKNOWN), _VALUES[value]))
+    return values

@@ -1,0 +1,50 @@
+"""Content-Usage, a Dictionary of RFC 9651: the one module that needs ``http-sf``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.usage.statement import Value
+
+LABELS: Final = ("train-ai", "ai-use", "search")
+"""Categories of draft-ietf-aipref-vocab-08; revision 07 has no ``ai-use``."""
+RETIRED: Final = frozenset(
+    {"tdm", "ai", "genai", "inference", "all", "bots", "train-genai", "ai-output"}
+)
+"""Categories of earlier revisions, which are still met and say nothing."""
+_VALUES: Final[dict[str, Value]] = {"y": ALLOW, "n": DISALLOW}
+
+
+class NotADictionaryError(ValueError):
+    """A statement that RFC 9651 doesn't take: it fails as a whole."""
+
+
+def labels_of(statement: bytes) -> dict[str, Value]:
+    """Return all that a statement says, other categories than LABELS among it.
+
+    Raises NotADictionaryError.
+    """
+    # Few files have such lines: the others need no parser for them.
+    from http_sf import Token, parse  # noqa: PLC0415
+
+    try:
+        members = parse(statement.strip(), tltype="dictionary")
+    except ValueError as error:
+        raise NotADictionaryError(str(error)) from None
+    values: dict[str, Value] = {}
+    for label, member in cast("dict[str, Any]", members).items():
+        item = member[0] if isinstance(member, tuple) else member
+        values[label] = _VALUES.get(str(item), UNKNOWN) if isinstance(item, Token) else UNKNOWN
+    return values
+
+
+def read_usage(statement: bytes) -> dict[str, Value]:
+    """Return what a statement says of LABELS; nothing where it can't be parsed."""
+    try:
+        values = labels_of(statement)
+    except NotADictionaryError:
+        return {}
+    return {label: values[label] for label in LABELS if label in values}

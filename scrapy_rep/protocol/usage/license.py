@@ -1,0 +1,43 @@
+"""Licences of RSL 1.0: their URIs, which are told and not evaluated."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.usage.statement import HEADER, LICENSE, ROBOTSTXT, UNKNOWN, statements_of
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.usage.statement import Statement
+
+RSL: Final = "application/rsl+xml"
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*").fullmatch
+# RFC 8288 §3; a quoted string is passed over whole.
+_LINK: Final = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*")*)')
+_PARAMETER: Final = re.compile(r';\s*(rel|type)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
+_CHALLENGE: Final = re.compile(r"(?:^|,)\s*license(?=[\s,]|$)", re.IGNORECASE).search
+
+
+def license_in(uri: str, line: int | None, place: str = ROBOTSTXT) -> list[Statement]:
+    """Return a statement with the URI of a licence, none where that isn't absolute."""
+    if not _ABSOLUTE(uri):
+        return []
+    return statements_of(LICENSE, {"license": UNKNOWN}, uri, line, place)
+
+
+def license_in_link(value: str) -> list[Statement]:
+    """Return the licences that a ``Link`` header names."""
+    found = []
+    for link in _LINK.finditer(value):
+        parameters = {
+            name.lower(): (quoted or plain).lower()
+            for name, quoted, plain in reversed(_PARAMETER.findall(link[2]))  # the first counts
+        }
+        if "license" in parameters.get("rel", "").split() and parameters.get("type") == RSL:
+            found += license_in(link[1].strip(), None, HEADER)
+    return found
+
+
+def asks_for_license(value: str) -> bool:
+    """Say whether a ``WWW-Authenticate`` header asks for a licence (RSL 1.0)."""
+    return _CHALLENGE(value) is not None

@@ -1,0 +1,38 @@
+"""noai, noimageai and noml, in X-Robots-Tag and robots meta elements."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.usage.statement import DISALLOW, HEADER, META, TAGS, statements_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from scrapy_rep.protocol.usage.statement import Statement
+
+_ANYONE: Final = "robots"
+LABELS: Final = ("noai", "noimageai", "noml")
+_WORD: Final = re.compile(r"[\w-]+").match
+
+
+def tags_in_header(value: str, tokens: Iterable[str]) -> list[Statement]:
+    """Return what one X-Robots-Tag header says of use to a crawler of these tokens."""
+    # Whoever parses a file needs no dates, which that reads too, by a module that loads sockets.
+    from scrapy_rep.protocol.meta_tags import addressed  # noqa: PLC0415
+
+    return _tags_in(",".join(addressed(value, tokens)), value, HEADER)
+
+
+def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Statement]:
+    """Return what ``<meta name=… content=…>`` says of use to a crawler of these tokens."""
+    if name.strip().lower() not in {_ANYONE, *(token.lower() for token in tokens)}:
+        return []
+    return _tags_in(content, content, META)
+
+
+def _tags_in(words: str, raw: str, place: str) -> list[Statement]:
+    found = {match[0] for word in words.lower().split(",") if (match := _WORD(word.strip()))}
+    labels = [label for label in LABELS if label in found]
+    return statements_of(TAGS, dict.fromkeys(labels, DISALLOW), raw, None, place) if labels else []

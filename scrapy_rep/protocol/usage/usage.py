@@ -1,0 +1,153 @@
+"""``Usage``: all that is said about the use of one page, and what it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.protocol.limits import MAX_USAGE_URIS
+from scrapy_rep.protocol.origin import target_of
+from scrapy_rep.protocol.usage.content_signal import read_signals
+from scrapy_rep.protocol.usage.content_usage import read_usage
+from scrapy_rep.protocol.usage.license import license_in_link
+from scrapy_rep.protocol.usage.statement import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    HEADER,
+    LICENSE,
+    MEANINGS,
+    META,
+    PLACES,
+    PURPOSES,
+    TDMREP,
+    UNKNOWN,
+    Statement,
+    combined,
+    statements_of,
+)
+from scrapy_rep.protocol.usage.tags import tags_in_header, tags_in_meta
+from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, tdm_in, tdm_in_file
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+
+    from scrapy_rep.protocol.usage.statement import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a site says about the use of one page; immutable."""
+
+    statements: tuple[Statement, ...] = ()
+    """What holds for the page, in the order of PLACES."""
+    tokens: tuple[str, ...] = ()
+    """The product tokens to whom it is said, the most specific first."""
+
+    def value(self, label: str) -> Value:
+        """Return what Content-Usage says of one of its categories, all of its places together."""
+        return combined(
+            said.value
+            for said in self.statements
+            if said.source == CONTENT_USAGE and said.label == label
+        )
+
+    def result(self, purpose: str) -> Value:
+        """Return what all sources say of a purpose: any disallow, else any allow, else unknown.
+
+        Raises ValueError where it is none of PURPOSES.
+        """
+        if purpose not in PURPOSES:
+            raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
+        last = max((PLACES.index(s.place) for s in self.statements if _reserves(s)), default=0)
+        return combined(
+            said.value
+            for said in self.statements
+            if purpose in MEANINGS.get((said.source, said.label), ())
+            # TDMRep: what is met later replaces what was met before.
+            and (said.source != TDMREP or PLACES.index(said.place) == last)
+        )
+
+    def of(self, sources: Collection[str]) -> Usage:
+        """Return what some sources say; licences, which are not judged, stay."""
+        kept = (s for s in self.statements if s.source in sources or s.source == LICENSE)
+        return replace(self, statements=tuple(kept))
+
+    def with_header(self, name: str, values: Iterable[str | bytes]) -> Usage:
+        """Return this with what a response header of a name says, in all its lines.
+
+        That is Content-Usage, Content-Signal, X-Robots-Tag, tdm-reservation, tdm-policy or Link;
+        any other says nothing.
+        """
+        lines = [v.decode("latin-1") if isinstance(v, bytes) else v for v in values]
+        name = name.lower()
+        if not lines:
+            return self
+        joined = ", ".join(lines)
+        said: list[Statement] = []
+        if name == CONTENT_USAGE:
+            read = read_usage(joined.encode("utf-8", "surrogatepass"))
+            said = statements_of(CONTENT_USAGE, read, joined, None, HEADER)
+        elif name == CONTENT_SIGNAL:
+            read = read_signals(joined.encode("utf-8", "surrogatepass"))
+            said = statements_of(CONTENT_SIGNAL, read, joined, None, HEADER)
+        elif name == "x-robots-tag":
+            said = [tag for line in lines for tag in tags_in_header(line, self.tokens)]
+        elif name in {RESERVATION, POLICY}:
+            said = tdm_in(name, lines, HEADER)
+        elif name == "link":
+            said = license_in_link(joined)
+        return self._with(said)
+
+    def with_meta(self, elements: Mapping[str, str]) -> Usage:
+        """Return this with what meta elements of HTML say: contents by names."""
+        said: list[Statement] = []
+        for name, content in elements.items():
+            if name.strip().lower() in {RESERVATION, POLICY}:
+                said += tdm_in(name.strip().lower(), [content], META)
+            else:
+                said += tags_in_meta(name, content, self.tokens)
+        return self._with(said)
+
+    def with_tdmrep(self, body: bytes, url: str) -> Usage:
+        """Return this with what the tdmrep.json of its origin says of a URL; any bytes will do."""
+        return self._with(tdm_in_file(body, target_of(url)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, which go through JSON and a JOBDIR as they are."""
+        return {
+            "statements": [statement._asdict() for statement in self.statements],
+            "tokens": list(self.tokens),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Usage:
+        """Return what ``as_dict`` was made of."""
+        statements = tuple(Statement(**statement) for statement in values["statements"])
+        return cls(statements, tuple(values["tokens"]))
+
+    def _with(self, said: Iterable[Statement]) -> Usage:
+        return replace(self, statements=distinct((*self.statements, *said)))
+
+
+def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """Return the first of statements that say the same, in the order of places and lines.
+
+    So their number is bounded, whatever a site sends, and no disallow is lost by it.
+    """
+    first: dict[tuple[str, ...], Statement] = {}
+    uris = 0
+    for said in sorted(statements, key=_position):
+        is_uri = said.source == LICENSE or said.label == POLICY
+        key = (said.place, said.source, said.label, said.raw if is_uri else said.value)
+        if key not in first and (not is_uri or uris < MAX_USAGE_URIS):
+            first[key] = said
+            uris += is_uri
+    return tuple(first.values())
+
+
+def _position(statement: Statement) -> tuple[int, int]:
+    return PLACES.index(statement.place), statement.line or 0
+
+
+def _reserves(statement: Statement) -> bool:
+    return statement.label == RESERVATION and statement.value != UNKNOWN

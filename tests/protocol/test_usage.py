@@ -1,0 +1,441 @@
+"""Preferences about use: the facts that PREFERENCES lists, point by point (U-1 to U-5)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from scrapy_rep.protocol import RobotsTxt
+from scrapy_rep.protocol.usage.license import asks_for_license
+from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
+from scrapy_rep.protocol.usage.usage import Usage
+
+URL = "https://example.com"
+
+
+def usage(*lines, path="/x", agent="*", tokens=("mybot",)):
+    body = "\n".join((f"User-agent: {agent}", *lines)).encode()
+    return RobotsTxt.parse(body).usage(URL + path, *tokens)
+
+
+def content_usage(*values, path="/x"):
+    return usage(*(f"Content-Usage: {value}" for value in values), path=path)
+
+
+def letters(said):
+    words = {"allow": "y", "disallow": "n"}
+    labels = ("train-ai", "ai-use", "search")
+    return {label: words[value] for label in labels if (value := said.value(label)) in words}
+
+
+VECTORS = [
+    (["train-ai=n"], "/x", {"train-ai": "n"}),
+    (["train-ai=n", "/ai-ok/ train-ai=y"], "/ai-ok/t", {"train-ai": "y"}),
+    (["train-ai=n", "/a/ search=y"], "/a/x", {"search": "y"}),
+    (["train-ai=n", "/ train-ai=y"], "/x", {"train-ai": "y"}),
+    (
+        ["/b/ train-ai=y, search=y", "/b/ train-ai=n"],
+        "/b/x",
+        {"train-ai": "n", "search": "y"},
+    ),
+    (["/*.pdf$ train-ai=n", "search=y"], "/f/a.pdf", {"train-ai": "n"}),
+    (["/*.pdf$ train-ai=n", "search=y"], "/f/a.pdf?x", {"search": "y"}),
+    (["/blog/"], "/blog/x", {}),
+    (["train-ai=n", "/blog/"], "/blog/x", {}),
+    (["ai=n"], "/x", {}),
+    (["ai-train=no"], "/x", {}),
+    (["/r/ ai=n train-ai=n"], "/r/x", {}),
+    (["train-ai=y, train-ai"], "/x", {}),
+    (["Train-AI=n"], "/x", {}),
+    (["train-ai=n,"], "/x", {}),
+    (["train-ai = n"], "/x", {}),
+    (["train-ai=n;x=1, search=y"], "/x", {"train-ai": "n", "search": "y"}),
+]
+
+
+@pytest.mark.parametrize(("values", "path", "result"), VECTORS)
+@pytest.mark.parametrize("order", [1, -1])
+def test_content_usage(values, path, result, order):
+    assert letters(content_usage(*values[::order], path=path)) == result
+
+
+def test_a_disallowed_path_has_no_preferences():
+    lines = ["Content-Usage: train-ai=n", "Content-Usage: /ai-ok/ train-ai=y", "Disallow: /never/"]
+    assert usage(*lines, path="/never/t").statements == ()
+    assert letters(usage(*lines, path="/ai-ok/t")) == {"train-ai": "y"}
+
+
+def test_nothing_is_inherited_from_everyone():
+    body = b"User-agent: mybot\nAllow: /\nUser-agent: *\nContent-Usage: train-ai=n\n"
+    robots = RobotsTxt.parse(body)
+    assert robots.usage(f"{URL}/x", "mybot").statements == ()
+    assert robots.usage(f"{URL}/x", "otherbot").value("train-ai") == "disallow"
+
+
+@pytest.mark.parametrize(
+    ("robots", "header", "result"),
+    [
+        ("train-ai=y", "train-ai=n", "disallow"),
+        ("search=y", "train-ai=y", "allow"),
+        ("train-ai=n", "train-ai=y", "disallow"),
+        ("train-ai=y", "train-ai", "allow"),
+        ("train-ai=y", "broken=", "allow"),
+    ],
+)
+def test_a_header_on_top_is_combined(robots, header, result):
+    said = content_usage(robots).with_header("Content-Usage", [header])
+    assert said.value("train-ai") == result
+    assert said.result("ai-training") == result
+
+
+def test_lines_of_a_header_are_joined():
+    said = Usage().with_header("content-usage", [b"train-ai=y", "search=n, train-ai=n"])
+    assert letters(said) == {"train-ai": "n", "search": "n"}
+    assert Usage().with_header("content-usage", ["train-ai=n", "broken="]).value("search") == (
+        "unknown"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Content-Usage: train-ai=n",
+        "content-USAGE :train-ai=n",
+        " \tContent-Usage\t: \t train-ai=n \t",
+        "Content-Usage: train-ai=n # no training",
+        "Content-Usage: train-ai=n#",
+        "Content-Usage: /\ttrain-ai=n",
+        "Content-Usage: /x  train-ai=n",
+        "Content-Usage: /%78 train-ai=n",
+    ],
+)
+def test_how_a_line_may_be_written(line):
+    assert letters(usage(line)) == {"train-ai": "n"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Content-Usage: *x train-ai=n",
+        "Content-Usage: /y train-ai=n",
+        "Content-Usage: /xy train-ai=n",
+        "Content-Usage: /X train-ai=n",
+        "Content-Usage:",
+        "Content-Usage train-ai=n",
+        'Content-Usage: train-ai="n"',
+        "Content-Usage: train-ai=(n)",
+        "Content-Usage: train-ai=N",
+        "Content-Usage: train-ai=?0",
+        "Content-Usages: train-ai=n",
+        "# Content-Usage: train-ai=n",
+    ],
+)
+def test_what_says_nothing(line):
+    assert letters(usage(line)) == {}
+
+
+def test_a_path_that_is_no_utf_8():
+    body = b"User-agent: *\nContent-Usage: /\xff train-ai=n\n"
+    said = RobotsTxt.parse(body).usage(f"{URL}/%FF", "mybot")
+    assert said.value("train-ai") == "disallow"
+    assert said.statements[0].raw == "/\\xff train-ai=n"
+
+
+def test_equal_paths_are_equal_in_canonical_form():
+    values = ["/%62/ train-ai=y", "/b/ train-ai=n, search=y"]
+    assert letters(content_usage(*values, path="/b/x")) == {"train-ai": "n", "search": "y"}
+
+
+def test_different_paths_of_equal_length_all_hold():
+    values = ["/a*c train-ai=y", "/abc train-ai=n", "/*bc search=n"]
+    for order in (values, values[::-1]):
+        assert letters(content_usage(*order, path="/abc")) == {"train-ai": "n", "search": "n"}
+
+
+def test_a_path_that_ends_in_a_wildcard_is_longer():
+    assert letters(content_usage("/b* train-ai=n", "/b train-ai=y", path="/b")) == {"train-ai": "n"}
+
+
+def test_groups_of_one_token_are_merged():
+    body = (
+        b"User-agent: mybot\nContent-Usage: train-ai=y\nDisallow: /a\n"
+        b"User-agent: *\nContent-Usage: search=n\nDisallow: /b\n"
+        b"User-agent: MyBot/2\nContent-Usage: train-ai=n\nDisallow: /c\n"
+    )
+    said = RobotsTxt.parse(body).usage(f"{URL}/x", "mybot-images", "mybot")
+    assert letters(said) == {"train-ai": "n"}
+    assert [statement.line for statement in said.statements] == [2, 8]
+
+
+def test_a_line_between_user_agent_lines_is_for_all_of_them():
+    body = b"User-agent: a\nContent-Usage: train-ai=n\nUser-agent: b\nDisallow: /private\n"
+    robots = RobotsTxt.parse(body)
+    for token in "ab":
+        assert robots.usage(f"{URL}/x", token).value("train-ai") == "disallow"
+        assert not robots.verdict(f"{URL}/private", token).allowed
+
+
+def test_statements_tell_where_they_come_from():
+    (said,) = content_usage("/x train-ai=n, foo=y").statements
+    assert said == Statement("content-usage", "train-ai", "disallow", "/x train-ai=n, foo=y", 2)
+    assert said.place == "robots.txt"
+    assert "attach-05" in said.revision
+    assert "vocab-08" in said.revision
+
+
+@pytest.mark.parametrize("value", ["ai=n", "train-ai = n", "/x"])
+def test_a_statement_of_which_nothing_can_be_read_is_kept_as_written(value):
+    (said,) = content_usage(value).statements
+    assert said == Statement("content-usage", "", "unknown", value, 2)
+
+
+@pytest.mark.parametrize(
+    ("lines", "path", "results"),
+    [
+        (["search=yes, ai-train=no"], "/x", ("allow", "unknown", "disallow")),
+        (["search=yes,ai-train=no,use=reference"], "/x", ("allow", "unknown", "disallow")),
+        (["Search = YES ,AI-Train=No"], "/x", ("allow", "unknown", "disallow")),
+        (["ai_train=no, ai-retrieval=no"], "/x", ("unknown", "unknown", "disallow")),
+        (["ai-input=no, search=maybe, =, x"], "/x", ("unknown", "disallow", "unknown")),
+        (["search=yes, search=no"], "/x", ("disallow", "unknown", "unknown")),
+        (["search=yes", "search=no"], "/x", ("disallow", "unknown", "unknown")),
+        (["search=no", "/blog/ ai-train=no"], "/blog/x", ("unknown", "unknown", "disallow")),
+        (["search=no", "/blog/ ai-train=no"], "/x", ("disallow", "unknown", "unknown")),
+        (["nothing"], "/x", ("unknown", "unknown", "unknown")),
+    ],
+)
+@pytest.mark.parametrize("field", ["Content-Signal", "content-signals"])
+def test_content_signal(lines, path, results, field):
+    said = usage(*(f"{field}: {line}" for line in lines), path=path)
+    assert tuple(said.result(p) for p in ("search", "ai-input", "ai-training")) == results
+    assert said.value("search") == "unknown"  # of Content-Usage that is
+
+
+def test_a_managed_block_is_a_second_group_of_everyone():
+    body = (
+        b"User-agent: *\nContent-Signal: search=yes,ai-train=no\nAllow: /\n\n"
+        b"User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /admin\n"
+    )
+    assert RobotsTxt.parse(body).usage(f"{URL}/x", "mybot").result("ai-training") == "disallow"
+    assert not RobotsTxt.parse(body).verdict(f"{URL}/admin", "mybot").allowed
+
+
+def test_signals_before_the_first_group_are_nobodys():
+    body = b"Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n"
+    assert RobotsTxt.parse(body).usage(f"{URL}/x", "mybot").statements == ()
+
+
+def test_signals_behind_a_blank_line_are_those_of_the_group_above():
+    body = b"User-agent: *\nAllow: /\nUser-agent: a\nDisallow: /z\n\nContent-Signal: ai-train=no\n"
+    robots = RobotsTxt.parse(body)
+    assert robots.usage(f"{URL}/x", "a").result("ai-training") == "disallow"
+    assert robots.usage(f"{URL}/x", "b").result("ai-training") == "unknown"
+
+
+def test_signals_in_a_header():
+    said = Usage().with_header("Content-Signal", ["search=yes", b"ai-train=no"])
+    assert (said.result("search"), said.result("ai-training")) == ("allow", "disallow")
+    assert said.statements[0].place == "header"
+
+
+def tdmrep(*objects, url=f"{URL}/a/x"):
+    return Usage().with_tdmrep(json.dumps(objects).encode(), url)
+
+
+def rule(location, reservation, **others):
+    return {"location": location, "tdm-reservation": reservation, **others}
+
+
+@pytest.mark.parametrize(
+    ("rules", "path", "result"),
+    [
+        ([rule("/", 1), rule("/a/", 0)], "/a/x", "disallow"),
+        ([rule("/a/", 0), rule("/", 1)], "/a/x", "allow"),
+        ([rule("/a/", 0), rule("/", 1)], "/b", "disallow"),
+        ([rule("/*.pdf$", 1)], "/f.pdf", "disallow"),
+        ([rule("/*.pdf$", 1)], "/f.pdf?x", "unknown"),
+        ([rule("/f$", 1)], "/f", "disallow"),
+        ([rule("/F", 1)], "/f", "unknown"),
+        ([rule("/", 2)], "/f", "unknown"),
+        ([rule("/", True)], "/f", "unknown"),
+        ([rule("/", "1")], "/f", "disallow"),
+        ([rule("f", 1), rule(None, 1), rule("/\n", 1), 7, {}, rule("/f", 0)], "/f", "allow"),
+    ],
+)
+def test_tdmrep_json(rules, path, result):
+    said = tdmrep(*rules, url=URL + path)
+    assert said.result("tdm") == result
+    assert said.result("ai-training") == result
+    assert said.result("search") == "unknown"
+
+
+@pytest.mark.parametrize("body", [b"{}", b"", b"\xff", b"[" * 100_000, b'"x"', b"1" * 5000])
+def test_a_tdmrep_json_that_is_none_is_told(body):
+    said = Usage().with_tdmrep(body, URL)
+    assert said.result("tdm") == "unknown"
+    assert [(s.source, s.label, s.value, s.place) for s in said.statements] == [
+        ("tdmrep", "", "unknown", "tdmrep.json")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "header", "meta", "result"),
+    [
+        (1, "0", None, "allow"),
+        (None, "0", "1", "disallow"),
+        (1, None, None, "disallow"),
+        (1, "2", None, "disallow"),
+        (1, None, "0", "allow"),
+        (0, "1", None, "disallow"),
+        (None, "2", None, "unknown"),
+        (None, "0, 1", None, "disallow"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_what_tdmrep_says_later_replaces(file, header, meta, result, order):
+    said = Usage()
+    steps = [
+        lambda said: said if file is None else said.with_tdmrep(json.dumps([rule("/", file)]), URL),
+        lambda said: said.with_header("TDM-Reservation", [] if header is None else [header]),
+        lambda said: said.with_meta({} if meta is None else {"TDM-Reservation": meta}),
+    ]
+    for step in steps[::order]:
+        said = step(said)
+    assert said.result("tdm") == result
+
+
+def test_policies_of_tdmrep_are_kept():
+    said = tdmrep(rule("/", 1, **{"tdm-policy": "https://example.com/p.json"}))
+    said = said.with_header("tdm-policy", ["https://example.com/h.json"])
+    said = said.with_meta({"tdm-policy": "https://example.com/m.json"})
+    assert [(s.place, s.raw[-6:]) for s in said.statements if s.label == "tdm-policy"] == [
+        ("tdmrep.json", "p.json"),
+        ("header", "h.json"),
+        ("meta", "m.json"),
+    ]
+
+
+LICENSES = b"License: https://a.example/1\nUser-agent: x\nLicense: https://a.example/2\nLicense: /3\nAllow: /\nUser-agent: *\nDisallow: /no\n"
+
+
+@pytest.mark.parametrize(("token", "uri"), [("x", "/2"), ("y", "/1")])
+@pytest.mark.parametrize("path", ["/", "/no"])
+def test_licenses(token, uri, path):
+    said = RobotsTxt.parse(LICENSES).usage(URL + path, token)
+    assert [(s.source, s.raw) for s in said.statements] == [("license", f"https://a.example{uri}")]
+    assert {said.result(purpose) for purpose in PURPOSES} == {"unknown"}
+
+
+def test_a_file_with_a_license_and_no_group():
+    said = RobotsTxt.parse(b"license: https://a.example/1").usage(URL, "x")
+    assert [s.raw for s in said.statements] == ["https://a.example/1"]
+
+
+@pytest.mark.parametrize(
+    ("link", "uris"),
+    [
+        ('<https://a.example/1>; rel="license"; type="application/rsl+xml"', ["1"]),
+        ("<https://a.example/1>; type=application/rsl+xml; rel=license", ["1"]),
+        ('<https://a.example/1>; title="a, b; <c>"; rel="x license"; type="application/RSL+xml"', ["1"]),
+        ('<https://a.example/1>; rel="license"', []),
+        ('<https://a.example/1>; rel="next"; type="application/rsl+xml"', []),
+        ('<1>; rel="license"; type="application/rsl+xml"', []),
+        ("<https://a.example/1", []),
+        ('<https://a.example/1>; rel="next", <https://a.example/2>; rel="license"; type="application/rsl+xml"', ["2"]),
+    ],
+)  # fmt: skip
+def test_licenses_in_a_link_header(link, uris):
+    said = Usage().with_header("Link", [link])
+    assert [s.raw.rpartition("/")[2] for s in said.statements] == uris
+
+
+@pytest.mark.parametrize(
+    ("header", "asks"),
+    [
+        ('License error="invalid_request", error_description="x"', True),
+        ("license", True),
+        ('Basic realm="x", License realm="y"', True),
+        ('Basic realm="license"', False),
+        ("LicenseX", False),
+    ],
+)
+def test_who_asks_for_a_license(header, asks):
+    assert asks_for_license(header) is asks
+
+
+@pytest.mark.parametrize(
+    ("header", "labels"),
+    [
+        ("noai", ["noai"]),
+        ("noindex, NoAI,noimageai", ["noai", "noimageai"]),
+        ("mybot: noml", ["noml"]),
+        ("otherbot: noai", []),
+        ("otherbot: noai, mybot: noml", ["noml"]),
+        ("unavailable_after: Friday, 25-Jun-10 15:00:00 PST, noai", ["noai"]),
+        ("noaix", []),
+        ("index", []),
+    ],
+)
+def test_tags_in_a_header(header, labels):
+    said = content_usage("search=y").with_header("X-Robots-Tag", [header])
+    assert [s.label for s in said.statements if s.source == "tags"] == labels
+    training = "disallow" if {"noai", "noml"} & set(labels) else "unknown"
+    assert said.result("ai-training") == training
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "result"),
+    [
+        ("robots", "noai", "disallow"),
+        (" ROBOTS ", "all, noml", "disallow"),
+        ("mybot", "noai", "disallow"),
+        ("otherbot", "noai", "unknown"),
+        ("robots", "noimageai", "unknown"),
+        ("description", "noai", "unknown"),
+    ],
+)
+def test_tags_in_meta_elements(name, content, result):
+    said = Usage(tokens=("MyBot",)).with_meta({name: content})
+    assert said.result("ai-training") == result
+
+
+def test_a_header_that_is_about_something_else():
+    assert Usage().with_header("Server", ["train-ai=n"]) == Usage()
+
+
+def test_the_abandoned_draft_is_read_on_request():
+    lines = ["DisallowAITraining: /", "AllowAITraining: /open/", "DisallowAITraining:", "Allow: /"]
+    said = usage(*lines)
+    assert [s.source for s in said.statements] == ["disallowaitraining"]
+    assert said.of(["content-usage"]).result("ai-training") == "unknown"
+    assert said.of(["disallowaitraining"]).result("ai-training") == "disallow"
+    assert usage(*lines, path="/open/x").result("ai-training") == "allow"
+
+
+def test_across_sources_any_disallow_counts():
+    said = usage("Content-Usage: train-ai=y, search=y", "Content-Signal: ai-train=no, ai-input=yes")
+    assert {purpose: said.result(purpose) for purpose in PURPOSES} == {
+        "search": "allow",
+        "ai-input": "allow",
+        "ai-training": "disallow",
+        "tdm": "unknown",
+    }
+    assert said.of(["content-usage"]).result("ai-training") == "allow"
+
+
+def test_a_purpose_that_is_none():
+    with pytest.raises(ValueError, match="search, ai-input, ai-training, tdm"):
+        Usage().result("training")
+
+
+def test_usage_goes_through_json():
+    said = usage("Content-Usage: train-ai=n", "License: https://a.example/1")
+    said = said.with_header("tdm-reservation", ["1"])
+    assert Usage.from_dict(json.loads(json.dumps(said.as_dict()))) == said
+
+
+def test_every_source_names_its_revision():
+    assert all(REVISIONS.values())
+    for source in REVISIONS:
+        assert Statement(source, "", "unknown", "", None).revision == REVISIONS[source]

@@ -1,0 +1,128 @@
+"""What holds of preferences in every file."""
+
+import json
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.protocol import RobotsTxt
+from scrapy_rep.protocol.limits import MAX_USAGE_RAW, MAX_USAGE_URIS
+from scrapy_rep.protocol.usage.statement import MEANINGS, PURPOSES
+from scrapy_rep.protocol.usage.usage import Usage
+
+URL = "http://h"
+paths = st.sampled_from(["", "/ ", "/a ", "/a* ", "/*b ", "/ab$ ", "/%61 ", "/b\t"])
+targets = st.sampled_from(["/", "/a", "/ab", "/abb", "/b", "/ac?x=b"])
+usage_words = st.lists(
+    st.tuples(
+        st.sampled_from(["train-ai", "search", "ai"]), st.sampled_from(["=y", "=n", "", "=1"])
+    ),
+    max_size=3,
+).map(lambda pairs: ", ".join("".join(pair) for pair in pairs))
+signals = st.lists(
+    st.tuples(st.sampled_from(["ai-train", "search", "x"]), st.sampled_from(["=yes", "=no", "="])),
+    max_size=3,
+).map(lambda pairs: ",".join("".join(pair) for pair in pairs))
+lines = st.one_of(
+    st.builds("Content-Usage: {}{}".format, paths, usage_words),
+    st.builds("Content-Signal: {}{}".format, paths, signals),
+    st.sampled_from(["License: http://l/1", "Disallow: /c", "DisallowAITraining: /a", "", "x"]),
+)
+files = st.one_of(
+    st.binary(max_size=200),
+    st.lists(st.one_of(lines, st.sampled_from(["User-agent: *", "User-agent: a"]))).map(
+        lambda them: "\n".join(them).encode()
+    ),
+)
+
+
+def results(usage):
+    labels = {label for _, label in MEANINGS}
+    return {
+        **{purpose: usage.result(purpose) for purpose in PURPOSES},
+        **{label: usage.value(label) for label in labels},
+    }
+
+
+@given(files, st.one_of(st.text(), targets), st.lists(st.text(max_size=3)))
+def test_any_bytes_have_a_usage(body, url, tokens):
+    usage = RobotsTxt.parse(body).usage(url, *tokens)
+    assert set(results(usage).values()) <= {"allow", "disallow", "unknown"}
+    assert all(len(statement.raw) <= MAX_USAGE_RAW for statement in usage.statements)
+
+
+@given(
+    st.sampled_from(
+        ["content-usage", "content-signal", "x-robots-tag", "tdm-reservation", "tdm-policy", "link"]
+    ),
+    st.lists(
+        st.one_of(st.binary(), st.text(), st.from_regex(r'<[a-z:/]*>(; (rel|type)="?[a-z]*"?)*'))
+    ),
+)
+def test_any_header_can_be_read(name, values):
+    assert results(Usage(tokens=("a",)).with_header(name, values))
+
+
+@given(st.dictionaries(st.sampled_from(["robots", "a", "tdm-reservation", "x"]), st.text()))
+def test_any_meta_elements_can_be_read(elements):
+    assert results(Usage(tokens=("a",)).with_meta(elements))
+
+
+@given(
+    st.one_of(
+        st.binary(),
+        st.recursive(
+            st.one_of(st.none(), st.integers(), st.text(), st.booleans()),
+            lambda inner: (
+                st.lists(inner)
+                | st.dictionaries(
+                    st.sampled_from(["location", "tdm-reservation", "tdm-policy", "x"]), inner
+                )
+            ),
+        ).map(lambda value: json.dumps(value).encode()),
+    ),
+    st.text(),
+)
+def test_any_tdmrep_json_can_be_read(body, url):
+    assert results(Usage().with_tdmrep(body, url))
+
+
+@given(st.lists(lines, max_size=8), targets, st.randoms())
+def test_the_order_of_lines_changes_nothing(them, path, rng):
+    shuffled = list(them)
+    rng.shuffle(shuffled)
+    one, other = (
+        RobotsTxt.parse("\n".join(["User-agent: *", *some]).encode()).usage(URL + path, "a")
+        for some in (them, shuffled)
+    )
+    assert results(one) == results(other)
+
+
+@given(st.lists(lines, max_size=8), targets, st.data())
+def test_no_allow_takes_a_disallow_of_the_same_source_and_path_away(them, path, data):
+    before = results(
+        RobotsTxt.parse("\n".join(["User-agent: *", *them]).encode()).usage(URL + path)
+    )
+    ours = [line for line in them if line.startswith("Content-")]
+    if not ours:
+        return
+    field, _, rest = data.draw(st.sampled_from(ours)).partition(": ")
+    place = rest[: len(rest) - len(rest.lstrip("/ab*%61$"))]
+    if rest[len(place) : len(place) + 1] not in {"", " ", "\t"}:
+        place = ""
+    words = "train-ai=y, search=y" if field == "Content-Usage" else "ai-train=yes,search=yes"
+    more = [*them, f"{field}: {place} {words}"]
+    random.Random(len(more)).shuffle(more)
+    after = results(RobotsTxt.parse("\n".join(["User-agent: *", *more]).encode()).usage(URL + path))
+    assert all(after[each] == "disallow" for each in before if before[each] == "disallow")
+
+
+def test_what_is_told_of_a_page_is_bounded():
+    body = b"User-agent: *\n" + b"".join(
+        b"Content-Usage: train-ai=n, x%d=y\nContent-Usage: x%d\nLicense: http://l/%d\n" % (n, n, n)
+        for n in range(500)
+    )
+    usage = RobotsTxt.parse(body).usage(URL, "a").with_header("tdm-policy", map(str, range(99)))
+    assert len(usage.statements) <= 2 + MAX_USAGE_URIS
+    assert usage.value("train-ai") == "disallow"
