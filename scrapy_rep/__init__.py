@@ -56,13 +56,19 @@ if TYPE_CHECKING:
     from scrapy_rep.downloadermiddlewares.navigations import keep_from_disallowed
     from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
     from scrapy_rep.downloadermiddlewares.subresources import abort_disallowed
-    from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, SettingsError
+    from scrapy_rep.exceptions import (
+        CrawlClosingError,
+        RobotsTxtDisallowed,
+        RobotsUsageDisallowed,
+        SettingsError,
+    )
     from scrapy_rep.extensions.logstats import RobotsLogStats
     from scrapy_rep.extensions.report import RobotsReport
     from scrapy_rep.robotparser import RobotParser
     from scrapy_rep.robots import Robots
     from scrapy_rep.scheduler.queue import RobotsAwarePriorityQueue
     from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
+    from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
     from scrapy_rep.spiders import RobotsSitemapMixin, RobotsSitemapSpider
 
     __version__: str
@@ -82,6 +88,8 @@ __all__ = [
     "RobotsTxtDisallowed",
     "RobotsTxtFetchMiddleware",
     "RobotsTxtMiddleware",
+    "RobotsUsageDisallowed",
+    "RobotsUsageMiddleware",
     "SettingsError",
     "__version__",
     "abort_disallowed",
@@ -104,6 +112,8 @@ _HOMES = {
     "RobotsTxtDisallowed": "scrapy_rep.exceptions",
     "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.guard",
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
+    "RobotsUsageDisallowed": "scrapy_rep.exceptions",
+    "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
     "SettingsError": "scrapy_rep.exceptions",
     "abort_disallowed": "scrapy_rep.downloadermiddlewares.subresources",
     "keep_from_disallowed": "scrapy_rep.downloadermiddlewares.navigations",

@@ -13,6 +13,7 @@ from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy_rep.extensions.logstats import RobotsLogStats
 from scrapy_rep.extensions.report import RobotsReport
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
+from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -52,6 +53,9 @@ class Addon:
             )
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RobotsTagsMiddleware, _TAGS_ORDER
+        )
+        settings.setdefault_in_component_priority_dict(
+            "SPIDER_MIDDLEWARES", RobotsUsageMiddleware, _TAGS_ORDER
         )
         for extension in (RobotsReport, RobotsLogStats):
             settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)

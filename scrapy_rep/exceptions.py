@@ -9,6 +9,9 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep.utils.text import moment, printable, short, without_credentials
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Reason, Verdict
 
 
@@ -34,6 +37,23 @@ class RobotsTxtDisallowed(IgnoreRequest):
     def reason(self) -> Reason:
         """Why: see :class:`~scrapy_rep.protocol.verdict.Reason`."""
         return self.verdict.reason
+
+
+class RobotsUsageDisallowed(RobotsTxtDisallowed):
+    """A request was dropped because of what its site says about use.
+
+    ``usage`` is that, ``results`` what it came to, by declared purpose.
+    """
+
+    def __init__(self, verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> None:
+        super().__init__(verdict)
+        self.usage = usage
+        self.results = dict(results)
+
+    def __str__(self) -> str:
+        results = ", ".join(f"{purpose}: {result}" for purpose, result in self.results.items())
+        where = self.verdict.robotstxt_url or "robots.txt"
+        return f"Not asked for, by what {where} says about use: {results}"
 
 
 class CrawlClosingError(Exception):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
 
 _ROBOTS: Final[PerCrawl[Robots]] = PerCrawl()
@@ -77,6 +78,14 @@ class Robots:
         if decision.verdict is None:
             raise LookupError(f"no verdict on {request}")
         return decision.verdict.of(decision.origin), decision
+
+    async def usage(self, page: str | Request) -> Usage:
+        """Return what the robots.txt of ``page`` says about its use, by REP_USAGE_SOURCES.
+
+        No purposes need be declared for that. Raises as verdict does.
+        """
+        _, decision = await self.decide(page)
+        return self._decider.usage_of(decision)
 
     def _known(self, request: Request) -> Decision:
         decision = self._decider.known(request)

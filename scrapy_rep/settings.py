@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, fields
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,10 +13,17 @@ from scrapy_rep.overrides import Override, overrides_of
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.protocol.usage.statement import (
+    CONTENT_SIGNAL,
+    CONTENT_USAGE,
+    PURPOSES,
+    SOURCES,
+    TAGS,
+)
 from scrapy_rep.stores import registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -115,6 +123,25 @@ def _meta_tags(value: Any) -> str | bool:
     if value is None or str(value).lower() not in _FALSE:
         raise ValueError
     return False
+
+
+def several_of(choices: Sequence[str], value: Any) -> tuple[str, ...]:
+    """Return names that are given as a list, or in one string with commas between them.
+
+    Raises ValueError and TypeError for what is none of ``choices``.
+    """
+    if not isinstance(value, str | list | tuple):
+        raise TypeError
+    names = value.split(",") if isinstance(value, str) else value
+    found = tuple(dict.fromkeys(name.strip() for name in names if name))
+    if not set(found) <= set(choices):
+        raise ValueError
+    return found
+
+
+def a_list_of(choices: Sequence[str]) -> str:
+    """Return in words what ``several_of`` takes."""
+    return f"a list of {', '.join(map(repr, choices))}"
 
 
 def _overrides(value: Any) -> tuple[Override, ...]:
@@ -238,6 +265,25 @@ class Options:
     subresources_unknown: str = _setting(
         "REP_SUBRESOURCES_UNKNOWN", "abort", _one_of("abort", "allow"), "'abort' or 'allow'"
     )
+    purposes: tuple[str, ...] = _setting(
+        "REP_PURPOSES", (), partial(several_of, PURPOSES), a_list_of(PURPOSES)
+    )
+    usage_action: str = _setting(
+        "REP_USAGE_ACTION",
+        "record",
+        _one_of("record", "drop-items", "drop"),
+        "'record', 'drop-items' or 'drop'",
+    )
+    usage_unknown: str = _setting(
+        "REP_USAGE_UNKNOWN", "allow", _one_of("allow", "disallow"), "'allow' or 'disallow'"
+    )
+    usage_sources: tuple[str, ...] = _setting(
+        "REP_USAGE_SOURCES",
+        (CONTENT_USAGE, CONTENT_SIGNAL, TAGS),
+        partial(several_of, SOURCES),
+        a_list_of(SOURCES),
+    )
+    usage_legacy: bool = _setting("REP_USAGE_LEGACY", False, _boolean, "True or False")
     dry_run: bool = _setting("REP_DRY_RUN", False, _boolean, "True or False")
     interactive: bool = _setting("REP_INTERACTIVE", False, _boolean, "True or False")
 

@@ -13,12 +13,16 @@ from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.usage.statement import Value
+    from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
 
 robotstxt_verdict: Final = object()
@@ -35,6 +39,8 @@ robotstxt_overridden: Final = object()
 """``(request, override)``: an entry of REP_OVERRIDES decided in place of robots.txt."""
 robotstxt_differs: Final = object()
 """``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide otherwise."""
+robotstxt_usage: Final = object()
+"""``(request, usage, results, refused)``: what is said about the use of a page was judged."""
 
 META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` that holds the verdict."""
@@ -114,6 +120,12 @@ class Announcer:
             verdict=verdict,
             builtin_allows=builtin_allows,
         )
+
+    def usage(
+        self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool
+    ) -> None:
+        """Tell what is said about the use of a page, and what it came to by purpose."""
+        self._send(robotstxt_usage, request=request, usage=usage, results=results, refused=refused)
 
     def _send(self, signal: object, **what: Any) -> None:
         self._crawler.signals.send_catch_log(signal=signal, **what)

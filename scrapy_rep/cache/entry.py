@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.ruleset import RuleSet
     from scrapy_rep.protocol.parser import RobotsTxt
+    from scrapy_rep.protocol.usage.usage import Usage
 
     Tokens = tuple[str, ...]
 
@@ -27,7 +29,7 @@ are browsers, whose names a crawl may send in turns."""
 class Entry:
     """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
 
-    __slots__ = ("_access", "_delays", "_rules", "_state", "end", "start")
+    __slots__ = ("_access", "_delays", "_rules", "_state", "_usage", "end", "start")
 
     def __init__(self, access: Access) -> None:
         self.start = access.start
@@ -41,6 +43,7 @@ class Entry:
         )
         self._rules: dict[Tokens, RuleSet] = {}
         self._delays: dict[Tokens, Delay] | None = None
+        self._usage: dict[Tokens, UsageRules] | None = None
 
     def is_of(self, access: Access) -> bool:
         """Return whether this was made of ``access``, or of one that is equal."""
@@ -54,7 +57,8 @@ class Entry:
     @property
     def nbytes(self) -> int:
         """About how many bytes of memory this takes."""
-        return _ENTRY_BYTES + sum(rules.nbytes for rules in self._rules.values())
+        usage = 0 if self._usage is None else sum(each.nbytes for each in self._usage.values())
+        return _ENTRY_BYTES + usage + sum(rules.nbytes for rules in self._rules.values())
 
     def has(self, tokens: Tokens) -> bool:
         """Return whether the rules for ``tokens`` are held."""
@@ -67,14 +71,24 @@ class Entry:
             del self._rules[oldest]
             if self._delays is not None:
                 self._delays.pop(oldest, None)
+            if self._usage is not None:
+                self._usage.pop(oldest, None)
         self._rules[tokens] = robots.rules_for(*tokens)
         delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
         if delay is not None:
             self._delays = {**(self._delays or {}), tokens: delay}
+        usage = robots.usage_rules_for(*tokens)
+        if usage is not NO_USAGE_RULES:
+            self._usage = {**(self._usage or {}), tokens: usage}
 
     def delay(self, tokens: Tokens) -> Delay | None:
         """Return what the group of ``tokens`` asks to be left between two requests, if it does."""
         return None if self._delays is None else self._delays.get(tokens)
+
+    def usage(self, target: str, tokens: Tokens) -> Usage:
+        """Return what robots.txt says about the use of ``target``, which is allowed."""
+        rules = NO_USAGE_RULES if self._usage is None else self._usage.get(tokens, NO_USAGE_RULES)
+        return rules.usage_for(target, *tokens)
 
     def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
         """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""

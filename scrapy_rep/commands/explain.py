@@ -14,13 +14,17 @@ from scrapy_rep.exceptions import explain as in_words
 from scrapy_rep.protocol.explain import Explanation, explain
 from scrapy_rep.protocol.parser import ANYONE
 from scrapy_rep.protocol.policy import Grant
+from scrapy_rep.protocol.usage.statement import REVISIONS
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
 
@@ -33,6 +37,8 @@ class Got:
     verdict: Verdict
     decision: Decision
     record: Record | None
+    usage: Usage
+    """What robots.txt says about use, by REP_USAGE_SOURCES."""
     started: float
     """When the command began, seconds since the epoch."""
 
@@ -42,7 +48,7 @@ class Got:
 
     def explanation(self, options: Options) -> Explanation | None:
         """Return which rules match, where rules decide."""
-        _, target, tokens, _, _, override = self.decision
+        _, target, tokens, _, _, override, _ = self.decision
         if override is not None and override.path is not None:
             return explain(Path(override.path).read_bytes(), target, *tokens)
         if self.record is None or (override is not None and not override.tokens):
@@ -53,7 +59,7 @@ class Got:
         return explain(access.copy.body, target, *tokens)
 
 
-def as_json(got: Got, options: Options) -> str:
+def as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
     """Return it for programs."""
     explanation = got.explanation(options)
     result: dict[str, Any] = {
@@ -64,6 +70,12 @@ def as_json(got: Got, options: Options) -> str:
         "target": got.decision.target,
         "group": None,
         "matching": [],
+        "usage": {
+            "statements": [
+                {**said._asdict(), "revision": said.revision} for said in got.usage.statements
+            ],
+            "results": {purpose: got.usage.result(purpose) for purpose in purposes},
+        },
         "robotstxt": None,
     }
     if explanation is not None:
@@ -87,7 +99,7 @@ def as_json(got: Got, options: Options) -> str:
     return json.dumps(result)
 
 
-def as_text(got: Got, options: Options) -> str:
+def as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
     """Return it for people."""
     word = "allowed" if got.verdict.allowed else "disallowed"
     if got.verdict.reason is Reason.UNREACHABLE:
@@ -111,7 +123,20 @@ def as_text(got: Got, options: Options) -> str:
         lines += section("The group that holds", _group(explanation))
         title = f"Rules of it that match {printable(explanation.target)}, the longest first"
         lines += section(title, _matching(explanation))
+    if got.usage.statements or purposes:
+        lines += section("What it says about use", _use(got.usage, purposes))
     return "\n".join(lines)
+
+
+def _use(usage: Usage, purposes: Sequence[str]) -> list[str]:
+    lines = []
+    for said in usage.statements:
+        where = f"line {said.line}" if said.line else said.place
+        value = f"{said.label}: {said.value}" if said.label else "nothing that can be read"
+        lines.append(f"{where:8} {said.source}: {printable(said.raw)} -> {value}")
+    sources = dict.fromkeys(said.source for said in usage.statements)
+    lines += [f"{source} is read by {REVISIONS[source]}" for source in sources]
+    return lines + [f"for {purpose}: {usage.result(purpose)}" for purpose in purposes]
 
 
 def _group(explanation: Explanation) -> list[str]:

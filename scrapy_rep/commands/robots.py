@@ -31,6 +31,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.protocol.usage.statement import PURPOSES
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.registry import make_bare_store
@@ -99,6 +100,14 @@ class Command(ScrapyCommand):
             metavar="FILE",
             help="check: take URLs from a file, one a line (-: standard input)",
         )
+        parser.add_argument(
+            "--purpose",
+            metavar="PURPOSE",
+            action="append",
+            choices=PURPOSES,
+            default=[],
+            help=f"explain: what comes of a use for this, too ({', '.join(PURPOSES)})",
+        )
         parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -143,6 +152,8 @@ class Command(ScrapyCommand):
             raise UsageError(f"what is to be done? One of: {', '.join(subcommands)}")
         if args[0] != "check" and (opts.file or opts.urls_from):
             raise UsageError("--file and --urls-from belong to check", print_help=False)
+        if opts.purpose and args[0] != "explain":
+            raise UsageError("--purpose belongs to explain", print_help=False)
         try:
             self.exitcode = subcommands[args[0]](args[1:], opts)
             sys.stdout.flush()
@@ -184,14 +195,16 @@ class Command(ScrapyCommand):
         async def question(crawler: Crawler) -> Got:
             robots = Robots.of(crawler)
             verdict, decision = await robots.decide(url)
-            return Got(url, verdict, decision, await robots.record(url), started)
+            usage = await robots.usage(url)
+            return Got(url, verdict, decision, await robots.record(url), usage, started)
 
         got = self._ask(question)
         if got is None:
             return UNKNOWN
         if self.settings is not None:
             options = Options.from_settings(self.settings)
-            print(as_json(got, options) if opts.json else as_text(got, options))
+            show = as_json if opts.json else as_text
+            print(show(got, options, opts.purpose))
         return status_of(got.verdict)
 
     def _lint(self, args: list[str], opts: argparse.Namespace) -> int:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings, as_parsed
+from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
+from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.cache.cache import Cache
     from scrapy_rep.cache.entry import Entry
+    from scrapy_rep.decision.usage import Judgement
     from scrapy_rep.overrides import Override, Overrides
     from scrapy_rep.protocol.matching.ruleset import RuleSet
     from scrapy_rep.protocol.origin import Origin
@@ -30,6 +33,7 @@ SCHEMES: Final = ("http:", "https:", "ftp:")
 """How the URLs begin that a robots.txt can govern."""
 _new: Final = tuple.__new__
 _NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
+_USAGE: Final = Verdict(allowed=False, reason=Reason.USAGE)
 _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 
 
@@ -48,6 +52,8 @@ class Decision(NamedTuple):
     """What is known of the origin, where its robots.txt decided."""
     override: Override | None = None
     """The entry of REP_OVERRIDES that holds for the host."""
+    usage: Judgement | None = None
+    """What robots.txt says about use, held against the declared purposes, where there are any."""
 
 
 class Decider:
@@ -62,6 +68,9 @@ class Decider:
         self._has_overrides = bool(overrides)
         self._spellings = Spellings(crawler.settings)
         self.tokens = ProductTokens(crawler, options)
+        self.usage = UsageJudge(crawler, options)
+        """What it judges preferences about use by."""
+        self._has_purposes = bool(self.usage.purposes)
 
     def known(self, request: Request) -> Decision | None:
         """Return what is decided of ``request``; None where no robots.txt can govern it.
@@ -107,21 +116,24 @@ class Decider:
         ) and (verdict is not None and verdict.allowed):
             target, verdict = self._strictest(request, target, tokens, entry.verdict)
         # What Decision() does, in half the time.
-        return _new(Decision, (origin, target, tokens, verdict, entry, override))
+        decision = _new(Decision, (origin, target, tokens, verdict, entry, override, None))
+        if self._has_purposes or PURPOSES_KEY in request.meta:
+            return self._judged(request, decision)
+        return decision
 
     async def find_out(self, request: Request, decision: Decision) -> Decision:
         """Return what is decided of ``request``, when its robots.txt is known.
 
         ``decision`` is what ``known`` returned, without a verdict. Raises CrawlClosingError.
         """
-        origin, target, tokens, _, _, override = decision
+        origin, target, tokens, _, _, override, _ = decision
         if origin is None:
             raise LookupError(f"{request} has no origin")
         entry = await self._cache.find_out(origin, tokens, request)
         target, verdict = self._strictest(request, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
-        return Decision(origin, target, tokens, verdict, entry, override)
+        return self._judged(request, Decision(origin, target, tokens, verdict, entry, override))
 
     async def look_up(self, request: Request) -> Entry:
         """Return what is known of the origin of ``request``, by the names that will be judged by.
@@ -172,6 +184,37 @@ class Decider:
         except ValueError:
             return None
         return origin if self.needs_robotstxt(origin) else None
+
+    def usage_of(self, decision: Decision) -> Usage:
+        """Return what robots.txt says about use, by the sources that are to be read."""
+        _, target, tokens, verdict, entry, _, _ = decision
+        if entry is None:
+            return Usage(tokens=tokens)
+        usage = self.usage.read(entry.usage(target, tokens))
+        # A disallowed path has no preferences.
+        return (
+            usage.of(())
+            if verdict and verdict.reason is Reason.RULE and not verdict.allowed
+            else usage
+        )
+
+    def _judged(self, request: Request, decision: Decision) -> Decision:
+        """Return a decision with what robots.txt says about use, which may be against it."""
+        verdict, entry = decision.verdict, decision.entry
+        if (
+            entry is None
+            or verdict is None
+            or not verdict.allowed
+            or verdict.reason is Reason.ROBOTSTXT
+        ):
+            return decision
+        purposes = self.usage.purposes_of(request)
+        if not purposes:
+            return decision
+        judgement = self.usage.judgement(entry.usage(decision.target, decision.tokens), purposes)
+        if judgement.refused and self.usage.drops:
+            verdict = _USAGE
+        return decision._replace(verdict=verdict, usage=judgement)
 
     def _strictest(
         self, request: Request, target: str, tokens: Tokens, judge: Judge

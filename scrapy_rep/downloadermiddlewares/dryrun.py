@@ -9,6 +9,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
+from scrapy_rep.decision.usage import note
 from scrapy_rep.exceptions import explain
 from scrapy_rep.protocol.outcome import Available
 from scrapy_rep.robotparser import RobotParser
@@ -85,6 +86,8 @@ class DryRun:
             return
         try:
             self._announcer.verdict(request, verdict, origin)
+            if decision.usage is not None:
+                note(request, decision.usage)
             await self._compare(request, verdict.of(origin), origin)
         except Exception:
             logger.exception("Error in a dry run, the request is sent: %s", show(request))

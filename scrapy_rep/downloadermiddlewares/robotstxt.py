@@ -18,6 +18,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.shared import shared
 from scrapy_rep.decision.decider import Decider
+from scrapy_rep.decision.usage import note
 from scrapy_rep.downloadermiddlewares.dryrun import DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
 from scrapy_rep.downloadermiddlewares.guard import DECIDED_KEY, judges
@@ -25,7 +26,7 @@ from scrapy_rep.downloadermiddlewares.startup import check_components, log_start
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.drops import Drops
-from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed
+from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_rep.decision.decider import Decision
+    from scrapy_rep.decision.usage import Judgement
     from scrapy_rep.protocol.parser import RobotsTxt
 
 logger = logging.getLogger(__name__)
@@ -211,7 +213,10 @@ class RobotsTxtMiddleware:
             self._announcer.verdict(request, verdict, decision.origin)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
-        raise self._dropped(request, verdict.of(decision.origin))
+        dropped = self._dropped(request, verdict.of(decision.origin))
+        if decision.usage is not None:
+            raise self._unwelcome(request, dropped.verdict, decision.usage)
+        raise dropped
 
     async def _wait(self, request: Request, decision: Decision, note: Note) -> Request | None:
         """Do what the table says when the verdict on ``request`` is known."""
@@ -274,6 +279,8 @@ class RobotsTxtMiddleware:
     def _pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
         request.meta[DECIDED_KEY] = request.url, decision.tokens
         self._announcer.verdict(request, verdict, decision.origin)
+        if decision.usage is not None:
+            note(request, decision.usage)
         entry = decision.entry
         if entry is not None and self._delays is not None and decision.origin is not None:
             self._delays.obey(request, decision.origin, entry.delay(decision.tokens))
@@ -292,6 +299,13 @@ class RobotsTxtMiddleware:
     def _dropped(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
         self._drops.add(request, verdict)
         return RobotsTxtDisallowed(verdict)
+
+    def _unwelcome(
+        self, request: Request, verdict: Verdict, usage: Judgement
+    ) -> RobotsUsageDisallowed:
+        note(request, usage)
+        self.decider.usage.tell(request, usage)
+        return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
         if _ROBOTS_PARSED is not None:

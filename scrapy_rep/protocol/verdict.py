@@ -29,6 +29,8 @@ class Reason(str, Enum):
     """The URL has no origin that any two parsers would read alike: not sent."""
     ERROR = "error"
     """An error of ours: disallowed, as nothing else is safe."""
+    USAGE = "usage"
+    """It may be fetched, but is not to be used for what the crawl has declared."""
     OVERRIDE = "override"
     """An entry of the crawl's own settings decided, not robots.txt."""
     CLOSING = "closing"

@@ -158,7 +158,7 @@ def test_a_state_without_rules_decides_too(state, allowed, reason):
 def test_what_is_not_known_has_no_verdict_and_nothing_is_asked():
     scene = Scene()
     decision = scene.known("/private")
-    assert decision == (ORIGIN, "/private", ("testbot",), None, None, None)
+    assert decision == (ORIGIN, "/private", ("testbot",), None, None, None, None)
     assert scene.cache.calls == [("known", ORIGIN)]
 
 

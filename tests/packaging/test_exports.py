@@ -28,6 +28,8 @@ EXPORTS = [
     "RobotsTxtDisallowed",
     "RobotsTxtFetchMiddleware",
     "RobotsTxtMiddleware",
+    "RobotsUsageDisallowed",
+    "RobotsUsageMiddleware",
     "SettingsError",
     "__version__",
     "abort_disallowed",

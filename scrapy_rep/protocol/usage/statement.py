@@ -48,6 +48,9 @@ REVISIONS: Final[dict[str, str]] = {
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """What an operator can declare to use pages for."""
 
+SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP)
+"""What an operator can choose to be judged by."""
+
 MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (CONTENT_USAGE, "train-ai"): ("ai-training",),
     (CONTENT_USAGE, "ai-use"): ("ai-input",),

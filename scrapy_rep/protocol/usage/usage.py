@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.limits import MAX_USAGE_URIS
 from scrapy_rep.protocol.origin import target_of
@@ -32,6 +32,17 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
     from scrapy_rep.protocol.usage.statement import Value
+
+
+HEADERS: Final = (
+    "Content-Usage",
+    "Content-Signal",
+    "X-Robots-Tag",
+    "TDM-Reservation",
+    "TDM-Policy",
+    "Link",
+)
+"""Response headers that say something about use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +86,7 @@ class Usage:
     def with_header(self, name: str, values: Iterable[str | bytes]) -> Usage:
         """Return this with what a response header of a name says, in all its lines.
 
-        That is Content-Usage, Content-Signal, X-Robots-Tag, tdm-reservation, tdm-policy or Link;
-        any other says nothing.
+        That is one of HEADERS; any other says nothing.
         """
         lines = [v.decode("latin-1") if isinstance(v, bytes) else v for v in values]
         name = name.lower()

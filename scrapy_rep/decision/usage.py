@@ -1,0 +1,107 @@
+"""What is declared to be done with pages, and whether what a site says about use is against it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from scrapy_rep import stats
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.protocol.usage.statement import DISALLOW, LEGACY, PURPOSES, UNKNOWN
+from scrapy_rep.settings import a_list_of, several_of
+from scrapy_rep.signals import META_KEY, Announcer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.usage.statement import Value
+    from scrapy_rep.protocol.usage.usage import Usage
+    from scrapy_rep.settings import Options
+
+PURPOSES_KEY: Final = "robotstxt_purposes"
+"""Key of ``Request.meta``, and attribute of a spider, that names other purposes."""
+USAGE_KEY: Final = "usage"
+"""Key of ``Request.meta["robotstxt"]``: a judgement, as plain values."""
+
+
+class Judgement(NamedTuple):
+    """What is said about the use of a page, held against the declared purposes."""
+
+    usage: Usage
+    results: dict[str, Value]
+    """By declared purpose."""
+    refused: bool
+    """Whether one of these is disallowed, or unknown where that is to count as disallowed."""
+
+
+class UsageJudge:
+    """Holds what is said about use against the purposes that are declared."""
+
+    def __init__(self, crawler: Crawler, options: Options) -> None:
+        """Take a crawl and its options; raises SettingsError for purposes of the spider's."""
+        self._crawler = crawler
+        self._announcer = Announcer(crawler)
+        self._sources = {*options.usage_sources, *([LEGACY] if options.usage_legacy else [])}
+        self._refusing = {DISALLOW, *([UNKNOWN] if options.usage_unknown == "disallow" else [])}
+        self.drops = options.usage_action == "drop"
+        """Whether a page is dropped before it is asked for."""
+        self.drops_items = options.usage_action != "record"
+        """Whether items of a page are dropped."""
+        self.purposes = options.purposes
+        """Those of the crawl."""
+        named = getattr(crawler.spider, PURPOSES_KEY, None)
+        if named is not None:
+            try:
+                self.purposes = several_of(PURPOSES, named)
+            except (ValueError, TypeError):
+                raise SettingsError(
+                    f"{PURPOSES_KEY} of the spider is {named!r}: it takes {a_list_of(PURPOSES)}"
+                ) from None
+
+    def purposes_of(self, request: Request) -> tuple[str, ...]:
+        """Return the purposes that are declared for ``request``.
+
+        Raises ValueError where its meta names some that are none.
+        """
+        named = request.meta.get(PURPOSES_KEY)
+        if named is None:
+            return self.purposes
+        try:
+            return several_of(PURPOSES, named)
+        except (ValueError, TypeError):
+            raise ValueError(
+                f"{PURPOSES_KEY} of {request} is {named!r}: it takes {a_list_of(PURPOSES)}"
+            ) from None
+
+    def read(self, usage: Usage) -> Usage:
+        """Return what the sources say that are to be read."""
+        return usage.of(self._sources)
+
+    def judgement(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
+        """Return what the sources that are to be read say of purposes."""
+        usage = self.read(usage)
+        results = {purpose: usage.result(purpose) for purpose in purposes}
+        return Judgement(usage, results, self.refuses(results))
+
+    def refuses(self, results: Mapping[str, Value]) -> bool:
+        """Return whether results are against what is declared."""
+        return not self._refusing.isdisjoint(results.values())
+
+    def tell(self, request: Request, judgement: Judgement) -> None:
+        """Count and signal what all that is known of a page came to."""
+        for purpose, result in judgement.results.items():
+            stats.count(self._crawler, stats.USAGE_COUNT.format(purpose=purpose, result=result))
+        self._announcer.usage(request, judgement.usage, judgement.results, judgement.refused)
+
+
+def note(request: Request, judgement: Judgement) -> None:
+    """Leave a judgement in the meta of ``request``, beside the verdict."""
+    request.meta[META_KEY][USAGE_KEY] = {"results": judgement.results, **judgement.usage.as_dict()}
+
+
+def noted(request: Request | None) -> dict[str, Any] | None:
+    """Return what ``note`` left, if it did."""
+    values = None if request is None else request.meta.get(META_KEY)
+    return values.get(USAGE_KEY) if isinstance(values, dict) else None

@@ -1,0 +1,77 @@
+"""The spider middleware that reads what a page says about its use, and obeys it in items."""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from itemadapter import ItemAdapter
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
+from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
+
+from scrapy_rep import stats
+from scrapy_rep.decision.usage import UsageJudge, note, noted
+from scrapy_rep.protocol.usage.usage import HEADERS, Usage
+from scrapy_rep.settings import Options
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+ITEM_FIELD: Final = "robots_usage"
+"""Field of an item that gets the results by purpose, where it has such a one."""
+_META_TAGS: Final = re.compile(r"<meta\b", re.IGNORECASE).search
+
+
+class RobotsUsageMiddleware(BaseSpiderMiddleware):
+    """Drops or marks items by what robots.txt, headers and meta elements say about use."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        options = Options.from_settings(crawler.settings)
+        self._dry_run = options.dry_run
+        self._judge = UsageJudge(crawler, options)
+
+    def process_spider_input(self, response: Response) -> None:
+        """Add what the page says to what robots.txt said when it was asked for, and judge it."""
+        request = response.request
+        values = noted(request)
+        if request is None or values is None:
+            return
+        usage = Usage.from_dict(values)
+        for name in HEADERS:
+            usage = usage.with_header(name, response.headers.getlist(name))
+        usage = usage.with_meta(_elements(response))
+        judgement = self._judge.judgement(usage, values["results"])
+        note(request, judgement)
+        self._judge.tell(request, judgement)
+
+    def get_processed_item(self, item: Any, response: Response | None) -> Any:
+        """Drop or mark what comes from a page that was judged."""
+        values = noted(None if response is None else response.request)
+        if values is None:
+            return item
+        if self._judge.drops_items and self._judge.refuses(values["results"]):
+            stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
+            if response is not None:
+                logger.debug("Item dropped, by preferences about use: %a", response.url)
+            return item if self._dry_run else None
+        if ItemAdapter.is_item(item) and ITEM_FIELD in ItemAdapter(item).field_names():
+            ItemAdapter(item)[ITEM_FIELD] = dict(values["results"])
+        return item
+
+
+def _elements(response: Response) -> dict[str, str]:
+    """Return the contents of the meta elements of a page by their names."""
+    if not isinstance(response, HtmlResponse) or not _META_TAGS(response.text):
+        return {}
+    contents: dict[str, list[str]] = {}
+    for element in response.selector.root.iter("meta"):
+        contents.setdefault(element.get("name", "").lower(), []).append(element.get("content", ""))
+    return {name: ", ".join(values) for name, values in contents.items()}

@@ -1,0 +1,315 @@
+"""Preferences about use in crawls: ten sites, each with its own way to say them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import pytest_twisted
+import scrapy
+
+from scrapy_rep import Robots, RobotsUsageDisallowed, SettingsError, signals
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.web import PAGE, answer, redirect, robots
+
+HTML = {"Content-Type": "text/html"}
+
+
+def page(tag="", **headers):
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    return [answer(200, f"<html><head>{tag}</head>words</html>", headers={**HTML, **headers})]
+
+
+def usage(*lines):
+    return robots("User-agent: *\n" + "".join(f"{line}\n" for line in lines))
+
+
+SITES = {
+    "none": (answer(404), page()),
+    "silent": (usage("Disallow: /private"), page()),
+    "usage n": (usage("Content-Usage: train-ai=n"), page()),
+    "usage y": (usage("Content-Usage: train-ai=y"), page()),
+    "usage of a path": (usage("Content-Usage: train-ai=n", "Content-Usage: /page train-ai=y"), page()),
+    "signal no": (usage("Content-Signal: search=yes,ai-train=no,use=reference"), page()),
+    "header n": (usage("Content-Usage: train-ai=y"), page(Content_Usage="train-ai=n")),
+    "header y": (usage("Content-Usage: search=y"), page(Content_Usage="train-ai=y")),
+    "noai": (answer(404), page('<META content="noai" name="robots">')),
+    "noml": (answer(404), page(X_Robots_Tag="otherbot: all, testbot: noml")),
+}  # fmt: skip
+BEFORE = {"usage n", "signal no"}
+"""Sites whose robots.txt says no to training."""
+AFTER = {"header n", "noai", "noml"}
+"""Sites whose pages do."""
+UNKNOWN = {"none", "silent"}
+"""Sites of which nothing says anything of it."""
+ALL = set(SITES)
+
+
+@dataclasses.dataclass
+class Declared:
+    url: str
+    robots_usage: dict = dataclasses.field(default_factory=dict)
+
+
+class ItemSpider(ListSpider):
+    handle_httpstatus_all = False
+
+    def parse(self, response):
+        self.crawl.responses.append(response)
+        yield Declared(response.url)
+        yield {"url": response.url}
+
+
+class Told:
+    """What came of a crawl of SITES, by their names."""
+
+    def __init__(self, sites):
+        self.sites = sites
+        self.items, self.judged = [], []
+
+    def listen(self, crawler):
+        crawler.signals.connect(self.scraped, scrapy.signals.item_scraped)
+        crawler.signals.connect(self.judge, signals.robotstxt_usage)
+
+    def scraped(self, item):
+        self.items.append(item)
+
+    def judge(self, request, usage, results, refused):
+        self.judged.append((request.url, usage, results, refused))
+
+    def name(self, url):
+        return next(name for name, site in self.sites.items() if url.startswith(site.url("")))
+
+    @property
+    def kept(self):
+        return {self.name(item.url) for item in self.items if isinstance(item, Declared)}
+
+    @property
+    def wire(self):
+        return {name for name, site in self.sites.items() if site.targets}
+
+
+async def told(web, *, settings=None, meta=None, **attributes):
+    sites = {name: web.site(body, paths={"/page": pages}) for name, (body, pages) in SITES.items()}
+    told = Told(sites)
+    requests = [scrapy.Request(site.url("/page"), meta=meta or {}) for site in sites.values()]
+    told.crawl = await crawl(
+        *requests, settings=settings, opened=told.listen, spidercls=ItemSpider, **attributes
+    )
+    told.dropped = {told.name(failure.request.url) for failure in told.crawl.failures}
+    return told
+
+
+def counts(told, purpose="ai-training"):
+    prefix = f"robotstxt/usage_count/{purpose}/"
+    return {
+        name.removeprefix(prefix): value
+        for name, value in told.crawl.stats.items()
+        if name.startswith(prefix)
+    }
+
+
+TRAINING = {"REP_PURPOSES": ["ai-training"]}
+NO = BEFORE | AFTER
+
+
+@pytest_twisted.ensureDeferred
+async def test_without_purposes_nothing_is_judged(web):
+    found = await told(web)
+    assert found.wire == found.kept == ALL
+    assert not found.judged
+    assert not [name for name in found.crawl.stats if name.startswith("robotstxt/usage")]
+    assert all("usage" not in r.meta["robotstxt"] for r in found.crawl.responses)
+
+
+@pytest.mark.parametrize("unknown", ["allow", "disallow"])
+@pytest_twisted.ensureDeferred
+async def test_record_drops_nothing(web, unknown):
+    found = await told(web, settings={**TRAINING, "REP_USAGE_UNKNOWN": unknown})
+    assert found.wire == found.kept == ALL
+    assert found.dropped == set()
+    assert counts(found) == {"disallow": len(NO), "allow": 3, "unknown": len(UNKNOWN)}
+    results = {found.name(i.url): i.robots_usage for i in found.items if isinstance(i, Declared)}
+    assert {name for name, said in results.items() if said == {"ai-training": "disallow"}} == NO
+    refused = {found.name(url) for url, _, _, refused in found.judged if refused}
+    assert refused == (NO if unknown == "allow" else NO | UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("unknown", "kept"), [("allow", ALL - NO), ("disallow", ALL - NO - UNKNOWN)]
+)
+@pytest_twisted.ensureDeferred
+async def test_drop_items(web, unknown, kept):
+    settings = {"REP_USAGE_ACTION": "drop-items", "REP_USAGE_UNKNOWN": unknown, **TRAINING}
+    found = await told(web, settings=settings)
+    assert found.wire == ALL
+    assert found.kept == kept
+    assert found.crawl.stats["robotstxt/usage_items_dropped"] == 2 * len(ALL - kept)
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
+@pytest.mark.parametrize(
+    ("unknown", "dropped"), [("allow", BEFORE), ("disallow", BEFORE | UNKNOWN | {"header y", "noai", "noml"})]
+)  # fmt: skip
+@pytest_twisted.ensureDeferred
+async def test_drop(web, unknown, dropped, queue):
+    settings = {"REP_USAGE_ACTION": "drop", "REP_USAGE_UNKNOWN": unknown, **TRAINING, **queue}
+    found = await told(web, settings=settings)
+    assert found.wire == ALL - dropped
+    assert found.dropped == dropped
+    assert found.kept == ALL - dropped - NO
+    assert found.crawl.stats["robotstxt/forbidden_reason_count/usage"] == len(dropped)
+    assert sum(counts(found).values()) == len(ALL)
+    for failure in found.crawl.failures:
+        assert isinstance(failure.value, RobotsUsageDisallowed)
+        assert failure.value.reason.value == "usage"
+        assert failure.request.meta["robotstxt"]["reason"] == "usage"
+        assert failure.request.meta["robotstxt"]["usage"]["results"] == failure.value.results
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_drop_says_why(web):
+    found = await told(web, settings={"REP_USAGE_ACTION": "drop", **TRAINING})
+    (failure,) = [f for f in found.crawl.failures if found.name(f.request.url) == "usage n"]
+    (said,) = failure.value.usage.statements
+    assert (said.source, said.label, said.value, said.line) == (
+        "content-usage",
+        "train-ai",
+        "disallow",
+        2,
+    )
+    assert str(failure.value) == (
+        f"Not asked for, by what {found.sites['usage n'].url('/robots.txt')} says about use: "
+        "ai-training: disallow"
+    )
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_noted_in_meta_is_plain(web):
+    found = await told(web, settings=TRAINING)
+    noted = {found.name(r.url): r.meta["robotstxt"]["usage"] for r in found.crawl.responses}
+    assert noted["header n"] == {
+        "results": {"ai-training": "disallow"},
+        "statements": [
+            {"source": "content-usage", "label": "train-ai", "value": "allow", "raw": "train-ai=y", "line": 2, "place": "robots.txt"},
+            {"source": "content-usage", "label": "train-ai", "value": "disallow", "raw": "train-ai=n", "line": None, "place": "header"},
+        ],
+        "tokens": ["testbot"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sources", "no"),
+    [
+        (["content-usage"], {"usage n", "header n"}),
+        (["content-signal"], {"signal no"}),
+        ("tags", {"noai", "noml"}),
+        ([], set()),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_sources(web, sources, no):
+    settings = {"REP_USAGE_ACTION": "drop-items", "REP_USAGE_SOURCES": sources, **TRAINING}
+    found = await told(web, settings=settings)
+    assert found.kept == ALL - no
+
+
+@pytest.mark.parametrize(
+    ("settings", "meta", "attributes", "dropped"),
+    [
+        ({}, {"robotstxt_purposes": ["ai-training"]}, {}, BEFORE),
+        (TRAINING, {"robotstxt_purposes": []}, {}, set()),
+        (TRAINING, {"robotstxt_purposes": ["search"]}, {}, set()),
+        ({}, {}, {"robotstxt_purposes": "search, ai-training"}, BEFORE),
+        (TRAINING, {}, {"robotstxt_purposes": ["search"]}, set()),
+        ({"REP_DRY_RUN": True, **TRAINING}, {}, {}, set()),
+        ({"REP_OVERRIDES": [{"host": "127.0.0.1", "policy": "ignore", "reason": "ours"}], **TRAINING}, {}, {}, set()),
+        (TRAINING, {"dont_obey_robotstxt": True}, {}, set()),
+    ],
+)  # fmt: skip
+@pytest_twisted.ensureDeferred
+async def test_other_purposes(web, settings, meta, attributes, dropped):
+    found = await told(
+        web, settings={"REP_USAGE_ACTION": "drop", **settings}, meta=meta, **attributes
+    )
+    assert found.wire == ALL - dropped
+    assert found.dropped == dropped
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_purpose_that_is_none_is_an_error(web):
+    found = await told(web, settings=TRAINING, meta={"robotstxt_purposes": ["training"]})
+    assert found.wire == set()
+    assert set(found.crawl.dropped.values()) == {"error"}
+    with pytest.raises(SettingsError, match="robotstxt_purposes of the spider"):
+        await told(web, robotstxt_purposes=["training"])
+
+
+@pytest_twisted.ensureDeferred
+async def test_of_a_redirect_the_last_file_and_header_count(web):
+    end = web.site(
+        usage("Content-Usage: search=y", "Content-Usage: /no train-ai=n"),
+        paths={"/ok": page(Content_Usage="train-ai=y")},
+    )
+    start = web.site(
+        usage("Content-Usage: /a train-ai=y"),
+        paths={
+            "/a": [answer(302, "", headers={"Location": end.url("/ok"), "Content-Usage": "train-ai=n"})],
+            "/b": [redirect(end.url("/no"))],
+        },
+    )  # fmt: skip
+    settings = {"REP_USAGE_ACTION": "drop", **TRAINING}
+    follow = {"handle_httpstatus_all": False}
+    requests = [scrapy.Request(start.url(path), meta=follow) for path in ("/a", "/b")]
+    result = await crawl(*requests, settings=settings, spidercls=ItemSpider)
+    assert result.fetched == [end.url("/ok")]
+    assert result.responses[0].meta["robotstxt"]["usage"]["results"] == {"ai-training": "allow"}
+    assert result.dropped == {end.url("/no"): "usage"}
+    assert end.targets == ["/ok"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_downloaded_directly_is_judged_too(web):
+    site = web.site(usage("Content-Usage: /no train-ai=n"))
+    found = []
+
+    class Spider(ListSpider):
+        async def start(self):
+            with pytest.raises(RobotsUsageDisallowed) as caught:
+                await self.crawler.engine.download_async(scrapy.Request(site.url("/no")))
+            found.append(caught.value.results)
+            response = await self.crawler.engine.download_async(scrapy.Request(site.url("/ok")))
+            found.append(response.meta["robotstxt"]["usage"]["results"])
+            return
+            yield
+
+    await crawl(settings={"REP_USAGE_ACTION": "drop", **TRAINING}, spidercls=Spider)
+    assert found == [{"ai-training": "disallow"}, {"ai-training": "unknown"}]
+    assert site.targets == ["/ok"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_robots_tells_without_purposes(web):
+    site = web.site(
+        usage("Content-Usage: train-ai=n", "Content-Usage: /x search=y", "Disallow: /no")
+    )
+    found = {}
+
+    async def ask(crawler):
+        robots = Robots.of(crawler)
+        for path in ("/", "/x", "/no"):
+            said = await robots.usage(site.url(path))
+            found[path] = [(s.label, s.value) for s in said.statements]
+
+    await crawl(site.url("/"), meanwhile=ask)
+    assert found == {"/": [("train-ai", "disallow")], "/x": [("search", "allow")], "/no": []}
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_abandoned_draft_on_request(web):
+    lines = ["DisallowAITraining: /page", "Allow: /page"]
+    for legacy, fetched in ((False, 1), (True, 0)):
+        site = web.site(usage(*lines), paths={"/page": [answer(200, PAGE, headers=HTML)]})
+        settings = {"REP_USAGE_ACTION": "drop", "REP_USAGE_LEGACY": legacy, **TRAINING}
+        result = await crawl(site.url("/page"), settings=settings)
+        assert len(result.responses) == fetched
