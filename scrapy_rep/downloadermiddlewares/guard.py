@@ -11,6 +11,7 @@ from scrapy.exceptions import NotConfigured
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.usage import USAGE_KEY
+from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.transfer import META_KEY, InterferenceError, Received, answer_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -81,6 +82,7 @@ class RobotsTxtFetchMiddleware:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             raise NotConfigured
         self._crawler = crawler
+        self._licenses = Licenses(crawler)
         self._found: Judge | None = None
         self._tokens_of: Callable[[Request], tuple[str, ...]] | None = None
 
@@ -123,6 +125,9 @@ class RobotsTxtFetchMiddleware:
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
         meta.pop(DECIDED_KEY, None)  # of a response that another middleware had
+        if response.status in STATUSES:
+            judge = self._judge()
+            self._licenses.look(request, response, None if judge is None else judge.decider)
         if response.url == request.url or (judge := self._judge()) is None:
             return response
         return self._check_redirect(judge, request, response)

@@ -1,0 +1,67 @@
+"""Pages that are to be had with a licence alone (RSL 1.0): counted, told once, not retried."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep import stats
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.usage.license import asks_for_license
+from scrapy_rep.protocol.usage.statement import LICENSE
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.utils.once import Once
+from scrapy_rep.utils.text import printable
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.decision.decider import Decider
+
+logger = logging.getLogger(__name__)
+
+STATUSES: Final = (401, 402, 403)
+"""What such a page may be answered with."""
+
+
+class Licenses:
+    """Looks at what is refused for want of a licence."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._once = Once()
+
+    def look(self, request: Request, response: Response, decider: Decider | None) -> None:
+        """Count ``response``, one of STATUSES, if it asks for a licence, and keep it from retries.
+
+        The log tells of the first of an origin.
+        """
+        challenges = response.headers.getlist(b"WWW-Authenticate")
+        if not any(asks_for_license(value.decode("latin-1")) for value in challenges):
+            return
+        stats.count(self._crawler, stats.LICENSE_REQUIRED.format(status=response.status))
+        # Another try changes nothing, however the project has set its retries.
+        request.meta["dont_retry"] = True
+        try:
+            origin = origin_of(request.url)
+        except ValueError:
+            return
+        if not self._once.is_first(origin):
+            return
+        uris = _uris(Usage().with_header("Link", response.headers.getlist(b"Link")))
+        decision = None if decider is None or uris else decider.known(request)
+        if decider is not None and decision is not None:
+            uris = _uris(decider.usage_of(decision))
+        logger.warning(
+            "%s answers %d and asks for a licence: %s",
+            origin,
+            response.status,
+            ", ".join(map(printable, uris)) or "it names none",
+            extra={"spider": self._crawler.spider},
+        )
+
+
+def _uris(usage: Usage) -> list[str]:
+    return [said.raw for said in usage.statements if said.source == LICENSE]
