@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.usage import lint as usage
+from scrapy_rep.protocol.usage.rules import SOURCE_OF_FIELD
+from scrapy_rep.protocol.usage.statement import LICENSE
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.lexer import Line
@@ -63,11 +66,13 @@ CODES: Final = {
     "dollar-inside": "a '$' that isn't at the end is a plain character",
     "never-wins": "another rule of the group decides wherever this one matches",
     "relative-sitemap": "a sitemap takes a full URL",
+    **usage.CODES,
 }
 """Every kind of finding, in words."""
 
 OTHER_FIELDS: Final = frozenset(
-    {"crawl-delay", "request-rate", "host", "clean-param", "visit-time", "content-signal"}
+    {"crawl-delay", "request-rate", "host", "clean-param", "visit-time"}
+    | {field.decode() for field in SOURCE_OF_FIELD}
 )
 """Fields beyond the standard that some crawlers read."""
 
@@ -90,6 +95,8 @@ class _Linter:
     def __init__(self) -> None:
         self._lint = Lint()
         self._named = False
+        self._between: list[int] = []
+        """Lines about use behind the last ``User-agent`` line, where no rule stands before them."""
 
     def read(self, body: bytes) -> Lint:
         mark = next((mark for mark in _MARK if body.startswith(mark)), b"")
@@ -156,11 +163,24 @@ class _Linter:
         return "nothing: skipped"
 
     def _other(self, line: Line) -> str:
+        self._use(line)
         name = as_text(line.field.lower())
         if name not in OTHER_FIELDS:
             self._find(line.number, "unknown-field", as_text(line.field))
             return "an unknown field"
         return f"{name}, beyond the standard"
+
+    def _use(self, line: Line) -> None:
+        if line.field.lower() not in SOURCE_OF_FIELD:
+            return
+        for code, what in usage.findings_in(line):
+            self._find(line.number, code, what)
+        if SOURCE_OF_FIELD[line.field.lower()] == LICENSE:
+            return
+        if self._named:
+            self._between.append(line.number)
+        else:
+            self._find(line.number, "usage-without-group")
 
     def _sitemap(self, line: Line) -> str:
         if not _FULL_URL.match(line.value):
@@ -169,6 +189,9 @@ class _Linter:
 
     def _user_agent(self, line: Line) -> str:
         self._named = True
+        for number in self._between:
+            self._find(number, "usage-between-names")
+        self._between.clear()
         name = _NAME.match(line.value)
         if name is None:
             self._find(line.number, "no-name", as_text(line.value))
@@ -186,6 +209,9 @@ class _Linter:
         return f"a group for {as_text(name[0]).lower()}{other.lower()}"
 
     def _rule(self, line: Line) -> str:
+        self._between.clear()
+        if line.field.lower() in usage.ABANDONED:
+            self._find(line.number, "usage-abandoned", as_text(line.field))
         word = "allow" if line.kind is LineKind.ALLOW else "disallow"
         if not self._named:
             self._find(line.number, "rule-without-group")

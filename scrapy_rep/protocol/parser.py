@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.group_search import Contents, Span, read_rules
-from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, read_line
+from scrapy_rep.protocol.lexer import LineKind, as_text, read_line
 from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
-from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, SOURCE_OF_FIELD, UsageRules
-from scrapy_rep.protocol.usage.rules import WORDS as USAGE_WORDS
+from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, USAGE_WORDS, UsageRules, usage_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -30,7 +30,6 @@ _SHORT: Final = 8_192
 _SHARED: Final = 64
 """Such groups, the last ones used: many sites have the file that came with their software."""
 _FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
-_USAGE_FIELDS: Final = tuple(word.decode() for word in USAGE_WORDS)
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(rb"[a-z_-]+").match
 _WIDE_TOKEN: Final = re.compile(rb"[a-z0-9._-]+").match
@@ -176,8 +175,8 @@ class RobotsTxt:
         first = next(self._contents.groups(), None)
         if first:
             head = head._replace(stop=first[1].start)
-        ours = [line for span in self._whole_groups(tokens) for line in self._usage_lines(span)]
-        return UsageRules(ours, self._usage_lines(head))
+        ours = chain.from_iterable(map(self._contents.numbered, self._whole_groups(tokens)))
+        return UsageRules(usage_lines(ours), usage_lines(self._contents.numbered(head)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return what is said about the use of a URL of this file's origin; never raises.
@@ -194,16 +193,6 @@ class RobotsTxt:
             span
             for agents, span in self._contents.groups()
             if any(name in _named_by(agent) for agent in agents)
-        ]
-
-    def _usage_lines(self, span: Span) -> list[Line]:
-        may_be_about_use = _may_be_of(_USAGE_FIELDS)
-        return [
-            line
-            for number, content in self._contents.numbered(span)
-            if may_be_about_use(content)
-            and (line := read_line(number, content)).field.lower() in SOURCE_OF_FIELD
-            and Oddity.NO_COLON not in line.oddity
         ]
 
     def _named(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 LABELS: Final = ("search", "ai-input", "ai-train")
 OTHERS: Final = ("use",)
 """Keys that speak to others, and say nothing of our purposes."""
-_VALUES: Final[dict[str, Value]] = {"yes": ALLOW, "no": DISALLOW}
+VALUES: Final[dict[str, Value]] = {"yes": ALLOW, "no": DISALLOW}
 
 
 def pairs_of(statement: bytes) -> list[tuple[str, str]]:
@@ -29,6 +29,6 @@ def read_signals(statement: bytes) -> dict[str, Value]:
     """Return what a statement says of LABELS; a pair that can't be read is skipped."""
     values: dict[str, Value] = {}
     for key, value in pairs_of(statement):
-        if key in LABELS and value in _VALUES:
-            values[key] = combined((values.get(key, UNKNOWN), _VALUES[value]))
+        if key in LABELS and value in VALUES:
+            values[key] = combined((values.get(key, UNKNOWN), VALUES[value]))
     return values

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.lexer import as_text
+from scrapy_rep.protocol.lexer import Oddity, as_text, read_line
 from scrapy_rep.protocol.matching.wildcards import matches
 from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
@@ -40,12 +40,24 @@ SOURCE_OF_FIELD: Final = {
     b"allowaitraining": LEGACY,
 }
 """Fields in lower case."""
-WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowaitraining")
+USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowaitraining")
 """One of these is in any file that has one of the fields."""
 
+_MAY_BE_ABOUT_USE: Final = re.compile(b"|".join(USAGE_WORDS), re.IGNORECASE).search
 _PATH: Final = re.compile(rb"(?s)(/[^ \t]*)[ \t]*(.*)").fullmatch
 _LINE_BYTES: Final = 150
 """About what a line costs beside its text."""
+
+
+def usage_lines(contents: Iterable[tuple[int, bytes]]) -> list[Line]:
+    """Return the lines about use among numbered contents of lines."""
+    return [
+        line
+        for number, content in contents
+        if _MAY_BE_ABOUT_USE(content)
+        and (line := read_line(number, content)).field.lower() in SOURCE_OF_FIELD
+        and Oddity.NO_COLON not in line.oddity
+    ]
 
 
 class _Rule(NamedTuple):
