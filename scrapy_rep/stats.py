@@ -42,7 +42,6 @@ DRY_RUN_DIFFERS: Final = "robotstxt/dry_run/differs_from_builtin"
 TAGS_NOFOLLOW: Final = "robotstxt/tags/nofollow"
 TAGS_NOINDEX: Final = "robotstxt/tags/noindex"
 TAGS_TOO_MANY: Final = "robotstxt/tags/too_many"
-
 USAGE_COUNT: Final = "robotstxt/usage_count/{purpose}/{result}"
 USAGE_ITEMS_DROPPED: Final = "robotstxt/usage_items_dropped"
 LICENSE_REQUIRED: Final = "robotstxt/license_required_count/{status}"
