@@ -216,8 +216,11 @@ def _may_be_the_sites(response: Response) -> bool:
 
 def _leads_to_itself(location: str, url: str) -> bool:
     """Return whether a service that was asked by ``url`` redirects to where it is itself."""
-    to, asked = urlsplit(urljoin(url, location)), urlsplit(url)
-    is_absolute = bool(urlsplit(location).netloc)
+    try:
+        to, asked = urlsplit(urljoin(url, location)), urlsplit(url)
+        is_absolute = bool(urlsplit(location).netloc)
+    except ValueError:  # it leads nowhere
+        return False
     return is_absolute and (
         to.hostname == asked.hostname or (to.query == asked.query and bool(asked.query))
     )

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.freshness import delta_seconds, fresh_for, max_age, retry_after
+from tests.protocol.headers import PARTS, values
 
 DAY = 86_400.0
 
@@ -96,3 +97,17 @@ def test_rfc9110_retry_after_in_seconds_or_as_a_date(value, seconds):
 def test_any_retry_after_can_be_read(value):
     seconds = retry_after(value, NOW)
     assert seconds is None or seconds >= 0
+
+
+@given(values, values, st.floats(0, 2**33))
+def test_any_header_gives_a_time_within_the_bounds(first, second, now):
+    assert 600 <= fresh(first, second) <= DAY
+    after = retry_after(first, now)
+    assert after is None or 0 <= after < 2**40
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_header_of_one_part_alone_however_long_is_read(part):
+    long = part * (16_384 // len(part))
+    assert 600 <= fresh(long, long) <= DAY
+    assert (retry_after(long, 0.0) or 0.0) >= 0

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 from scrapy_rep.protocol.meta_tags import TOO_MANY, Tags, of_header, of_meta, of_page
+from tests.protocol.headers import PARTS, values
 
 NOW = 1_300_000_000.0  # 2011-03-13
 NONE = Tags()
@@ -121,3 +122,16 @@ def test_tags_are_true_where_they_ask_for_something():
 def test_any_text_is_read(text):
     assert of_header(text, (), NOW).noindex in {False, True}
     assert of_meta("robots", f"unavailable_after: {text}", (), NOW).nofollow in {False, True}
+
+
+@given(st.lists(values, max_size=4), st.lists(st.tuples(values, values), max_size=4))
+def test_any_headers_and_elements_are_read(headers, metas):
+    assert isinstance(of_page(headers, [("robots", value) for _, value in metas], US, NOW), Tags)
+    assert of_page(headers, metas, US, NOW).noindex in {False, True}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_tag_of_one_part_alone_however_long_is_read(part):
+    long = f"unavailable_after: {part * (MAX_TAG_TEXT // len(part))}"[:MAX_TAG_TEXT]
+    assert isinstance(of_page([long], (), US, NOW), Tags)
+    assert isinstance(of_page((), [("robots", long)], US, NOW), Tags)

@@ -1,0 +1,118 @@
+"""Heads of answers of any bytes, for robots.txt and for pages."""
+
+from __future__ import annotations
+
+import logging
+import random
+from contextlib import suppress
+
+import pytest
+import pytest_twisted
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.http import Response
+
+from scrapy_rep.fetch.decoding import DecodingError
+from scrapy_rep.fetch.redirects import Chain, location_of
+from scrapy_rep.fetch.route import obstacle_at_end, obstacle_in
+from scrapy_rep.fetch.transfer import Transfer, answer_of
+from scrapy_rep.protocol.outcome import outcome_of
+from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.record import Record
+from tests.crawling.crawl import crawl
+from tests.crawling.web import robots
+from tests.protocol.headers import PARTS, values
+
+START = "http://site.example/robots.txt"
+NAMES = ["Age", "Cache-Control", "Content-Encoding", "Content-Type", "Location", "Proxy-Status",
+         "Retry-After", "Set-Cookie", "Via", "X-Robots-Tag", "Zyte-Error"]  # fmt: skip
+LOCATIONS = [
+    "http://[bad",
+    "//",
+    "http://a:b/",
+    "?",
+    "/\xff",
+    "http://1.2.3.4.5/",
+    "ftp://a/",
+    "\\",
+]
+headers = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.lists(st.one_of(values, st.sampled_from(LOCATIONS)), min_size=1, max_size=3),
+)
+
+
+@given(
+    st.one_of(st.integers(100, 999), st.integers()),
+    headers,
+    st.binary(max_size=50),
+    st.sampled_from([None, "http://proxy.example/", "http://[proxy"]),
+    st.sampled_from([None, "http://api.example/?url=1"]),
+)
+def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy, sent_url):
+    raw = {name: [each.encode("latin-1") for each in several] for name, several in headers.items()}
+    response = Response(sent_url or START, status=status, headers=raw, body=body)
+    transfer = Transfer(100, at_home=True, url=START, sent=True, proxy=proxy, rewritten=sent_url)
+    with suppress(DecodingError):
+        answer = answer_of(response, transfer)
+        obstacles = obstacle_in(answer), obstacle_at_end(answer)
+        assert all(each is None or str(each).isprintable() for each in obstacles)
+        location = location_of(answer, START)
+        assert location is None or location.startswith(("http://", "https://"))
+        evidence = Chain(START, 0.0).evidence(answer)
+        outcome = outcome_of(evidence, answer.text, soft_404=True)
+        record = Policy().record_after(None, "http://site.example", outcome, jitter=0.5)
+        assert Record.decode(record.encode(), record.origin, max_size=100) == record
+
+
+def heads(number, seed=14):
+    """Heads of 16 KB at most, as Scrapy's limit of a line is, with what the headers may not have."""
+    rng = random.Random(seed)
+    versions = ["HTTP/1.1", "HTTP/1.1", "HTTP/1.1", "HTTP/1.0", "HTTP/9.9", "http/1.1", ""]
+    statuses = [
+        "200",
+        "200",
+        "301",
+        "404",
+        "429",
+        "500",
+        "503",
+        "0",
+        "-200",
+        "1000",
+        "2_00",
+        "9" * 300,
+        "\xb2",
+        "x",
+    ]
+    for _ in range(number):
+        lines = [f"{rng.choice(versions)} {rng.choice(statuses)} {rng.choice(PARTS)}"]
+        for name in rng.sample(NAMES, rng.randrange(len(NAMES))):
+            value = "".join(rng.choices([*PARTS, *LOCATIONS], k=rng.randrange(9)))
+            if rng.random() < 0.3:
+                value = (value * 16_000)[: rng.randrange(16_300)]
+            if rng.random() < 0.1:
+                value = "".join(map(chr, rng.choices(range(256), k=rng.randrange(300))))
+            lines.append(f"{name}{rng.choice([':', ': ', ' : '])}{value}")
+        yield "\r\n".join(lines) + "\r\n\r\n"
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest_twisted.ensureDeferred
+async def test_no_head_breaks_a_crawl(web, seed):
+    body = "User-agent: *\nDisallow: /private\n"
+    answers = [[["send", head + body], ["close"]] for head in heads(40, seed)]
+    sites = [web.site(each, paths={"*": [each]}) for each in answers]
+    good = web.site(robots(body))
+    urls = [site.url(path) for site in (*sites, good) for path in ("/a", "/private")]
+    settings = {"RETRY_ENABLED": False, "CONCURRENT_REQUESTS": 32}
+    result = await crawl(*urls, settings=settings)
+    assert good.targets == ["/a"]
+    assert result.messages(logging.ERROR) == []
+    assert set(result.dropped.values()) == {"rule", "unreachable"}
+    # Nothing is lost: each request has come to its callback or its errback.
+    ended = result.fetched + [failure.request.url for failure in result.failures]
+    assert set(urls) <= set(ended)
+    for site in sites:
+        if result.dropped.get(site.url("/private")) == "unreachable":
+            assert site.targets == []
