@@ -12,8 +12,8 @@ from scrapy.exceptions import NotConfigured
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.extensions.paths import claim, path_of, release
 from scrapy_rep.extensions.report.counts import Collected
-from scrapy_rep.extensions.report.paths import claim, path_of, release
 from scrapy_rep.extensions.report.writers import JsonWriter, LinesWriter, Writer
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
@@ -51,7 +51,7 @@ class RobotsReport:
         self._options = options
         self._collected = Collected()
         self._started = time()
-        self._path = path_of(options.report, crawler.spider)
+        self._path = path_of("REP_REPORT", options.report, crawler.spider)
         self._make_writer = _writer_for(self._path)
         self._writer: Writer | None = None
         for receiver, signal in (

@@ -1,4 +1,4 @@
-"""Where a report is written: placeholders in REP_REPORT, and one file for each crawl."""
+"""Where extensions write: placeholders in paths, and one report for each crawl."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class _Values(dict[str, Any]):
         return getattr(self._spider, key)
 
 
-def path_of(setting: str, spider: Spider) -> Path:
-    """Return the path that REP_REPORT gives for the crawl of ``spider``.
+def path_of(name: str, value: str, spider: Spider) -> Path:
+    """Return the path that a setting, of that name and value, gives for the crawl of ``spider``.
 
     ``%(time)s`` and ``%(name)s`` are those of Scrapy's feeds, as is the name of any other attribute
     of the spider. Raises SettingsError.
     """
     try:
-        return Path(setting % _Values(spider))
+        return Path(value % _Values(spider))
     except (AttributeError, ValueError, TypeError) as error:
         raise SettingsError(
-            f"REP_REPORT is {setting!r}: placeholders are %(time)s, %(name)s and other attributes "
+            f"{name} is {value!r}: placeholders are %(time)s, %(name)s and other attributes "
             f"of the spider, and %% is a percent sign: {error}"
         ) from None
 
