@@ -41,6 +41,8 @@ robotstxt_differs: Final = object()
 """``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide otherwise."""
 robotstxt_usage: Final = object()
 """``(request, usage, results, refused)``: what is said about the use of a page was judged."""
+robotstxt_followed: Final = object()
+"""``(request, hop)``: a download handler has gone to the URL of ``hop``, which is judged next."""
 
 META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` that holds the verdict."""
@@ -67,14 +69,18 @@ class Announcer:
         self._last: Verdict | None = None
         self._last_meta: dict[str, Any] = {}
 
-    def verdict(self, request: Request, verdict: Verdict, origin: Origin | None) -> None:
-        """Tell what was decided of ``request``."""
+    def verdict(
+        self, request: Request, verdict: Verdict, origin: Origin | None, decision: object
+    ) -> None:
+        """Tell what was decided of ``request``; ``decision`` is all that led to it."""
         # Nearly always the same as before: that no rule matches.
         if verdict is not self._last:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
         if robotstxt_verdict in _receivers_of(self._sender, ()):
-            self._send(robotstxt_verdict, request=request, verdict=verdict.of(origin))
+            self._send(
+                robotstxt_verdict, request=request, verdict=verdict.of(origin), decision=decision
+            )
 
     def forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
         """Tell that ``request`` is dropped, or would be but for a dry run."""

@@ -29,12 +29,13 @@ are browsers, whose names a crawl may send in turns."""
 class Entry:
     """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
 
-    __slots__ = ("_access", "_delays", "_rules", "_state", "_usage", "end", "start")
+    __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "mark", "start")
 
     def __init__(self, access: Access) -> None:
         self.start = access.start
         self.end = access.end
-        self._access = _mark_of(access)
+        self.mark = mark_of(access)
+        """What it is made of: equal for equal ``Access``."""
         # The body stays in the store: here are only the rules that are asked for.
         self._state = (
             None
@@ -47,7 +48,7 @@ class Entry:
 
     def is_of(self, access: Access) -> bool:
         """Return whether this was made of ``access``, or of one that is equal."""
-        return self._access == _mark_of(access)
+        return self.mark == mark_of(access)
 
     @property
     def is_unreachable(self) -> bool:
@@ -100,7 +101,8 @@ class Entry:
         return self._state
 
 
-def _mark_of(access: Access) -> int:
+def mark_of(access: Access) -> int:
+    """Return a number that an ``Access`` is known by in this process."""
     # Two answers of one moment may differ: two workers' at the same tick of the clock.
     body = None if access.copy is None else access.copy.body
     return hash((access.start, access.end, access.reason, body))

@@ -85,7 +85,7 @@ class DryRun:
         if origin is None or verdict is None:
             return
         try:
-            self._announcer.verdict(request, verdict, origin)
+            self._announcer.verdict(request, verdict, origin, decision)
             if decision.usage is not None:
                 note(request, decision.usage)
             await self._compare(request, verdict.of(origin), origin)

@@ -170,6 +170,9 @@ class RobotsTxtFetchMiddleware:
         # Most often only the spelling differs: browsers add a slash behind the host.
         if was is None or now is None or (was.origin, was.target) == (now.origin, now.target):
             return response
+        self._crawler.signals.send_catch_log(
+            signal=signals.robotstxt_followed, request=request, hop=hop
+        )
         verdict = await refusal(judge, hop)
         if verdict is None:
             if (usage := hop.meta.get(signals.META_KEY, {}).get(USAGE_KEY)) is not None:

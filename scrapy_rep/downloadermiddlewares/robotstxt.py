@@ -210,7 +210,7 @@ class RobotsTxtMiddleware:
             self._pass(request, decision, verdict)
             return None
         if decision.origin is not None:
-            self._announcer.verdict(request, verdict, decision.origin)
+            self._announcer.verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
         dropped = self._dropped(request, verdict.of(decision.origin))
@@ -278,7 +278,7 @@ class RobotsTxtMiddleware:
 
     def _pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
         request.meta[DECIDED_KEY] = request.url, decision.tokens
-        self._announcer.verdict(request, verdict, decision.origin)
+        self._announcer.verdict(request, verdict, decision.origin, decision)
         if decision.usage is not None:
             note(request, decision.usage)
         entry = decision.entry
