@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         RobotsUsageDisallowed,
         SettingsError,
     )
+    from scrapy_rep.extensions.evidence import RobotsEvidence
     from scrapy_rep.extensions.logstats import RobotsLogStats
     from scrapy_rep.extensions.report import RobotsReport
     from scrapy_rep.robotparser import RobotParser
@@ -80,6 +81,7 @@ __all__ = [
     "RobotParser",
     "Robots",
     "RobotsAwarePriorityQueue",
+    "RobotsEvidence",
     "RobotsLogStats",
     "RobotsReport",
     "RobotsSitemapMixin",
@@ -104,6 +106,7 @@ _HOMES = {
     "RobotParser": "scrapy_rep.robotparser",
     "Robots": "scrapy_rep.robots",
     "RobotsAwarePriorityQueue": "scrapy_rep.scheduler.queue",
+    "RobotsEvidence": "scrapy_rep.extensions.evidence",
     "RobotsLogStats": "scrapy_rep.extensions.logstats",
     "RobotsReport": "scrapy_rep.extensions.report",
     "RobotsSitemapMixin": "scrapy_rep.spiders",

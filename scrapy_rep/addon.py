@@ -10,6 +10,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
 from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy_rep.extensions.evidence import RobotsEvidence
 from scrapy_rep.extensions.logstats import RobotsLogStats
 from scrapy_rep.extensions.report import RobotsReport
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
@@ -57,7 +58,7 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             "SPIDER_MIDDLEWARES", RobotsUsageMiddleware, _TAGS_ORDER
         )
-        for extension in (RobotsReport, RobotsLogStats):
+        for extension in (RobotsReport, RobotsEvidence, RobotsLogStats):
             settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")

@@ -106,13 +106,17 @@ def _prefix(value: Any) -> str:
     return value
 
 
-def _report(value: Any) -> str | None:
+def _path(value: Any) -> str | None:
     if value is None or value == "":
         return None
     if not isinstance(value, str | PathLike):
         raise TypeError
-    path = str(fspath(value))
-    if not path.endswith((".html", ".json", ".jsonl")):
+    return str(fspath(value))
+
+
+def _report(value: Any) -> str | None:
+    path = _path(value)
+    if path is not None and not path.endswith((".html", ".json", ".jsonl")):
         raise ValueError
     return path
 
@@ -262,6 +266,9 @@ class Options:
     report: str | None = _setting(
         "REP_REPORT", None, _report, "a path that ends in .html, .json or .jsonl"
     )
+    evidence: str | None = _setting(
+        "REP_EVIDENCE", None, _path, "the path of a directory, or one that ends in .warc.gz"
+    )
     subresources_unknown: str = _setting(
         "REP_SUBRESOURCES_UNKNOWN", "abort", _one_of("abort", "allow"), "'abort' or 'allow'"
     )
@@ -322,10 +329,18 @@ class Options:
         names = registry.StoreConfig._fields
         return registry.StoreConfig(*(getattr(self, name) for name in names))
 
-    def changed(self) -> dict[str, Any]:
-        """Return the settings whose values differ from their defaults, by name, as shown."""
+    def shown(self) -> dict[str, Any]:
+        """Return all settings by name, as shown."""
         return {
             option.metadata["name"]: option.metadata["shown"](getattr(self, option.name))
+            for option in fields(self)
+        }
+
+    def changed(self) -> dict[str, Any]:
+        """Return the settings whose values differ from their defaults, by name, as shown."""
+        shown = self.shown()
+        return {
+            option.metadata["name"]: shown[option.metadata["name"]]
             for option in fields(self)
             if getattr(self, option.name) != option.default
         }

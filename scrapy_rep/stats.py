@@ -45,6 +45,8 @@ TAGS_TOO_MANY: Final = "robotstxt/tags/too_many"
 USAGE_COUNT: Final = "robotstxt/usage_count/{purpose}/{result}"
 USAGE_ITEMS_DROPPED: Final = "robotstxt/usage_items_dropped"
 LICENSE_REQUIRED: Final = "robotstxt/license_required_count/{status}"
+EVIDENCE_WRITTEN: Final = "robotstxt/evidence/written"
+EVIDENCE_LOST: Final = "robotstxt/evidence/lost"
 SUBRESOURCE_FORBIDDEN: Final = "robotstxt/subresource/forbidden"
 SUBRESOURCE_UNKNOWN: Final = "robotstxt/subresource/unknown"
 

@@ -19,6 +19,7 @@ from scrapy_rep.commands import lint as lint_text
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.cache import cache
 from scrapy_rep.commands.check import line, status_of, verdict_of
+from scrapy_rep.commands.evidence import evidence
 from scrapy_rep.commands.explain import Got, as_json, as_text
 from scrapy_rep.commands.spider import AskingSpider, ask, verdicts
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, with_scheme
@@ -50,6 +51,7 @@ _QUIET: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,
     "REP_DRY_RUN": False,
     "REP_REPORT": None,
+    "REP_EVIDENCE": None,
     "JOBDIR": None,
     "FEEDS": {},
     "ITEM_PIPELINES": {},
@@ -62,11 +64,11 @@ _QUIET: Final[dict[str, Any]] = {
 
 
 class Command(ScrapyCommand):
-    """``scrapy robots check|explain|lint|cache``."""
+    """``scrapy robots check|explain|lint|cache|evidence``."""
 
     def syntax(self) -> str:
         """Return the line behind ``scrapy robots``."""
-        return "[options] check URL... | explain URL | lint FILE|URL | cache ..."
+        return "[options] check URL... | explain URL | lint FILE|URL | cache ... | evidence URL"
 
     def short_desc(self) -> str:
         """Return what it is for."""
@@ -77,9 +79,10 @@ class Command(ScrapyCommand):
         return (
             "check: whether URLs may be fetched. explain: why, and how robots.txt was got. "
             "lint: what every line was taken for, and what is odd about it. cache list, show "
-            "ORIGIN, refresh ORIGIN, drop ORIGIN, prune: what the store holds. Robots.txt is "
-            "fetched as a crawl fetches it. Exit status: 0 allowed or nothing found, 1 disallowed, "
-            "findings or nothing held, 2 can't tell or wrong usage."
+            "ORIGIN, refresh ORIGIN, drop ORIGIN, prune: what the store holds. evidence: what "
+            "crawls have written of a URL (REP_EVIDENCE). Robots.txt is fetched as a crawl fetches "
+            "it. Exit status: 0 allowed or nothing found, 1 disallowed, findings or nothing held, "
+            "2 can't tell or wrong usage."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
@@ -107,6 +110,12 @@ class Command(ScrapyCommand):
             choices=PURPOSES,
             default=[],
             help=f"explain: what comes of a use for this, too ({', '.join(PURPOSES)})",
+        )
+        parser.add_argument(
+            "--in",
+            dest="evidence",
+            metavar="PATH",
+            help="evidence: where it was written as REP_EVIDENCE had it",
         )
         parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
@@ -144,6 +153,7 @@ class Command(ScrapyCommand):
             "explain": self._explain,
             "lint": self._lint,
             "cache": self._cache,
+            "evidence": self._evidence,
         }
         unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
         if unknown:
@@ -154,6 +164,8 @@ class Command(ScrapyCommand):
             raise UsageError("--file and --urls-from belong to check", print_help=False)
         if opts.purpose and args[0] != "explain":
             raise UsageError("--purpose belongs to explain", print_help=False)
+        if args[0] != "evidence" and opts.evidence:
+            raise UsageError("--in belongs to evidence", print_help=False)
         try:
             self.exitcode = subcommands[args[0]](args[1:], opts)
             sys.stdout.flush()
@@ -232,6 +244,13 @@ class Command(ScrapyCommand):
         if self.settings is None:
             raise UsageError
         return cache(args, opts, Options.from_settings(self.settings), self._ask)
+
+    @staticmethod
+    def _evidence(args: list[str], opts: argparse.Namespace) -> int:
+        (url,) = _one(args, "evidence takes one URL")
+        if not opts.evidence:
+            raise UsageError("--in names where the evidence was written", print_help=False)
+        return evidence(url, Path(opts.evidence), as_json=opts.json)
 
     def _ask(self, question: Callable[[Crawler], Awaitable[Any]]) -> Any:
         if self.crawler_process is None:

@@ -15,6 +15,8 @@ MAX_SHOWN: Final = 200
 
 def without_credentials(url: str) -> str:
     """Return a URL without what stands before an ``@`` in its authority."""
+    if "@" not in url:
+        return url
     scheme, slashes, rest = url.partition("://")
     authority = rest[: min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))]
     return f"{scheme}{slashes}{rest[authority.rfind('@') + 1 :]}"

@@ -28,6 +28,9 @@ PROJECT = {
 RULES = "User-agent: *\nDisallow: /private\n"
 TIMES = [
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"), "(a moment)"),
+    (re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z"), "(a moment)"),
+    (re.compile(r"\d+ s before"), "(before)"),
+    (re.compile(r"settings [0-9a-f]{64}"), "(a digest)"),
     (re.compile(r"just now|\d+ \w+ ago"), "(ago)"),
     (re.compile(r"holds for \d+ \w+"), "(a while)"),
     (re.compile(r"just fetched|from sqlite:///robots.sqlite"), "(source)"),

@@ -20,6 +20,7 @@ EXPORTS = [
     "RobotParser",
     "Robots",
     "RobotsAwarePriorityQueue",
+    "RobotsEvidence",
     "RobotsLogStats",
     "RobotsReport",
     "RobotsSitemapMixin",

@@ -1,0 +1,135 @@
+"""What ``scrapy robots evidence`` prints: what was decided about a URL, and by which line."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request
+from scrapy.exceptions import UsageError
+
+from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, span, with_scheme
+from scrapy_rep.extensions.evidence.reading import read
+from scrapy_rep.utils.text import printable, without_credentials
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_rep.extensions.evidence.reading import Found
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_WORDS = {"allow": "allowed", "disallow": "disallowed"}
+_SOURCES = {
+    "cache": "from the HTTP cache, nothing was sent",
+    "component": "from another component, nothing was sent",
+    "handler": "the download handler went there by itself",
+}
+
+
+def evidence(url: str, path: Path, *, as_json: bool) -> int:
+    """Print what was written at ``path`` of ``url``; return the exit status, of the last line."""
+    try:
+        url = without_credentials(Request(url).url)
+    except ValueError as error:
+        raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
+    try:
+        found = read(path, url)
+    except ImportError:
+        print(f"{path}: WARC takes warcio: pip install scrapy-rep[warc]", file=sys.stderr)
+        return UNKNOWN
+    except OSError as error:
+        print(f"{path}: {error.strerror}", file=sys.stderr)
+        return UNKNOWN
+    if not found:
+        print(f"{path}: nothing was written of {printable(url)}", file=sys.stderr)
+        return FOUND
+    for each in found:
+        print(_as_json(each) if as_json else "\n".join(_as_text(each)))
+    decisions = [each.values.get("decision") for each in found if each.values["kind"] != "usage"]
+    return FOUND if decisions[-1:] == ["disallow"] else FINE
+
+
+def _as_json(found: Found) -> str:
+    return json.dumps({**found.values, "text": _line_of(found)})
+
+
+def _as_text(found: Found) -> list[str]:
+    values = found.values
+    url = printable(values["url"])
+    if values["kind"] == "usage":
+        return [f"after the response: {url}", f"  {values['time']}, use: {_plain(values['usage'])}"]
+    word = _WORDS.get(values["decision"], "not judged")
+    lines = [f"{coloured(word if word in _WORDS.values() else 'unavailable', word)}: {url}"]
+    lines += [f"  redirected from {printable(hop)}" for hop in values["hops"]]
+    lines.append(f"  {values['decided']} {printable(values['method'])}, {_sent(values)}")
+    if values["tokens"] is not None:
+        lines.append(f"  product tokens: {', '.join(map(printable, values['tokens'])) or 'none'}")
+    lines.append(f"  {_why(values)}")
+    if values["override"] is not None:
+        lines.append(f"  override: {_plain(values['override'])}")
+    if values["usage"] is not None:
+        lines.append(f"  use: {_plain(values['usage'])}")
+    if values["robotstxt"] is not None:
+        lines += _robotstxt(found)
+    lines.append(f"  scrapy-rep {values['version']}, settings {values['settings']}")
+    return lines
+
+
+def _sent(values: dict[str, Any]) -> str:
+    if values["kind"] == "drop":
+        followed = values["source"] == "handler"
+        return f"response dropped, {_SOURCES['handler']}" if followed else "not sent"
+    parts = []
+    if values["user_agent"] is not None:
+        parts.append(f"sent as {printable(values['user_agent'])}")
+    if values["source"] in _SOURCES:
+        parts.append(_SOURCES[values["source"]])
+    if values["status"] is not None:
+        parts.append(f"HTTP status {values['status']}")
+    if values["kind"] == "failed":
+        parts.append("no response")
+    if values["dry_run"]:
+        parts.append("in a dry run")
+    return ", ".join(parts) or "sent"
+
+
+def _why(values: dict[str, Any]) -> str:
+    if values["reason"] is None:
+        exemption = values["exemption"]
+        return "nothing was decided" if exemption is None else f"exempt: {exemption}"
+    if values["rule"] is None:
+        return str(values["reason"])
+    return f"{printable(values['rule'])} (line {values['line']})"
+
+
+def _robotstxt(found: Found) -> list[str]:
+    file, age = found.values["robotstxt"], found.values["age"]
+    seen = file["error"] or (file["status"] and f"HTTP status {file['status']}")
+    how = f" ({printable(seen)})" if seen else ""
+    lines = [f"  {printable(file['url'])}: {file['outcome']}{how}"]
+    lines += [f"    redirected to {printable(hop)}" for hop in file["hops"]]
+    before = "" if age is None else f", {span(age)} before"
+    lines.append(f"    fetched at {file['fetched'] or file['asked']}{before}, {file['size']} bytes")
+    if file["sha256"] is None:
+        return lines
+    lines.append(f"    sha256 {file['sha256']}")
+    if found.text is None:
+        lines.append("    the text is not there, or is another one")
+    elif (text := _line_of(found)) is not None:
+        lines.append(f"    {found.values['line']}: {printable(text)}")
+    return lines
+
+
+def _line_of(found: Found) -> str | None:
+    """Return the line that decided, as it is written."""
+    number = found.values.get("line")
+    if found.text is None or number is None:
+        return None
+    lines = _LINE_END.split(found.text)
+    return lines[number - 1].decode("utf-8", "backslashreplace") if number <= len(lines) else None
+
+
+def _plain(value: Any) -> str:
+    return printable(json.dumps(value))

@@ -1,0 +1,298 @@
+"""The extension that listens, and makes lines of what it hears."""
+
+from __future__ import annotations
+
+import logging
+from copy import deepcopy
+from dataclasses import asdict
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from scrapy import signals as scrapy_signals
+from scrapy.exceptions import NotConfigured
+
+from scrapy_rep import signals, stats
+from scrapy_rep.cache.entry import mark_of
+from scrapy_rep.decision.decider import SCHEMES
+from scrapy_rep.extensions.evidence.forms import form_of
+from scrapy_rep.extensions.evidence.lines import Line, RobotsFile, iso, tail_of
+from scrapy_rep.extensions.evidence.writing import Writing
+from scrapy_rep.extensions.paths import path_of
+from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.robots import Robots
+from scrapy_rep.settings import Options
+from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.scrapy_internals import user_agents_of
+from scrapy_rep.utils.text import without_credentials
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from scrapy_rep.cache.entry import Entry
+    from scrapy_rep.decision.decider import Decision
+    from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+_MAX_FILES: Final = 10_000
+"""Origins whose robots.txt is remembered; of others the store is asked."""
+_CLOSING_TIME: Final = 60.0
+"""Seconds for what is still to be written when the crawl is over."""
+_NO_MATTER: Final = ("REP_EVIDENCE", "REP_REPORT")
+"""Settings that decide nothing."""
+_SENT: Final = ("download", "handler")
+_WORDS: Final = {True: "allow", False: "disallow"}
+
+
+class _Note:
+    """What is known of a request that is on its way."""
+
+    __slots__ = ("at", "decision", "is_sent", "usage", "verdict")
+
+    def __init__(self, verdict: Verdict | None = None, decision: Decision | None = None) -> None:
+        self.at = time()
+        self.verdict = verdict
+        self.decision = decision
+        self.is_sent = False
+        self.usage: Any = None
+        """What the line about it says of its use."""
+
+
+class RobotsEvidence:
+    """Writes REP_EVIDENCE. What goes wrong with it is logged and counted, and stops no crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        options = Options.from_settings(crawler.settings)
+        if (
+            options.evidence is None
+            or crawler.spider is None
+            or not crawler.settings.getbool("ROBOTSTXT_OBEY")
+        ):
+            raise NotConfigured
+        self._crawler = crawler
+        self._policy = options.policy
+        self._dry_run = options.dry_run
+        self._settings = {**options.shown(), "USER_AGENT": crawler.settings["USER_AGENT"]}
+        self._settings["REP_OVERRIDES"] = [asdict(each) for each in options.overrides]
+        for name in _NO_MATTER:
+            del self._settings[name]
+        path = path_of("REP_EVIDENCE", options.evidence, crawler.spider)
+        self._writing = Writing(form_of(path, tail_of(self._settings)), path)
+        self._notes: WeakKeyDictionary[Request, _Note] = WeakKeyDictionary()
+        self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
+        """What a download handler was asked for, by where it went by itself."""
+        self._files: BoundedCache[tuple[str, int], RobotsFile] = BoundedCache(
+            _MAX_FILES, _MAX_FILES
+        )
+        self._override_files: dict[str, RobotsFile] = {}
+        self._background = Background()
+        for receiver, signal in (
+            (self._fetched, signals.robotstxt_fetched),
+            (self._loaded, signals.robotstxt_loaded),
+            (self._decided, signals.robotstxt_verdict),
+            (self._followed, signals.robotstxt_followed),
+            (self._forbidden, signals.robotstxt_forbidden),
+            (self._downloaded, scrapy_signals.response_downloaded),
+            (self._left, scrapy_signals.request_left_downloader),
+            (self._received, scrapy_signals.response_received),
+            (self._opened, scrapy_signals.spider_opened),
+            (self._closed, scrapy_signals.spider_closed),
+        ):
+            crawler.signals.connect(receiver, signal)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the extension. Raises NotConfigured without REP_EVIDENCE, and SettingsError."""
+        return cls(crawler)
+
+    def _opened(self, spider: Spider) -> None:
+        self._put("start", {"spider": spider.name, "dry_run": self._dry_run, "set": self._settings})
+
+    def _fetched(self, record: Record) -> None:
+        self._learn(record, "fetch")
+
+    def _loaded(self, record: Record) -> None:
+        self._learn(record, "store")
+
+    def _learn(self, record: Record, source: str) -> None:
+        access = self._policy.access(record, time())
+        file = RobotsFile.of(record, access)
+        self._files.put((file.url, mark_of(access)), file, 1)
+        self._put("robotstxt", {"source": source}, file)
+
+    def _decided(self, request: Request, verdict: Verdict, decision: Decision) -> None:
+        self._notes[request] = note = _Note(verdict, decision)
+        if request in self._hops and (verdict.allowed or self._dry_run):
+            note.is_sent = True
+            self._write("page", request, note, "handler")
+
+    def _followed(self, request: Request, hop: Request) -> None:
+        self._hops[hop] = without_credentials(request.url)
+
+    def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
+        if dropped:
+            note = self._notes.pop(request, None) or _Note()
+            note.verdict = verdict
+            self._write("drop", request, note, "handler" if request in self._hops else None)
+
+    def _downloaded(self, request: Request, response: Response) -> None:
+        if TRANSFER_KEY not in request.meta:
+            self._sent("page", request, response.status)
+
+    def _left(self, request: Request) -> None:
+        note = self._notes.get(request)
+        if TRANSFER_KEY not in request.meta and (note is None or not note.is_sent):
+            self._sent("failed", request, None)
+
+    def _sent(self, kind: str, request: Request, status: int | None) -> None:
+        note = self._notes.get(request)
+        if note is None:
+            note = self._notes[request] = _Note()
+        note.is_sent = True
+        self._write(kind, request, note, "download", status)
+
+    def _received(self, request: Request, response: Response) -> None:
+        note = self._notes.pop(request, None)
+        if note is None or not note.is_sent:
+            # Another component had the response: nothing was sent.
+            source = "cache" if "cached" in response.flags else "component"
+            self._write("page", request, note or _Note(), source, response.status)
+        elif (usage := _usage(request)) != note.usage:
+            self._put("usage", {"url": without_credentials(request.url), "usage": usage})
+
+    def _write(
+        self,
+        kind: str,
+        request: Request,
+        note: _Note,
+        source: str | None,
+        status: int | None = None,
+    ) -> None:
+        """Write what was decided of ``request``, and what became of it."""
+        verdict, decision, meta = note.verdict, note.decision, request.meta
+        rule = None if verdict is None else verdict.rule
+        hops = [without_credentials(url) for url in meta.get("redirect_urls", ())]
+        if source == "handler":
+            hops.append(self._hops[request])
+        agents = user_agents_of(request) if source in _SENT else None
+        note.usage = _usage(request)
+        values = {
+            "url": without_credentials(request.url),
+            "hops": hops,
+            "method": request.method,
+            "decided": iso(note.at),
+            "source": source,
+            "status": status,
+            "tokens": None if decision is None else decision.tokens,
+            "user_agent": agents[-1].decode("latin-1") if agents else None,
+            "decision": None if verdict is None else _WORDS[verdict.allowed],
+            "reason": None if verdict is None else verdict.reason.value,
+            "rule": None if rule is None else str(rule),
+            "line": None if rule is None else rule.line,
+            "usage": note.usage,
+            "override": None if decision is None else _override(decision.override),
+            "exemption": _exemption(request) if verdict is None else None,
+            "dry_run": self._dry_run,
+            "age": None,
+        }
+        if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:
+            self._put(kind, values)
+            return
+        override, entry = decision.override, decision.entry
+        if override is not None and override.path is not None:
+            self._put(kind, values, self._file_of(override.path))
+        elif entry is None:
+            self._put(kind, values)
+        elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
+            self._put_aged(kind, values, file, note.at)
+        else:
+            self._background.add(self._write_late(kind, values, request, note.at, entry))
+
+    async def _write_late(
+        self, kind: str, values: dict[str, Any], request: Request, at: float, entry: Entry
+    ) -> None:
+        """Write a line on a robots.txt that another crawl of this process has looked up."""
+        try:
+            record = await Robots.of(self._crawler).record(request)
+        except Exception:
+            logger.exception("Error while asking by which robots.txt it was decided")
+            record = None
+        if record is None or not entry.is_of(self._policy.access(record, at)):
+            self._put(kind, values)  # nobody knows any more which text it was
+            return
+        key = f"{record.origin}/robots.txt", entry.mark
+        if (file := self._files.get(key)) is None:
+            self._learn(record, "memory")
+            file = self._files.get(key)
+        self._put_aged(kind, values, file, at)
+
+    def _put_aged(
+        self, kind: str, values: dict[str, Any], file: RobotsFile | None, at: float
+    ) -> None:
+        if file is not None:
+            known_since = file.asked if file.fetched is None else file.fetched
+            values["age"] = round(at - known_since, 3)
+        self._put(kind, values, file)
+
+    def _file_of(self, path: str) -> RobotsFile:
+        """Return the file of an override."""
+        file = self._override_files.get(path)
+        if file is None:
+            place = Path(path).absolute()
+            try:
+                body = place.read_bytes()
+            except OSError:
+                body = None
+            size = len(body or b"")
+            file = RobotsFile(place.as_uri(), "override", time(), size=size, body=body)
+            self._override_files[path] = file
+            self._put("robotstxt", {"source": "override"}, file)
+        return file
+
+    def _put(self, kind: str, values: dict[str, Any], file: RobotsFile | None = None) -> None:
+        self._writing.put(Line({"kind": kind, "time": iso(time()), **values}, file))
+
+    async def _closed(self, reason: str) -> None:
+        writing = self._writing
+        try:
+            await within(_CLOSING_TIME, self._background.end())
+            self._put("end", {"finish_reason": reason, "lost": writing.lost})
+            await within(_CLOSING_TIME, writing.end())
+        except TimeoutError:
+            logger.warning("Some evidence may not have been written")
+        stats.count(self._crawler, stats.EVIDENCE_WRITTEN, writing.written)
+        if writing.lost:
+            stats.count(self._crawler, stats.EVIDENCE_LOST, writing.lost)
+
+
+def _usage(request: Request) -> Any:
+    """Return what is known by now of the use of the page: more may be added to it."""
+    usage = (request.meta.get(signals.META_KEY) or {}).get("usage")
+    return None if usage is None else deepcopy(usage)
+
+
+def _override(override: Override | None) -> dict[str, Any] | None:
+    if override is None:
+        return None
+    return {
+        "host": override.host,
+        "policy": override.policy,
+        "reason": override.reason,
+        "until": override.until_text,
+    }
+
+
+def _exemption(request: Request) -> str | None:
+    if request.meta.get("dont_obey_robotstxt"):
+        return "dont_obey_robotstxt"
+    return None if request.url.startswith(SCHEMES) else "scheme"

@@ -1,0 +1,57 @@
+"""The forms of evidence, each chosen by its path, which is tried before the crawl."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import TYPE_CHECKING, Final, Protocol
+
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.extensions.evidence.jsonl import JsonLines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from scrapy_rep.extensions.evidence.lines import Line
+
+WARC: Final = ".warc.gz"
+_TRIAL: Final = 64 * 1024
+"""Bytes that are written, and taken away again, to see whether there is room."""
+
+
+class Form(Protocol):
+    """A form of evidence."""
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Write lines, all or none. Raises OSError."""
+
+    def close(self) -> None:
+        """Write no more."""
+
+
+def form_of(path: Path, tail: str) -> Form:
+    """Return what writes to ``path``. Raises SettingsError where that can't be written."""
+    form: Callable[[Path, str], Form] = JsonLines
+    folder = path
+    if path.name.endswith(WARC):
+        folder = path.parent
+        try:
+            from scrapy_rep.extensions.evidence.warc import Warc  # noqa: PLC0415 - warcio is an extra
+        except ImportError:
+            raise SettingsError(
+                f"REP_EVIDENCE is {str(path)!r}: WARC takes warcio, which isn't installed: "
+                "pip install scrapy-rep[warc]"
+            ) from None
+        form = Warc
+    try:
+        if form is JsonLines:
+            folder.mkdir(exist_ok=True)
+        elif path.exists():
+            path.open("ab").close()
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as trial:
+            trial.write(bytes(_TRIAL))
+    except OSError as error:
+        raise SettingsError(
+            f"REP_EVIDENCE is {str(path)!r}: it can't be written: {error.strerror}"
+        ) from None
+    return form(path, tail)

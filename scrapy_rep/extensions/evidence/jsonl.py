@@ -1,0 +1,67 @@
+"""Evidence as JSON Lines in a directory, with each text once beside them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from scrapy_rep.extensions.evidence.parts import Parts, end_of_lines
+from scrapy_rep.utils.lru import BoundedCache
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from scrapy_rep.extensions.evidence.lines import Line
+
+_MAX_KNOWN: Final = 10_000
+"""Texts of which it is remembered that they are there."""
+
+
+def part_name(folder: Path, number: int) -> Path:
+    """Return the path of a part."""
+    return folder / f"part-{number:05}.jsonl"
+
+
+def text_name(folder: Path, sha256: str) -> Path:
+    """Return the path of a text."""
+    return folder / "texts" / sha256[:2] / sha256
+
+
+class JsonLines:
+    """Writes lines, and texts by their hash."""
+
+    def __init__(self, folder: Path, tail: str) -> None:
+        """Take the directory, and the members that all lines have."""
+        self._folder = folder
+        self._tail = tail
+        self._parts = Parts(lambda number: part_name(folder, number), end_of_lines)
+        self._known: BoundedCache[str, None] = BoundedCache(_MAX_KNOWN, _MAX_KNOWN)
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Write lines. Raises OSError."""
+        data = []
+        for line in lines:
+            if line.file is not None and line.text is not None:
+                self._keep(str(line.file.sha256), line.text)
+            data.append(line.encode(self._tail))
+        self._parts.append(b"\n".join([*data, b""]))
+
+    def close(self) -> None:
+        """Write no more."""
+        self._parts.close()
+
+    def _keep(self, name: str, text: bytes) -> None:
+        if name in self._known:
+            return
+        path = text_name(self._folder, name)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_name(f".{name}.{uuid4().hex}")
+            try:
+                new.write_bytes(text)
+                new.replace(path)
+            except OSError:
+                new.unlink(missing_ok=True)
+                raise
+        self._known.put(name, None, 1)

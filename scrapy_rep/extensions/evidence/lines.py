@@ -1,0 +1,143 @@
+"""What evidence is made of: lines, and the robots.txt that they speak of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import uuid4
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.outcome import Evidence
+    from scrapy_rep.protocol.policy import Access
+    from scrapy_rep.protocol.record import Record
+
+_LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
+_encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON, in ASCII; what JSON doesn't have as a string."""
+    return _encode(value)
+
+
+def iso(seconds: float) -> str:
+    """Return a time, seconds since the epoch, as ISO 8601 in UTC, to the millisecond."""
+    # A store may hold any time.
+    whole, milliseconds = divmod(int(min(max(0.0, seconds), _LAST) * 1_000), 1_000)
+    return f"{_to_the_second(whole)}.{milliseconds:03}Z"
+
+
+@lru_cache(maxsize=64)
+def _to_the_second(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}"
+
+
+def tail_of(settings: dict[str, Any]) -> str:
+    """Return the last members of all lines: by which version and settings it was decided."""
+    digest = sha256(as_json(dict(sorted(settings.items()))).encode()).hexdigest()
+    members = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
+    return as_json(members)[1:-1]
+
+
+@dataclass(eq=False)
+class RobotsFile:
+    """What a robots.txt came to, by which is decided; or the file of an override.
+
+    ``sha256`` and ``as_json`` are taken in the thread that writes, before the body is let go of.
+    """
+
+    url: str
+    outcome: str
+    """``available``, ``unavailable``, ``unreachable``; ``override`` for the file of one."""
+    asked: float
+    """When the last fetch ended, seconds since the epoch."""
+    status: int | None = None
+    """HTTP status of the last fetch."""
+    error: str | None = None
+    hops: tuple[str, ...] = ()
+    size: int = 0
+    """Bytes of decoded text."""
+    truncated: bool = False
+    fetched: float | None = None
+    """When the text was fetched whose rules hold; None where there is none."""
+    body: bytes | None = None
+    """That text, until it is written."""
+    answer: Evidence | None = None
+    """How the fetch ended that decides: of an unreachable robots.txt it may be an older one."""
+    record_id: str | None = None
+    """Of the WARC record that holds it, once that is written."""
+
+    @classmethod
+    def of(cls, record: Record, access: Access) -> RobotsFile:
+        """Return what ``access`` makes of ``record``."""
+        last, copy = record.last.evidence, access.copy
+        answer = last if copy is None else copy.evidence
+        body = None if copy is None else copy.body
+        return cls(
+            url=f"{record.origin}/robots.txt",
+            outcome=type(record.last).__name__.lower(),
+            asked=last.at,
+            status=last.status,
+            error=last.error,
+            hops=answer.hops,
+            size=last.size if body is None else len(body),
+            truncated=answer.truncated,
+            fetched=None if copy is None else answer.at,
+            body=body,
+            answer=answer,
+        )
+
+    @cached_property
+    def sha256(self) -> str | None:
+        """Of the text whose rules hold."""
+        return None if self.body is None else sha256(self.body).hexdigest()
+
+    @cached_property
+    def as_json(self) -> str:
+        """What lines say of it."""
+        return as_json({
+            "url": self.url,
+            "outcome": self.outcome,
+            "status": self.status,
+            "error": self.error,
+            "hops": self.hops,
+            "asked": iso(self.asked),
+            "sha256": self.sha256,
+            "size": self.size,
+            "truncated": self.truncated,
+            "fetched": None if self.fetched is None else iso(self.fetched),
+        })  # fmt: skip
+
+
+class Line(NamedTuple):
+    """A line, to be written."""
+
+    values: dict[str, Any]
+    file: RobotsFile | None = None
+    """The robots.txt that it speaks of."""
+
+    @property
+    def text(self) -> bytes | None:
+        """The text that is to be kept with it: the first line of each robots.txt has it."""
+        is_first = self.file is not None and self.values["kind"] == "robotstxt"
+        return self.file.body if is_first and self.file is not None else None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of that text."""
+        return len(self.text or b"")
+
+    def let_go(self) -> None:
+        """Keep the hash of the text, and nothing else of it."""
+        if self.text is not None and self.file is not None and self.file.as_json:
+            self.file.body = None
+
+    def encode(self, tail: str) -> bytes:
+        """Return it as JSON; ``tail`` are the last members, which all lines have."""
+        file = "null" if self.file is None else self.file.as_json
+        return f'{as_json(self.values)[:-1]},"robotstxt":{file},{tail}}}'.encode("ascii")

@@ -1,0 +1,145 @@
+"""Files that are written one after another, each by one crawl at a time."""
+
+from __future__ import annotations
+
+import zlib
+from itertools import count
+from typing import IO, TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+MAX_BYTES: Final = 128 * 1024**2
+"""Of a part, from where on the next one is begun."""
+_BLOCK: Final = 64 * 1024
+_GZIP: Final = zlib.MAX_WBITS + 16
+
+
+class Parts:
+    """A file that is appended to, and the next one when it is long enough.
+
+    What a crawl that was killed left behind is gone on with: a record that was cut is taken off.
+    Of crawls at the same time each has a part of its own; where files can't be locked, each crawl.
+    """
+
+    def __init__(
+        self,
+        name: Callable[[int], Path],
+        whole: Callable[[IO[bytes]], int],
+        begin: Callable[[Path], bytes] = lambda _: b"",
+    ) -> None:
+        """Take the names of parts by number, from 1.
+
+        ``whole`` returns where the last whole record of a file ends, ``begin`` what a part begins
+        with.
+        """
+        self._name = name
+        self._whole = whole
+        self._begin = begin
+        self._file: IO[bytes] | None = None
+        self._size = 0
+
+    def append(self, data: bytes) -> None:
+        """Write ``data``, which is whole records. Raises OSError; nothing is left of it then."""
+        if self._file is None or self._size >= MAX_BYTES:
+            self.close()
+            self._file = self._open()
+        file, rest = self._file, memoryview(data)
+        try:
+            while rest:
+                rest = rest[file.write(rest) :]
+        except OSError:
+            try:
+                file.truncate(self._size)
+            except OSError:  # mended when it is opened again
+                self.close()
+            raise
+        self._size += len(data)
+
+    def close(self) -> None:
+        """Write no more to this part."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _open(self) -> IO[bytes]:
+        for number in count(1):
+            path = self._name(number)
+            file = self._taken(path)
+            if file is not None:
+                try:
+                    self._size = self._mended(file)
+                    if not self._size:
+                        self._size = file.write(self._begin(path))
+                except BaseException:
+                    file.close()
+                    raise
+                return file
+        raise AssertionError("there is no end of numbers")
+
+    @staticmethod
+    def _taken(path: Path) -> IO[bytes] | None:
+        """Return the file, which is nobody else's; None where it is, or is long enough."""
+        is_new = not path.exists()
+        if not is_new and path.stat().st_size >= MAX_BYTES:
+            return None
+        # Unbuffered: what is written is with the system, whatever becomes of this process.
+        file = path.open("ab+", buffering=0)
+        is_locked = _lock(file)
+        if is_locked or (is_new and is_locked is None):
+            return file
+        file.close()
+        return None
+
+    def _mended(self, file: IO[bytes]) -> int:
+        size = file.seek(0, 2)
+        if size and (end := self._whole(file)) < size:
+            return file.truncate(end)
+        return size
+
+
+def _lock(file: IO[bytes]) -> bool | None:
+    """Lock a file as long as it is open; None where files can't be locked."""
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock  # noqa: PLC0415 - not on Windows
+
+        flock(file, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # the file system has no locks, either
+        return None
+    return True
+
+
+def end_of_lines(file: IO[bytes]) -> int:
+    """Return where the last line of a file ends that has an end."""
+    end = file.seek(0, 2)
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
+def end_of_members(file: IO[bytes]) -> int:
+    """Return where the last member of a gzip file ends that has an end (RFC 1952 §2.2)."""
+    file.seek(0)
+    position = end = 0
+    member = zlib.decompressobj(_GZIP)
+    while data := file.read(_BLOCK):
+        position += len(data)
+        while data:
+            try:
+                member.decompress(data)
+            except zlib.error:
+                return end
+            if not member.eof:
+                break
+            data = member.unused_data
+            end = position - len(data)
+            member = zlib.decompressobj(_GZIP)
+    return end

@@ -1,0 +1,93 @@
+"""Reads evidence: what was written of a URL, and the texts that it speaks of."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from itertools import count, takewhile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from scrapy_rep.extensions.evidence import jsonl
+from scrapy_rep.extensions.evidence.forms import WARC
+from scrapy_rep.extensions.evidence.lines import as_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_OF_URLS: Final = {"page", "failed", "drop", "usage"}
+
+
+class Found(NamedTuple):
+    """A line, and the text of the robots.txt that it speaks of."""
+
+    values: dict[str, Any]
+    text: bytes | None
+    """None where it speaks of none, or what is there has another hash."""
+
+
+def read(path: Path, url: str) -> list[Found]:
+    """Return what was written of ``url``, the first first. Raises OSError and ImportError."""
+    found = list(_in_warc(path, url) if path.name.endswith(WARC) else _in_folder(path, url))
+    return sorted(found, key=lambda each: str(each.values["time"]))
+
+
+def _in_folder(folder: Path, url: str) -> Iterator[Found]:
+    if not folder.is_dir():
+        raise FileNotFoundError(2, "there is no such directory")
+    sought = f'"url":{as_json(url)}'.encode()
+    for part in _parts(lambda number: jsonl.part_name(folder, number)):
+        with part.open("rb") as file:
+            for line in file:
+                # Most lines need no closer look, nor does the last one of a crawl that was killed.
+                if sought in line and line.endswith(b"\n"):
+                    values = json.loads(line)
+                    if _is_of(values, url):
+                        yield Found(values, _text(folder, values))
+
+
+def _text(folder: Path, values: dict[str, Any]) -> bytes | None:
+    digest = (values["robotstxt"] or {}).get("sha256")
+    if digest is None:
+        return None
+    try:
+        return _checked(jsonl.text_name(folder, digest).read_bytes(), digest)
+    except FileNotFoundError:
+        return None
+
+
+def _in_warc(path: Path, url: str) -> Iterator[Found]:
+    from scrapy_rep.extensions.evidence.warc import part_name, records  # noqa: PLC0415 - an extra
+
+    if not path.is_file():
+        raise FileNotFoundError(2, "there is no such file")
+    parts = list(_parts(lambda number: part_name(path, number)))
+    found: list[tuple[dict[str, Any], str | None]] = []
+    for part in parts:
+        for record in records(part):
+            if record.kind == "metadata" and record.url == url:
+                values = json.loads(record.body())
+                if _is_of(values, url):
+                    found.append((values, record.refers_to))
+    sought = {refers_to for _, refers_to in found} - {None}
+    texts: dict[str | None, bytes] = {}
+    for part in parts if sought else ():
+        for record in records(part):
+            if record.id in sought:
+                texts[record.id] = record.body()
+    for values, refers_to in found:
+        digest = (values["robotstxt"] or {}).get("sha256")
+        text = texts.get(refers_to)
+        yield Found(values, None if text is None or digest is None else _checked(text, digest))
+
+
+def _parts(name: Callable[[int], Path]) -> Iterator[Path]:
+    return takewhile(Path.exists, map(name, count(1)))
+
+
+def _is_of(values: dict[str, Any], url: str) -> bool:
+    return values["kind"] in _OF_URLS and values["url"] == url
+
+
+def _checked(text: bytes, digest: str) -> bytes | None:
+    return text if sha256(text).hexdigest() == digest else None

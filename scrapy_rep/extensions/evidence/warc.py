@@ -1,0 +1,154 @@
+"""Evidence as WARC 1.1 (ISO 28500): robots.txt as responses, decisions as metadata of them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from http import HTTPStatus
+from io import BytesIO
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
+from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped]
+from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
+from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
+
+from scrapy_rep.extensions.evidence.lines import iso
+from scrapy_rep.extensions.evidence.parts import Parts, end_of_members
+from scrapy_rep.utils.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from scrapy_rep.extensions.evidence.lines import Line, RobotsFile
+
+
+def part_name(path: Path, number: int) -> Path:
+    """Return the path of a part; the first one is ``path`` itself."""
+    if number == 1:
+        return path
+    return path.with_name(f"{path.name.removesuffix('.warc.gz')}-{number:05}.warc.gz")
+
+
+class Warc:
+    """Writes records, each a gzip member of its own."""
+
+    def __init__(self, path: Path, tail: str) -> None:
+        """Take the path, and the members that all lines have."""
+        self._tail = tail
+        self._parts = Parts(lambda number: part_name(path, number), end_of_members, _begin)
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Write lines, as metadata of what they speak of. Raises OSError."""
+        out = BytesIO()
+        writer = _writer(out)
+        written = []
+        for line in lines:
+            file = line.file
+            if line.values["kind"] == "robotstxt" and file is not None and _has_answer(file):
+                record = _response(writer, file)
+                writer.write_record(record)
+                written.append((file, record.rec_headers.get_header("WARC-Record-ID")))
+                file.record_id = written[-1][1]
+            writer.write_record(self._metadata(writer, line))
+        try:
+            self._parts.append(out.getvalue())
+        except OSError:
+            for file, _ in written:
+                file.record_id = None
+            raise
+
+    def close(self) -> None:
+        """Write no more."""
+        self._parts.close()
+
+    def _metadata(self, writer: Any, line: Line) -> Any:
+        text = line.encode(self._tail)
+        headers = {"WARC-Date": line.values["time"]}
+        if line.file is not None and line.file.record_id is not None:
+            headers["WARC-Refers-To"] = line.file.record_id
+        return writer.create_warc_record(
+            line.values.get("url") or (None if line.file is None else line.file.url),
+            "metadata",
+            payload=BytesIO(text),
+            length=len(text),
+            warc_content_type="application/json",
+            warc_headers_dict=headers,
+        )
+
+
+def _has_answer(file: RobotsFile) -> bool:
+    return file.body is not None or (file.answer is not None and file.answer.status is not None)
+
+
+def _writer(out: BytesIO) -> Any:
+    return WARCWriter(out, gzip=True, warc_version="1.1")
+
+
+def _begin(path: Path) -> bytes:
+    out = BytesIO()
+    writer = _writer(out)
+    info = {"software": "scrapy-rep", "format": "WARC File Format 1.1"}
+    writer.write_record(writer.create_warcinfo_record(path.name, info))
+    return out.getvalue()
+
+
+def _response(writer: Any, file: RobotsFile) -> Any:
+    """Return what is remembered of an answer: its status, some headers, the decoded text."""
+    body, answer = file.body or b"", file.answer
+    if answer is None:
+        return writer.create_warc_record(
+            file.url,
+            "resource",
+            payload=BytesIO(body),
+            length=len(body),
+            warc_content_type="text/plain",
+            warc_headers_dict={"WARC-Date": iso(file.asked)},
+        )
+    headers = {"WARC-Date": iso(answer.at)}
+    if answer.truncated:
+        headers["WARC-Truncated"] = "length"
+    fields = {
+        "Cache-Control": answer.cache_control,
+        "Age": answer.age,
+        "Retry-After": answer.retry_after,
+        "Content-Length": str(len(body)),
+    }
+    http = [(name, printable(value)) for name, value in fields.items() if value is not None]
+    try:
+        phrase = HTTPStatus(answer.status or 0).phrase
+    except ValueError:
+        phrase = ""
+    return writer.create_warc_record(
+        file.url,
+        "response",
+        payload=BytesIO(body),
+        length=len(body),
+        warc_headers_dict=headers,
+        http_headers=StatusAndHeaders(f"{answer.status} {phrase}", http, protocol="HTTP/1.1"),
+    )
+
+
+class Read(NamedTuple):
+    """A record that is read."""
+
+    id: str
+    kind: str
+    url: str | None
+    refers_to: str | None
+    body: Callable[[], bytes]
+    """Reads the payload; until the next record is read."""
+
+
+def records(path: Path) -> Iterator[Read]:
+    """Yield the records of a part, those before one that was cut. Raises OSError."""
+    with path.open("rb") as file, suppress(ArchiveLoadFailed, EOFError):
+        for record in ArchiveIterator(file):
+            header = record.rec_headers.get_header
+            yield Read(
+                header("WARC-Record-ID"),
+                record.rec_type,
+                header("WARC-Target-URI"),
+                header("WARC-Refers-To"),
+                record.content_stream().read,
+            )

@@ -1,0 +1,107 @@
+"""The thread that writes evidence: bounded in memory, and never in the way of the crawl."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from time import time
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.extensions.evidence.lines import Line, iso
+from scrapy_rep.utils.concurrency import in_thread
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy_rep.extensions.evidence.forms import Form
+
+logger = logging.getLogger(__name__)
+
+_MAX_LINES: Final = 10_000
+"""Lines that wait to be written; those that come on top are lost, and counted."""
+_MAX_BYTES: Final = 64 * 1024**2
+"""Of texts among them."""
+_BATCH: Final = 1_000
+
+
+class Writing:
+    """Lines on their way to the disk, each written as soon as it can be."""
+
+    def __init__(self, form: Form, path: Path) -> None:
+        self._form = form
+        self._path = path
+        self._queue: SimpleQueue[Line | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._bytes_put = 0
+        self._bytes_done = 0
+        self._crowded_out = 0
+        self._failed = 0
+        self._lost_told = 0
+        self._is_told = False
+        self.written = 0
+        """Lines that are written."""
+
+    @property
+    def lost(self) -> int:
+        """Lines that could not be written, or had no room to wait for it."""
+        return self._crowded_out + self._failed
+
+    def put(self, line: Line) -> None:
+        """Let a line be written; nothing is waited for."""
+        waiting = self._bytes_put - self._bytes_done
+        if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + line.nbytes > _MAX_BYTES):
+            self._crowded_out += 1
+            line.let_go()
+            self._tell(OSError("the disk is slower than the crawl"))
+            return
+        self._bytes_put += line.nbytes
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="evidence", daemon=True)
+            self._thread.start()
+        self._queue.put(line)
+
+    async def end(self) -> None:
+        """Write what is still to be written, and no more."""
+        if self._thread is not None:
+            self._queue.put(None)
+            await in_thread(self._thread.join)
+
+    def _work(self) -> None:
+        is_last = False
+        while not is_last:
+            batch = [self._queue.get()]
+            with suppress(Empty):
+                while batch[-1] is not None and len(batch) < _BATCH:
+                    batch.append(self._queue.get_nowait())
+            is_last = batch[-1] is None
+            if lines := [line for line in batch if line is not None]:
+                self._write(lines)
+        self._form.close()
+
+    def _write(self, lines: list[Line]) -> None:
+        nbytes = sum(line.nbytes for line in lines)
+        lost = self.lost - self._lost_told
+        told = [Line({"kind": "lost", "time": iso(time()), "lines": lost})] if lost else []
+        try:
+            self._form.write([*told, *lines])
+        except Exception as error:  # noqa: BLE001 - told, and counted
+            self._failed += len(lines)
+            self._tell(error)
+        else:
+            self.written += len(lines)
+            self._lost_told += lost
+        for line in lines:
+            line.let_go()
+        self._bytes_done += nbytes
+
+    def _tell(self, error: Exception) -> None:
+        if not self._is_told:
+            self._is_told = True
+            logger.error(
+                "Evidence is lost, the crawl goes on: %s: %s",
+                self._path,
+                getattr(error, "strerror", None) or error,
+                exc_info=None if isinstance(error, OSError) else error,
+            )

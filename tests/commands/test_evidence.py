@@ -1,0 +1,130 @@
+"""``scrapy robots evidence``, of what crawls have written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+
+from tests.crawling.crawl import crawl
+from tests.crawling.web import answer, redirect, robots
+
+RULES = "User-agent: *\r\nDisallow: /private # \x1b[31m they are\nAllow: /private/open\n"
+SHA256 = hashlib.sha256(RULES.encode()).hexdigest()
+FORMS = ["evidence", "evidence.warc.gz"]
+
+
+def shown(run):
+    """What is printed, without what differs from crawl to crawl."""
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "(a moment)", run.out)
+    return re.sub(r"settings [0-9a-f]{64}", "settings (a digest)", text).splitlines()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest_twisted.ensureDeferred
+async def test_it_tells_what_was_decided_and_shows_the_line(web, robots_command, tmp_path, form):
+    site = web.site(robots(RULES), paths={"/old": [redirect("/private/open")]})
+    old = Request(site.url("/old"), meta={"handle_httpstatus_all": False})
+    settings = {"REP_EVIDENCE": tmp_path / form}
+    await crawl(old, site.url("/private"), settings=settings)
+    run = robots_command("evidence", site.url("/private/open"), "--in", form)
+    where = [
+        f"  {site.url('/robots.txt')}: available (HTTP status 200)",
+        f"    fetched at (a moment), 0 s before, {len(RULES)} bytes",
+        f"    sha256 {SHA256}",
+    ]
+    assert shown(run) == [
+        f"allowed: {site.url('/private/open')}",
+        f"  redirected from {site.url('/old')}",
+        "  (a moment) GET, sent as testbot/1.0, HTTP status 200",
+        "  product tokens: testbot",
+        "  Allow: /private/open (line 3)",
+        *where,
+        "    3: Allow: /private/open",
+        "  scrapy-rep 0.1.0, settings (a digest)",
+    ]
+    assert (run.status, run.err) == (0, "")
+    run = robots_command("evidence", site.url("/private"), "--in", form)
+    assert shown(run) == [
+        f"disallowed: {site.url('/private')}",
+        "  (a moment) GET, not sent",
+        "  product tokens: testbot",
+        "  Disallow: /private (line 2)",
+        *where,
+        "    2: Disallow: /private # \\x1b[31m they are",
+        "  scrapy-rep 0.1.0, settings (a digest)",
+    ]
+    assert run.status == 1
+    run = robots_command("evidence", site.url("/private"), "--in", form, "--json")
+    (line,) = map(json.loads, run.out.splitlines())
+    assert (line["kind"], line["text"]) == ("drop", "Disallow: /private # \x1b[31m they are")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest_twisted.ensureDeferred
+async def test_each_crawl_and_each_way_is_told(web, robots_command, tmp_path, form):
+    site = web.site(answer(404))
+    failing = web.site(answer(503))
+    settings = {"REP_EVIDENCE": tmp_path / form}
+    exempt = Request(site.url("/"), meta={"dont_obey_robotstxt": True})
+    override = {"host": "127.0.0.1", "policy": "ignore", "reason": "ours"}
+    await crawl(site.url("/"), failing.url("/"), settings=settings)
+    await crawl(exempt, settings=settings)
+    await crawl(site.url("/"), settings={**settings, "REP_OVERRIDES": [override]})
+    lines = shown(robots_command("evidence", site.url("/"), "--in", form))
+    assert [line.partition(":")[0] for line in lines if line[0] != " "] == [
+        "allowed",
+        "not judged",
+        "allowed",
+    ]
+    assert f"  {site.url('/robots.txt')}: unavailable (HTTP status 404)" in lines
+    assert "  exempt: dont_obey_robotstxt" in lines
+    assert any(line.startswith("  override: {") and "ours" in line for line in lines)
+    run = robots_command("evidence", failing.url("/"), "--in", form)
+    assert (run.status, "  unreachable" in run.out) == (1, True)
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_text_that_was_changed_is_not_shown(web, robots_command, tmp_path):
+    site = web.site(robots(RULES))
+    await crawl(site.url("/private"), settings={"REP_EVIDENCE": tmp_path / "evidence"})
+    text = tmp_path / "evidence" / "texts" / SHA256[:2] / SHA256
+    for change in (lambda: text.write_text("User-agent: *\nDisallow: /\n"), text.unlink):
+        change()
+        lines = shown(robots_command("evidence", site.url("/private"), "--in", "evidence"))
+        assert "    the text is not there, or is another one" in lines
+        assert not any(line.startswith("    2:") for line in lines)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest_twisted.ensureDeferred
+async def test_the_end_of_a_crawl_that_was_killed_is_no_trouble(
+    web, robots_command, tmp_path, form
+):
+    site = web.site(robots(RULES))
+    path = tmp_path / form
+    await crawl(site.url("/a"), settings={"REP_EVIDENCE": path})
+    part = path / "part-00001.jsonl" if path.is_dir() else path
+    part.write_bytes(part.read_bytes()[:-50])
+    assert robots_command("evidence", site.url("/a"), "--in", form).status == 0
+
+
+def test_what_can_not_be_read_is_told(robots_command, tmp_path):
+    (tmp_path / "evidence").mkdir()
+    url = "http://example.com/"
+    for arguments, status, says in (
+        (["evidence", url, "--in", "evidence"], 1, "nothing was written of http://example.com/"),
+        (["evidence", url, "--in", "none"], 2, "none: there is no such directory"),
+        (["evidence", url, "--in", "no.warc.gz"], 2, "no.warc.gz: there is no such file"),
+        (["evidence", url], 2, "--in names where the evidence was written"),
+        (["evidence", "--in", "evidence"], 2, "evidence takes one URL"),
+        (["evidence", "example.com", "--in", "evidence"], 2, "did you mean https://example.com"),
+        (["check", url, "--in", "evidence"], 2, "--in belongs to evidence"),
+    ):
+        run = robots_command(*arguments)
+        assert run.status == status
+        assert says in run.err

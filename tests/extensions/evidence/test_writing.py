@@ -1,0 +1,263 @@
+"""What becomes of evidence where crawls are killed, and where it can't be written."""
+
+from __future__ import annotations
+
+import builtins
+import hashlib
+import logging
+import sys
+import threading
+
+import pytest
+import pytest_twisted
+from scrapy.utils.defer import deferred_from_coro
+
+from scrapy_rep import SettingsError
+from scrapy_rep.extensions.evidence import parts, writing
+from scrapy_rep.extensions.evidence.lines import Line
+from tests.crawling.crawl import crawl
+from tests.crawling.process import CrawlProcess
+from tests.crawling.web import HANGS, robots
+from tests.extensions.evidence.evidence import is_sound, lines, of
+from tests.waiting import wait_until
+
+RULES = "User-agent: *\nDisallow: /private\n"
+PAGES = 40
+
+
+def part_of(path):
+    return path / "part-00001.jsonl" if path.name == "evidence" else path
+
+
+def test_killed_it_is_gone_on_with_and_no_line_is_lost(web, path):
+    site = web.site(robots(RULES), paths={"/hangs": [HANGS]})
+    urls = [site.url(f"/{number}") for number in range(PAGES)]
+    process = CrawlProcess(
+        "asyncio",
+        [*urls, site.url("/hangs")],
+        script=[["stats", {"response_received_count": PAGES}], ["say", "all are here"]],
+        REP_EVIDENCE=str(path),
+    )
+    try:
+        process.hear("all are here")
+        wait_until(lambda: len(lines(path)) >= PAGES + 2)
+    finally:
+        process.kill()
+    part = part_of(path)
+    whole = part.read_bytes()
+    part.write_bytes(whole + whole[: len(whole) // 3])
+    again = CrawlProcess("asyncio", [site.url("/again")], REP_EVIDENCE=str(path))
+    try:
+        again.result()
+    finally:
+        again.kill()
+    assert part.read_bytes().startswith(whole)
+    assert [line["kind"] for line in lines(path)].count("start") >= 2
+    for url in [*urls, site.url("/again")]:
+        assert of(path, url)
+    assert path.is_dir() or is_sound(path)
+
+
+@pytest.mark.parametrize("cut", [1, 20, 150])
+@pytest_twisted.ensureDeferred
+async def test_a_record_that_was_cut_is_taken_off(web, path, cut):
+    site = web.site(robots(RULES))
+    await crawl(site.url("/a"), settings={"REP_EVIDENCE": path})
+    part = part_of(path)
+    part.write_bytes(part.read_bytes()[:-cut])
+    await crawl(site.url("/b"), settings={"REP_EVIDENCE": path})
+    assert of(path, site.url("/a"))
+    assert of(path, site.url("/b"))
+    assert [line["kind"] for line in lines(path)].count("end") == 1
+    assert path.is_dir() or is_sound(path)
+
+
+@pytest.mark.parametrize("junk", [b"", b"no line", b"\x1f\x8b no member", bytes(200_000)])
+@pytest_twisted.ensureDeferred
+async def test_what_is_no_record_at_all_is_taken_off(web, path, junk):
+    site = web.site(robots(RULES))
+    part = part_of(path)
+    part.parent.mkdir(exist_ok=True)
+    part.write_bytes(junk)
+    await crawl(site.url("/"), settings={"REP_EVIDENCE": path})
+    assert lines(path)[0]["kind"] == "start"
+    assert path.is_dir() or is_sound(path)
+
+
+@pytest_twisted.ensureDeferred
+async def test_parts_are_rotated_by_size(web, path, monkeypatch):
+    monkeypatch.setattr(parts, "MAX_BYTES", 3_000)
+    site = web.site(robots(RULES))
+    # One after another: what waits together is written together.
+    urls = [site.url(f"/{number}") for number in range(12)]
+    settings = {"REP_EVIDENCE": path, "CONCURRENT_REQUESTS": 1}
+    await crawl(*urls, settings=settings)
+    names = sorted(each.name for each in path.parent.rglob("*") if each.suffix in {".jsonl", ".gz"})
+    assert len(names) >= 3
+    assert names[:2] in (
+        ["part-00001.jsonl", "part-00002.jsonl"],
+        ["evidence-00002.warc.gz", "evidence-00003.warc.gz"],
+    )
+    for url in urls:
+        assert len(of(path, url)) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_part_that_another_writes_to_is_left_alone(web, path):
+    site = web.site(robots(RULES))
+    part = part_of(path)
+    part.parent.mkdir(exist_ok=True)
+    names = {1: part, 2: part.with_name(part.name + "-2")}
+    other = parts.Parts(names.get, parts.end_of_lines)
+    other.append(b"of another\n")
+    await crawl(site.url("/"), settings={"REP_EVIDENCE": path})
+    assert part.read_bytes() == b"of another\n"
+    part.unlink()
+    if path.is_dir():
+        assert of(path, site.url("/"))
+    else:
+        assert is_sound(path.with_name("evidence-00002.warc.gz"))
+    other.close()
+
+
+@pytest_twisted.ensureDeferred
+async def test_where_files_can_not_be_locked_each_crawl_has_a_part(web, path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    site = web.site(robots(RULES))
+    for name in ("/a", "/b"):
+        await crawl(site.url(name), settings={"REP_EVIDENCE": path})
+        assert of(path, site.url(name))
+    written = [each for each in path.parent.rglob("*") if each.suffix in {".jsonl", ".gz"}]
+    assert len(written) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (5, "it takes the path of a directory"),
+        ("none/evidence", "it can't be written: No such file or directory"),
+        ("none/evidence.warc.gz", "it can't be written: No such file or directory"),
+        ("file", "it can't be written: File exists"),
+        ("folder.warc.gz", "it can't be written: Is a directory"),
+        ("%(nosuch)s", "placeholders are"),
+        ("/proc", "it can't be written"),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_what_can_not_be_written_stops_the_crawl(web, tmp_path, name, says):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.warc.gz").mkdir()
+    site = web.site(robots(RULES))
+    setting = str(tmp_path / name) if isinstance(name, str) else name
+    with pytest.raises(SettingsError, match="REP_EVIDENCE is ") as caught:
+        await crawl(site.url("/"), settings={"REP_EVIDENCE": setting})
+    assert says in str(caught.value)
+    assert site.journal == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_warc_without_warcio_stops_the_crawl(tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def importing(name, *arguments):
+        if name == "scrapy_rep.extensions.evidence.warc":
+            raise ImportError
+        return real(name, *arguments)
+
+    monkeypatch.setattr(builtins, "__import__", importing)
+    with pytest.raises(SettingsError, match=r"pip install scrapy-rep\[warc\]"):
+        await crawl(settings={"REP_EVIDENCE": tmp_path / "evidence.warc.gz"})
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_full_disk_is_told_once_and_stops_no_crawl(web, tmp_path):
+    site = web.site(robots(RULES))
+    path = tmp_path / "evidence"
+    path.mkdir()
+    (path / "part-00001.jsonl").symlink_to("/dev/full")
+    urls = [site.url(f"/{number}") for number in range(5)]
+    result = await crawl(*urls, settings={"REP_EVIDENCE": path})
+    assert sorted(result.fetched) == urls
+    (told,) = [text for text in result.messages(logging.ERROR) if "vidence" in text]
+    assert told == f"Evidence is lost, the crawl goes on: {path}: No space left on device"
+    # Those of the pages, of the robots.txt, the first one and the last.
+    assert result.stats["robotstxt/evidence/lost"] == 8
+    assert result.stats["robotstxt/evidence/written"] == 0
+
+
+@pytest_twisted.ensureDeferred
+async def test_when_it_can_be_written_again_it_says_what_is_lost(web, tmp_path):
+    site = web.site(robots(RULES))
+    path = tmp_path / "evidence"
+    part = path / "part-00001.jsonl"
+    part.mkdir(parents=True)
+
+    def then(response):
+        if response.url == site.url("/a"):
+            part.rmdir()
+            return [site.url("/b")]
+        return []
+
+    result = await crawl(site.url("/a"), settings={"REP_EVIDENCE": path}, then=then)
+    told = lines(path)
+    assert told[0]["kind"] == "lost"
+    assert told[0]["lines"] == result.stats["robotstxt/evidence/lost"] == told[-1]["lost"]
+    assert of(path, site.url("/b"))
+
+
+@pytest_twisted.ensureDeferred
+async def test_where_the_disk_is_too_slow_memory_is_bounded(web, tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_MAX_LINES", 0)
+    site = web.site(robots(RULES))
+    path = tmp_path / "evidence"
+    result = await crawl(site.url("/"), site.url("/private"), settings={"REP_EVIDENCE": path})
+    assert result.fetched == [site.url("/")]
+    assert result.stats["robotstxt/evidence/lost"] == 5
+    (told,) = [text for text in result.messages(logging.ERROR) if "vidence" in text]
+    assert told.endswith("the disk is slower than the crawl")
+
+
+class Slow:
+    """A form that writes when it may."""
+
+    def __init__(self):
+        self.may = threading.Event()
+        self.written = []
+
+    def write(self, lines):
+        self.may.wait()
+        self.written += [line.values["number"] for line in lines]
+
+    def close(self):
+        pass
+
+
+@pytest_twisted.ensureDeferred
+async def test_many_lines_that_wait_are_all_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(writing, "_BATCH", 3)
+    form = Slow()
+    lines_of = writing.Writing(form, tmp_path)
+    for number in range(20):
+        lines_of.put(Line({"kind": "page", "number": number}))
+    form.may.set()
+    await deferred_from_coro(lines_of.end())
+    assert form.written == list(range(20))
+    assert (lines_of.written, lines_of.lost) == (20, 0)
+
+
+def test_ends_are_found_anywhere(tmp_path):
+    import gzip
+
+    path = tmp_path / "file"
+    for size in (0, 1, 65_535, 65_536, 65_537, 200_000):
+        path.write_bytes(b"a\n" + b"x" * size)
+        with path.open("rb") as file:
+            assert parts.end_of_lines(file) == 2
+    random = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(5_000))
+    member = gzip.compress(random)
+    for rest, ends in zip(
+        (b"", member[:-1], member + b"\0", member * 2), (1, 1, 2, 3), strict=True
+    ):
+        path.write_bytes(member + rest)
+        with path.open("rb") as file:
+            assert parts.end_of_members(file) == ends * len(member)
