@@ -34,13 +34,19 @@ _KINDS: Final = {
 }
 
 
-def kind_of(queue_class: type[Any] | None) -> Kind:
-    """Return what ``queue_class``, one of Scrapy's, does; None is no queue of start requests."""
-    return Kind(1, marshals=False) if queue_class is None else _KINDS[queue_class]
+def kind_of(queue_class: type[Any]) -> Kind:
+    """Return what ``queue_class``, one of Scrapy's, does."""
+    return _KINDS[queue_class]
 
 
-def unfit(crawler: Crawler, *queue_classes: type[Any] | None) -> str | None:
-    """Return why our queue can't take the place of Scrapy's; None where it can."""
+class UnfitError(Exception):
+    """Our queue can't take the place of Scrapy's; says why."""
+
+
+def check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
+    """Raise UnfitError where our queue can't take the place of Scrapy's; ValueError as it does."""
+    if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
+        raise ValueError("The priority queue does not support CONCURRENT_REQUESTS_PER_IP")
     wheres = ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",)
     names = [f"SCHEDULER_{start}{where}_QUEUE" for where in wheres for start in ("", "START_")]
     configured = [(name, crawler.settings.get(name)) for name in names]
@@ -49,5 +55,6 @@ def unfit(crawler: Crawler, *queue_classes: type[Any] | None) -> str | None:
         *(("A queue class of the scheduler", cls) for cls in queue_classes),
     ):
         if value and load_object(value) not in _KINDS:
-            return f"{name} is {value!r}, which is none of Scrapy's own"
-    return missing(crawler)
+            raise UnfitError(f"{name} is {value!r}, which is none of Scrapy's own")
+    if what := missing(crawler):
+        raise UnfitError(what)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from scrapy_rep.scheduler.slot_order import Position
-
 if TYPE_CHECKING:
     from collections import deque
+    from collections.abc import Iterator
 
     from scrapy import Request
 
@@ -19,6 +19,17 @@ _STALE: Final = 16
 
 Turn = tuple[int, bool, int]
 """Priority, whether it is a start request's, and since when; the least one is next."""
+
+
+class Position(Enum):
+    """Where a download slot is looked for."""
+
+    NOWHERE = 0
+    """Nothing of it could leave."""
+    NEW = 1
+    """It may be busy."""
+    ROUND = 2
+    """It was idle when it was last looked at."""
 
 
 class UnreadableError(Exception):
@@ -123,6 +134,7 @@ class Slot:
     def __init__(self, name: str) -> None:
         self.name = name
         self.lanes = 0
+        """How many it has; with none it is no more."""
         self.position = Position.NOWHERE
         self.turns: list[tuple[Turn, Lane]] = []
         """A heap; only those pairs count whose turn is the lane's."""
@@ -143,3 +155,46 @@ class Slot:
             self.turns = [(lane.turn, lane) for turn, lane in self.turns if turn is lane.turn]
             heapify(self.turns)
         heappush(self.turns, (turn, lane))
+
+
+class Lanes:
+    """The lanes that have requests."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._lanes: dict[tuple[str, Origin | None], Lane] = {}
+        self.slots: dict[str, Slot] = {}
+        """The download slots that have lanes, by name."""
+        self.size = 0
+        """Requests in all of them."""
+
+    def __iter__(self) -> Iterator[Lane]:
+        return iter(self._lanes.values())
+
+    def lane(self, name: str, origin: Origin | None) -> Lane:
+        """Return the lane of an origin in a download slot; a new one is to be given a size."""
+        lane = self._lanes.get((name, origin))
+        if lane is None:
+            slot = self.slots.get(name)
+            if slot is None:
+                slot = self.slots[name] = Slot(name)
+            slot.lanes += 1
+            lane = self._lanes[name, origin] = Lane(self._owner, slot, origin)
+        return lane
+
+    def resize(self, lane: Lane, size: int) -> None:
+        """Remember that ``lane`` has so many requests; with none it is no more."""
+        self.size += size - lane.size
+        lane.size = size
+        if size or self._lanes.pop((lane.slot.name, lane.origin), None) is None:
+            return
+        lane.turn = None
+        lane.slot.lanes -= 1
+        if not lane.slot.lanes:
+            del self.slots[lane.slot.name]
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._lanes.clear()
+        self.slots.clear()
+        self.size = 0

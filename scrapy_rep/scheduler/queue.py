@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
 
 from scrapy_rep.scheduler.disk import Disk
 from scrapy_rep.scheduler.gate import Gate
-from scrapy_rep.scheduler.kinds import kind_of, unfit
-from scrapy_rep.scheduler.origin_queues import Lane, Memory, Slot, UnreadableError
+from scrapy_rep.scheduler.kinds import UnfitError, check_fits, kind_of
+from scrapy_rep.scheduler.origin_queues import Lanes, Memory, UnreadableError
 from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, keep_scrapys_queue_out, read_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
@@ -20,15 +22,17 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.pqueues import QueueProtocol
 
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.origin_queues import Requests
+    from scrapy_rep.scheduler.origin_queues import Lane, Requests, Slot
     from scrapy_rep.utils.clock import Timer
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -49,36 +53,22 @@ class RobotsAwarePriorityQueue:
 
     @classmethod
     def from_crawler(
-        cls,
-        crawler: Crawler,
-        downstream_queue_cls: type[QueueProtocol],
-        key: str,
-        startprios: dict[str, Iterable[int]] | list[Any] | None = None,
-        *,
-        start_queue_cls: type[QueueProtocol] | None = None,
+        cls, crawler: Crawler, *args: Any, **kwargs: Any
     ) -> RobotsAwarePriorityQueue | DownloaderAwarePriorityQueue:
         """Return the queue; Scrapy's own one where ours doesn't fit the crawl.
 
         Raises SettingsError where JOBDIR can't be used.
         """
-        why_not = unfit(crawler, downstream_queue_cls, start_queue_cls)
-        if why_not is None:
-            return cls(
-                crawler, downstream_queue_cls, key, startprios, start_queue_cls=start_queue_cls
-            )
-        if not key:  # else it has been said of the queue in memory
-            logger.warning(
-                "%s: Scrapy's own priority queue is used, which holds no requests back",
-                why_not,
-                extra={"spider": crawler.spider},
-            )
-        return DownloaderAwarePriorityQueue.from_crawler(
-            crawler,
-            downstream_queue_cls,
-            key,
-            startprios,  # type: ignore[arg-type] # which it checks
-            start_queue_cls=start_queue_cls,
-        )
+        try:
+            return cls(crawler, *args, **kwargs)
+        except UnfitError as error:
+            if not kwargs.get("key"):  # else it has been said of the queue in memory
+                logger.warning(
+                    "%s: Scrapy's own priority queue is used, which holds no requests back",
+                    error,
+                    extra={"spider": crawler.spider},
+                )
+            return DownloaderAwarePriorityQueue.from_crawler(crawler, *args, **kwargs)
 
     def __init__(  # noqa: PLR0913 - as Scrapy calls it
         self,
@@ -90,27 +80,23 @@ class RobotsAwarePriorityQueue:
         start_queue_cls: type[QueueProtocol] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
-            raise ValueError(f"{type(self)} does not support CONCURRENT_REQUESTS_PER_IP")
+        check_fits(crawler, downstream_queue_cls, start_queue_cls)
         scrapys = read_state(startprios)
         self.woken: deque[Lane] = deque()
-        self.slots: dict[str, Slot] = {}
-        """The download slots that have lanes, by name."""
         self._crawler = crawler
         self._clock = clock or Clock()
         self._downloader_interface = DownloaderInterface(crawler)
-        self._has_start = start_queue_cls is not None
         self._gate = Gate.of(crawler)
         if self._gate is not None:
             self._gate.in_use = True
-        self._lanes: dict[tuple[str, Origin | None], Lane] = {}
-        self._size = 0
+        self._lanes = Lanes(self)
         self._turns = 0
-        self._rotation = Rotation(self.slots, self._active)
+        self._rotation = Rotation(self._lanes.slots, crawler)
         self._failed: dict[Lane, Timer] = {}
         """Lanes that can't be read just now."""
         kind = kind_of(downstream_queue_cls)
-        self._order, self._start_order = kind.order, kind_of(start_queue_cls).order
+        self._order = kind.order
+        self._start_order = kind_of(start_queue_cls).order if start_queue_cls else 0
         self._requests: Requests
         self._disk: Disk | None = None
         self._mover: Mover | None = None
@@ -120,39 +106,32 @@ class RobotsAwarePriorityQueue:
         self._requests = self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals)
         keep_scrapys_queue_out(key)
         for name, origin, size in self._disk.lanes():
-            lane = self._lane(name, origin)
+            lane = self._lanes.lane(name, origin)
             self._disk.look(lane)
-            self._resize(lane, size)
+            self._lanes.resize(lane, size)
             self._place(lane)
         classes = downstream_queue_cls, start_queue_cls
-        self._mover = Mover(crawler, self._disk, self._push_moved, key, classes, self._clock)
+        push = partial(self.push, moved=True)
+        self._mover = Mover(crawler, self._disk, push, key, classes, self._clock)
         self._mover.move()
 
     # What the scheduler calls.
 
-    def push(self, request: Request) -> None:
-        """Keep ``request``.
+    def push(self, request: Request, *, moved: bool = False) -> None:
+        """Keep ``request``; ``moved`` tells that it comes from Scrapy's queue, in its order.
 
         :raises ValueError: it can't be written to disk, and is to be kept in memory.
         """
-        start = self._is_start(request)
-        self._push(request, start, self._start_order if start else self._order)
-
-    def _push_moved(self, request: Request) -> None:
-        # They come in their order, and before them whatever is pushed if the newest is first.
-        self._push(request, self._is_start(request), 1)
-
-    def _is_start(self, request: Request) -> bool:
-        return self._has_start and bool(request.meta.get("is_start_request", False))
-
-    def _push(self, request: Request, start: bool, order: int) -> None:
-        lane = self._lane(self._downloader_interface.get_slot_key(request), self._origin(request))
+        slot = self._downloader_interface.get_slot_key(request)
+        lane = self._lanes.lane(slot, self._origin(request))
+        start = bool(self._start_order and request.meta.get("is_start_request", False))
+        order = 1 if moved else self._start_order if start else self._order
         try:
             self._requests.add(lane, -request.priority, start, order, request)
         except BaseException:
-            self._resize(lane, lane.size)
+            self._lanes.resize(lane, lane.size)
             raise
-        self._resize(lane, lane.size + 1)
+        self._lanes.resize(lane, lane.size + 1)
         self._place(lane)
         if self._gate is not None:
             self._gate.idle.came()
@@ -173,8 +152,9 @@ class RobotsAwarePriorityQueue:
             if self._gate is not None:
                 if lane.origin is None and self._origin(request) is not None:
                     # It waits on disk since a crawl that had an override for it.
-                    self.push(request)
-                    continue
+                    with suppress(ValueError):  # else the middleware waits for its origin
+                        self.push(request)
+                        continue
                 note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
                 self._gate.idle.went()
             return request
@@ -186,18 +166,16 @@ class RobotsAwarePriorityQueue:
             timer.cancel()
         self._failed.clear()
         self._lanes.clear()
-        self.slots.clear()
         self.woken.clear()
-        self._size = 0
         if self._mover is not None:
             self._mover.stop()
         return OURS if self._disk is not None and self._disk.close() else {}
 
     def __len__(self) -> int:
-        return self._size + (self._mover is not None and self._mover.is_at_work)
+        return self._lanes.size + (self._mover is not None and self._mover.is_at_work)
 
     def __contains__(self, slot: str) -> bool:
-        return slot in self.slots
+        return slot in self._lanes.slots
 
     # Lanes.
 
@@ -216,33 +194,19 @@ class RobotsAwarePriorityQueue:
     def _origin(self, request: Request) -> Origin | None:
         if self._gate is None:
             return None
+        # Where that fails, the middleware meets the same error, and drops the request for it.
+        governing = self._gate.origin_governing
+        return self._ask(governing, request, otherwise=None, what="what governs %s", of=request)
+
+    def _ask(
+        self, call: Callable[..., T], *arguments: object, otherwise: T, what: str, of: object
+    ) -> T:
+        """Return what the gate says; ``otherwise``, and that is told, where it fails."""
         try:
-            return self._gate.origin_governing(request)
+            return call(*arguments)
         except Exception as error:  # noqa: BLE001 - told
-            # The middleware meets the same error, and drops the request for it.
-            tell(self._crawler, error, "Error while asking what governs %s", request)
-            return None
-
-    def _lane(self, name: str, origin: Origin | None) -> Lane:
-        lane = self._lanes.get((name, origin))
-        if lane is None:
-            slot = self.slots.get(name)
-            if slot is None:
-                slot = self.slots[name] = Slot(name)
-            slot.lanes += 1
-            lane = self._lanes[name, origin] = Lane(self, slot, origin)
-        return lane
-
-    def _resize(self, lane: Lane, size: int) -> None:
-        """Remember that ``lane`` has so many requests; with none it is no more."""
-        self._size += size - lane.size
-        lane.size = size
-        if size or self._lanes.pop((lane.slot.name, lane.origin), None) is None:
-            return
-        lane.turn = None
-        lane.slot.lanes -= 1
-        if not lane.slot.lanes:
-            del self.slots[lane.slot.name]
+            tell(self._crawler, error, f"Error while asking {what}", of)
+            return otherwise
 
     def _take(self, lane: Lane) -> Request | None:
         """Return the next request of ``lane``; None, and that is told, where it can't be read."""
@@ -254,7 +218,7 @@ class RobotsAwarePriorityQueue:
         lane.failures = 0
         self._rotation.served(lane.slot)
         # What is next is on disk; if another process has been there, it is right.
-        self._resize(lane, max(1, lane.size - 1) if lane.held else 0)
+        self._lanes.resize(lane, max(1, lane.size - 1) if lane.held else 0)
         if lane.size:
             self._place(lane, served=True)
         return request
@@ -268,7 +232,7 @@ class RobotsAwarePriorityQueue:
                 lane.slot.name,
                 extra={"spider": self._crawler.spider},
             )
-            self._resize(lane, 0)
+            self._lanes.resize(lane, 0)
             return
         lane.waits, lane.turn = True, None
         self._failed[lane] = self._clock.call_later(_PAUSES[lane.failures], self._try_again, lane)
@@ -298,33 +262,24 @@ class RobotsAwarePriorityQueue:
             if woken.waits and woken.size:
                 woken.waits = False
                 self._place(woken)
-        passed_over = []
         try:
             for slot in self._rotation.turns():
-                if self._is_full(slot):
-                    passed_over.append(slot)
-                    continue
-                lane = self._ready_lane(slot)
-                if lane is not None:
+                is_full = self._is_full(slot)
+                lane = None if is_full else self._ready_lane(slot)
+                if is_full or lane is not None:
                     self._rotation.add(slot)
+                if lane is not None:
                     return lane
             return None
         finally:
-            for slot in passed_over:
-                self._rotation.add(slot)
             if self._gate is not None:
                 self._gate.ask()
 
-    def _active(self, name: str) -> int:
-        slot = self._downloader_interface.downloader.slots.get(name)
-        return 0 if slot is None else len(slot.active)
-
     def _is_full(self, slot: Slot) -> bool:
-        try:
-            return self._gate is not None and self._gate.is_full(slot.name)
-        except Exception as error:  # noqa: BLE001 - told
-            tell(self._crawler, error, "Error while asking whether %s has enough to do", slot.name)
+        if self._gate is None:
             return False
+        what = "whether %s has enough to do"
+        return self._ask(self._gate.is_full, slot.name, otherwise=False, what=what, of=slot.name)
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the lane of ``slot`` that is next, of those whose requests may leave."""
@@ -339,9 +294,6 @@ class RobotsAwarePriorityQueue:
     def _opens(self, lane: Lane) -> bool:
         if self._gate is None or lane.origin is None:
             return True
-        try:
-            return self._gate.opens(lane.origin, lane)
-        except Exception as error:  # noqa: BLE001 - told
-            # The middleware decides by itself, and drops what it can't decide about.
-            tell(self._crawler, error, "Error while asking whether %s is open", lane.origin)
-            return True
+        # The middleware decides by itself, and drops what it can't decide about.
+        opens, origin = self._gate.opens, lane.origin
+        return self._ask(opens, origin, lane, otherwise=True, what="whether %s is open", of=origin)

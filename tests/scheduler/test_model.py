@@ -287,7 +287,7 @@ class Model(RuleBasedStateMachine):
             return
         in_line = {origin for origin, _ in self.gate._to_ask}
         assert not in_line or not self.cache.has_room
-        for lane in self.queue._lanes.values():
+        for lane in self.queue._lanes:
             if lane.waits:
                 assert (
                     lane in self.queue._failed
