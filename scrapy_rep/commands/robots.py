@@ -21,7 +21,7 @@ from scrapy_rep.commands.cache import cache
 from scrapy_rep.commands.check import line, status_of, verdict_of
 from scrapy_rep.commands.evidence import evidence
 from scrapy_rep.commands.explain import Got, as_json, as_text
-from scrapy_rep.commands.spider import AskingSpider, ask, verdicts
+from scrapy_rep.commands.spider import Answer, AskingSpider, answers_on, ask
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, with_scheme
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.verdict import Verdict
 
 
 _QUIET: Final[dict[str, Any]] = {
@@ -117,6 +116,11 @@ class Command(ScrapyCommand):
             metavar="PATH",
             help="evidence: where it was written as REP_EVIDENCE had it",
         )
+        parser.add_argument(
+            "--fresh",
+            action="store_true",
+            help="ask the sites, whatever the store holds; it stays as it is",
+        )
         parser.add_argument("--json", action="store_true", help="print JSON, for programs")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -138,6 +142,8 @@ class Command(ScrapyCommand):
         if opts.agent is not None:
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         super().process_options(args, opts)
+        if opts.fresh:
+            settings.set("REP_STORE", "memory://", priority="cmdline")
         try:
             # What would break the crawl is told of here. No store is opened by that.
             options = Options.from_settings(settings)
@@ -166,6 +172,8 @@ class Command(ScrapyCommand):
             raise UsageError("--purpose belongs to explain", print_help=False)
         if args[0] != "evidence" and opts.evidence:
             raise UsageError("--in belongs to evidence", print_help=False)
+        if args[0] == "cache" and opts.fresh:
+            raise UsageError("--fresh doesn't belong to cache: see cache refresh", print_help=False)
         try:
             self.exitcode = subcommands[args[0]](args[1:], opts)
             sys.stdout.flush()
@@ -183,18 +191,20 @@ class Command(ScrapyCommand):
             urls = [*urls, *filter(None, texts)]
         if not urls:
             raise UsageError("check takes URLs", print_help=False)
-        found: list[Verdict | ValueError]
+        found: list[Answer]
+        started = time()
         if opts.file:
             tokens, spellings = self._names()
             rules = RobotsTxt.parse(_read(opts.file)).rules_for(*tokens)
-            found = [verdict_of(rules, url, _name(opts.file), spellings) for url in urls]
+            name = _name(opts.file)
+            found = [Answer(verdict_of(rules, url, name, spellings)) for url in urls]
         else:
-            found = self._ask(lambda crawler: verdicts(crawler, urls)) or []
+            found = self._ask(lambda crawler: answers_on(crawler, urls)) or []
         if not found:
             return UNKNOWN
-        for url, verdict in zip(urls, found, strict=True):
-            print(line(url, verdict, as_json=opts.json))
-        return max(map(status_of, found))
+        for url, answer in zip(urls, found, strict=True):
+            print(line(url, answer, started, as_json=opts.json))
+        return max(status_of(answer.verdict) for answer in found)
 
     def _explain(self, args: list[str], opts: argparse.Namespace) -> int:
         (url,) = _one(args, "explain takes one URL")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy import Spider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
 
 if TYPE_CHECKING:
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
     Question = Callable[[Crawler], Awaitable[Any]]
 
 T = TypeVar("T")
+
+
+class Answer(NamedTuple):
+    """What is said of a URL."""
+
+    verdict: Verdict | ValueError
+    """Or why it can have none."""
+    asked_at: float | None = None
+    """When robots.txt was asked for, seconds since the epoch, where it was."""
 
 
 class AskingSpider(Spider):
@@ -57,18 +67,20 @@ def ask(process: CrawlerProcessBase, question: Question) -> Any:
     return answer
 
 
-async def verdicts(crawler: Crawler, urls: list[str]) -> list[Verdict | ValueError]:
-    """Return the verdicts on all URLs, their robots.txt fetched side by side."""
+async def answers_on(crawler: Crawler, urls: list[str]) -> list[Answer]:
+    """Return what is said of all URLs, their robots.txt fetched side by side."""
     robots = Robots.of(crawler)
 
-    async def verdict(url: str) -> Verdict | ValueError:
+    async def answer(url: str) -> Answer:
         try:
             origin_of(url)  # before Scrapy, whose message differs
-            return await robots.verdict(url)
+            verdict = await robots.verdict(url)
         except ValueError as error:
-            return error
+            return Answer(error)
+        record = None if verdict.reason is Reason.OVERRIDE else await robots.record(url)
+        return Answer(verdict, None if record is None else record.last.evidence.at)
 
-    return await together(map(verdict, urls))
+    return await together(map(answer, urls))
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -24,9 +24,9 @@ def test_check_says_what_a_crawl_does(site, robots_command):
     run = robots_command("check", site.url("/private"), site.url("/"), site.url("/private/open"))
     where = site.url("/robots.txt")
     assert run.out.splitlines() == [
-        f"disallowed  {site.url('/private')}  Disallow: /private (line 2 of {where})",
-        f"allowed     {site.url('/')}  no-rule ({where})",
-        f"allowed     {site.url('/private/open')}  Allow: /private/open (line 3 of {where})",
+        f"disallowed  {site.url('/private')}  Disallow: /private (line 2 of {where}), asked just now",
+        f"allowed     {site.url('/')}  no-rule ({where}), asked just now",
+        f"allowed     {site.url('/private/open')}  Allow: /private/open (line 3 of {where}), asked just now",
     ]
     assert (run.status, run.err) == (1, "")
     assert site.targets == []
@@ -45,6 +45,7 @@ def test_check_asks_by_another_name(site, robots_command):
         "cause": None,
         "unreachable_since": None,
         "next_try": None,
+        "from_store": False,
     }
 
 
@@ -250,6 +251,24 @@ def test_in_a_project_its_settings_count(site, robots_command, tmp_path):
     assert not (tmp_path / "r.jsonl").exists()
     again = robots_command("explain", site.url("/a"))
     assert re.search(r", (just now|\d+ \w+ ago) \(from sqlite:///robots.sqlite\)\n", again.out)
+
+
+def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_command, tmp_path):
+    site = web.site(robots("User-agent: *\nDisallow: /\n"), robots(""))
+    store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite", site.url("/a")]
+    (first, again, fresh, kept) = (
+        robots_command("check", *options, *store).out.strip()
+        for options in ([], [], ["--fresh"], [])
+    )
+    assert first.startswith("disallowed ")
+    assert first.endswith(", asked just now")
+    assert again.startswith("disallowed ")
+    assert re.search(r", remembered from (just now|\d+ s ago)$", again)
+    assert fresh.startswith("allowed ")
+    assert fresh.endswith(", asked just now")
+    assert kept.startswith("disallowed ")
+    assert len(site.robots_requests) == 2
+    assert "--fresh doesn't belong to cache" in robots_command("cache", "list", "--fresh").err
 
 
 def test_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path):
