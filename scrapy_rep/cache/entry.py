@@ -12,6 +12,7 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.ruleset import RuleSet
+    from scrapy_rep.protocol.outage import Outage
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.usage.usage import Usage
 
@@ -54,6 +55,11 @@ class Entry:
     def is_unreachable(self) -> bool:
         """Whether nothing may be fetched until a later try of robots.txt."""
         return self._state is not None and self._state.reason is Reason.UNREACHABLE
+
+    @property
+    def outage(self) -> Outage | None:
+        """Why nobody knows the rules, where that decides."""
+        return None if self._state is None else self._state.outage
 
     @property
     def nbytes(self) -> int:

@@ -12,9 +12,10 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.scheduler.idle import Idle, Left
+from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.scheduler.waiters import Alone
+from scrapy_rep.scheduler.waiting import line_about
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import nudge
 
@@ -82,7 +83,7 @@ class Gate:
         """The same as a heap; what is woken sooner stays in it until its time has come."""
         self._timer: Timer | None = None
         self._timer_at = math.inf
-        self.idle = Idle(crawler, self._left, options.defer_timeout)
+        self.idle = Idle(crawler, self._only_deferred, self._waiting_line)
         """Tells spiders that all that is left of the crawl waits."""
         self.origin_governing = decider.origin_governing
         cache.when_slow(self.ask)
@@ -258,12 +259,17 @@ class Gate:
         self._set_timer()
         nudge(self._crawler)
 
-    def _left(self) -> Left | None:
-        """Return what is left of the crawl if that is unreachable origins alone, else None."""
-        if not self._deferred or self._news:
-            return None
-        now = self._clock.monotonic()
-        return Left(len(self._waiting), max(0.0, min(self._due_at.values(), default=now) - now))
+    def _only_deferred(self) -> bool:
+        """Return whether all that waits here is of unreachable origins."""
+        return bool(self._deferred) and not self._news
+
+    def _waiting_line(self) -> str:
+        entries = [(origin, self._cache.known(origin)) for origin in self._waiting]
+        outages = [(origin, None if entry is None else entry.outage) for origin, entry in entries]
+        patience = self._options.defer_timeout
+        ends = [each.since + patience for each in self._deferred if each.since is not None]
+        left = min(ends) - self._clock.monotonic() if ends else None
+        return line_about(outages, self._clock.time(), patience, left)
 
     def close(self) -> None:
         """Ask and wake no more: who waits stays in the scheduler."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
@@ -23,29 +23,22 @@ _HEARTBEAT: Final = 20
 """Looks after which a spider that says it is not done is told again: 5 seconds, as the engine's."""
 
 
-class Left(NamedTuple):
-    """What is left of a crawl that has nothing else to do."""
-
-    origins: int
-    """Unreachable origins whose requests wait."""
-    seconds: float
-    """From now to the next try."""
-
-
 class Idle:
     """Sends ``spider_idle`` as the engine does of a crawl of which nothing is left.
 
     That is each time that the crawl has nothing else to do again; where the spider was fed with
     nothing that could leave, at the next look; where it says that it is not done, at the heartbeat.
 
-    ``left`` tells what is left, None where there is something else to do. ``timeout`` is
-    REP_DEFER_TIMEOUT, in seconds.
+    ``only_deferred`` tells whether all that the queue holds is of unreachable origins; ``line`` is
+    what the log says of them, once.
     """
 
-    def __init__(self, crawler: Crawler, left: Callable[[], Left | None], timeout: float) -> None:
+    def __init__(
+        self, crawler: Crawler, only_deferred: Callable[[], bool], line: Callable[[], str]
+    ) -> None:
         self._crawler = crawler
-        self._left = left
-        self._timeout = timeout
+        self._only_deferred = only_deferred
+        self._line = line
         self._looks = 0.0
         """Looks to the next signal; with 0 it is sent as soon as the crawl is idle."""
         self._listens = False
@@ -71,21 +64,13 @@ class Idle:
         self._nothing_leaves()
 
     def _nothing_leaves(self) -> None:
-        if self._looks > 0:
+        if self._looks > 0 or not self._only_deferred():
             return
-        left = self._left()
-        if left is None or not is_waiting(self._crawler, META_KEY):
+        if not is_waiting(self._crawler, META_KEY):
             return
         if not self._has_said:
             self._has_said = True
-            logger.info(
-                "Nothing is left to do but to wait for %d unreachable origins: the next try of a "
-                "robots.txt is in %.0f s, and requests that have waited for REP_DEFER_TIMEOUT, "
-                "%g s, are dropped",
-                *left,
-                self._timeout,
-                extra={"spider": self._crawler.spider},
-            )
+            logger.info("%s", self._line(), extra={"spider": self._crawler.spider})
         self._looks = math.inf
         answers = self._crawler.signals.send_catch_log(
             signals.spider_idle,

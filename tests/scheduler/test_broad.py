@@ -152,7 +152,9 @@ async def test_unreachable_for_a_while_loses_nothing(web):
     assert result.stats["robotstxt/deferred"] == 4
     assert "robotstxt/deferred_dropped" not in result.stats
     (line,) = lines.heard
-    assert line.startswith("Nothing is left to do but to wait for 1 unreachable origins: the next ")
+    assert line.startswith(
+        f"Nothing is left to do but to wait for 1 unreachable origin: {site.url('')} (status 503, next "
+    )
     # Between the tries nothing was asked of the site.
     records = [w["record"] for _, w in ear.heard if str(w["origin"]) == site.url("")]
     assert len(records) == len(site.robots_requests)

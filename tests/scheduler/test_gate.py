@@ -22,10 +22,12 @@ from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.fetch.transfer import META_KEY
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.outage import Outage
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.source import Source
+from scrapy_rep.scheduler.waiting import line_about
 from scrapy_rep.settings import Options
 from tests.made_up_time import MadeUpTime
 
@@ -203,7 +205,8 @@ class Scene:
     def knows(self, origin, reason=Reason.UNAVAILABLE, *, seconds=1e6):
         grant = Grant.NONE if reason is Reason.UNREACHABLE else Grant.ALL
         now = self.time.wall
-        self.cache.entries[origin] = Entry(Access(grant, reason, None, now, now + seconds))
+        outage = Outage("status 503", now, now + seconds) if grant is Grant.NONE else None
+        self.cache.entries[origin] = Entry(Access(grant, reason, None, now, now + seconds, outage))
 
     def comes(self, origin, reason=Reason.UNAVAILABLE, *, seconds=1e6):
         """Let a look-up end."""
@@ -649,10 +652,34 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
         scene.crawler.nothing_leaves()
         scene.gate.idle.look()
     assert said(caplog) == [
-        "Nothing is left to do but to wait for 2 unreachable origins: the next try of a robots.txt "
-        "is in 8 s, and requests that have waited for REP_DEFER_TIMEOUT, 60 s, are dropped"
+        f"Nothing is left to do but to wait for 2 unreachable origins: {B} (status 503, next try in "
+        f"8 s), {A} (status 503, next try in 19 s). Requests that have waited for 60 s "
+        "(REP_DEFER_TIMEOUT) are dropped, the first in 59 s"
     ]
     assert scene.crawler.idles == 1
+
+
+def test_the_line_tells_the_next_try_and_not_the_drop_where_that_comes_sooner(caplog):
+    caplog.set_level(logging.INFO)
+    scene = Scene()
+    scene.knows(A, Reason.UNREACHABLE, seconds=90)
+    scene.opens(A)
+    scene.gate.idle.look()
+    assert said(caplog) == [
+        f"Nothing is left to do but to wait for 1 unreachable origin: {A} (status 503, next try in "
+        "90 s). Requests that have waited for 60 s (REP_DEFER_TIMEOUT) are dropped, the first in "
+        "60 s"
+    ]
+
+
+def test_the_line_names_three_origins_and_counts_the_others():
+    origins = [origin_of(f"http://{name}.example") for name in "abcde"]
+    outages = [(origin, Outage("status 503", 0.0, 9.0)) for origin in origins]
+    line = line_about(outages, 1.0, 60.0, None)
+    named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
+    assert line.endswith(f" 5 unreachable origins: {named}, and 2 more")
+    # One that the memory holds no more.
+    assert line_about([(origins[0], None)], 1.0, 60.0, None).endswith(f"origin: {origins[0]}")
 
 
 def test_a_spider_is_told_each_time_that_nothing_else_is_left_again():
