@@ -335,7 +335,13 @@ class RobotsTxtMiddleware:
             await self._shared.leave(self)
 
     def _close(self) -> None:
-        self.gate.close()
+        deferred = self.gate.close()
+        if deferred and not self._scheduler_keeps:
+            logger.info(
+                "Deferred requests that are lost, as there is no JOBDIR to keep them: %d",
+                deferred,
+                extra={"spider": self._crawler.spider},
+            )
         self._cache.close()
 
     @staticmethod

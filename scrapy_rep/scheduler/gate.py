@@ -271,8 +271,9 @@ class Gate:
         left = min(ends) - self._clock.monotonic() if ends else None
         return line_about(outages, self._clock.time(), patience, left)
 
-    def close(self) -> None:
-        """Ask and wake no more: who waits stays in the scheduler."""
+    def close(self) -> int:
+        """Ask and wake no more: who waits stays in the scheduler. Return how many were deferred."""
+        deferred = sum(waiter.size for waiter in self._deferred)
         for waiter in list(self._deferred):
             stats.count(self._crawler, stats.DEFERRED_WAITING, waiter.size)
             self._count(waiter)
@@ -287,3 +288,4 @@ class Gate:
             self._timer.cancel()
             self._timer = None
         self._timer_at = -math.inf  # no other comes before it
+        return deferred

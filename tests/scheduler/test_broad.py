@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from itertools import pairwise
 
 import pytest
@@ -227,6 +228,26 @@ async def test_an_origin_that_becomes_unreachable_has_its_requests_kept(web, clo
     assert result.stats["robotstxt/returned_to_scheduler"] == 1
 
 
+def lost(result):
+    return [text for text in result.messages(logging.INFO) if text.startswith("Deferred requests")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_stop_without_a_jobdir_says_how_many_deferred_requests_are_lost(web):
+    site = web.site(answer(503))
+
+    async def meanwhile(crawler):
+        await until(lambda: gate_of(crawler)._due_at)
+        close(crawler)
+
+    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
+    urls = [site.url(f"/{n}") for n in range(3)]
+    result = await crawl(*urls, settings={**DEFER, **long}, meanwhile=meanwhile)
+    assert lost(result) == [
+        "Deferred requests that are lost, as there is no JOBDIR to keep them: 3"
+    ]
+
+
 @pytest_twisted.ensureDeferred
 async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path):
     deferred = web.site(answer(503), robots(RULES))
@@ -251,6 +272,7 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     assert first.stats["scheduler/enqueued/disk"] == 6
     assert first.stats["robotstxt/deferred"] == first.stats["robotstxt/deferred_waiting"] == 3
     assert "scheduler/dequeued" not in first.stats
+    assert lost(first) == []
     second = await crawl(settings=settings, spidercls=StoredSpider)
     for site in (deferred, hanging):
         assert sorted(site.targets) == ["/1", "/3"]
