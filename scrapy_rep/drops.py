@@ -11,7 +11,7 @@ from scrapy_rep.exceptions import explain
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, as_meta
 from scrapy_rep.utils.per_crawl import PerCrawl
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.text import show, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -44,6 +44,7 @@ class Drops:
         self._by_cause: dict[Hashable, int] = {}
         self._last: dict[Hashable, Verdict] = {}
         self._dropped = 0
+        self._exempt = 0
         _DROPS.put(crawler, self)
 
     @classmethod
@@ -51,8 +52,11 @@ class Drops:
         """Return that of a crawl; None where it doesn't obey robots.txt."""
         return _DROPS.get(crawler)
 
-    def add(self, request: Request, verdict: Verdict) -> None:
-        """Tell that ``request`` is dropped: the first of each rule and origin at INFO."""
+    def add(self, request: Request, verdict: Verdict, page: str | None = None) -> None:
+        """Tell that ``request`` is dropped: the first of each rule and origin at INFO.
+
+        ``page`` is the URL of the page that forbids to follow its links, where that is why.
+        """
         request.meta[META_KEY] = as_meta(verdict)
         stats.count(self._crawler, stats.FORBIDDEN)
         stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
@@ -61,7 +65,11 @@ class Drops:
             logger.log(
                 level,
                 "Forbidden by robots.txt: %(request)s: %(verdict)s%(more)s",
-                {"request": show(request), "verdict": explain(verdict), "more": more},
+                {
+                    "request": show(request),
+                    "verdict": explain(verdict) + (f" ({_shown(page)})" if page else ""),
+                    "more": more,
+                },
                 extra={"spider": self._crawler.spider},
             )
         if self._is_interactive:
@@ -72,8 +80,19 @@ class Drops:
             )
         self._announcer.forbidden(request, verdict, dropped=True)
 
+    def exempt(self) -> None:
+        """Count a request with ``dont_obey_robotstxt``."""
+        self._exempt += 1
+        stats.count(self._crawler, stats.EXEMPT)
+
     def summarise(self) -> None:
-        """Log which rules and origins dropped most, if any did."""
+        """Log which rules and origins dropped most, if any did, and how many were not asked."""
+        if self._exempt:
+            logger.info(
+                "Requests that were sent without robots.txt (dont_obey_robotstxt): %d",
+                self._exempt,
+                extra={"spider": self._crawler.spider},
+            )
         if not self._dropped:
             return
         most = sorted(self._by_cause.items(), key=lambda item: -item[1])[:_MAX_SHOWN]
@@ -100,6 +119,10 @@ class Drops:
             return logging.DEBUG, ""
         is_last = len(self._by_cause) == _MAX_SHOWN
         return logging.INFO, " - further drops are logged at DEBUG level" if is_last else ""
+
+
+def _shown(url: str) -> str:
+    return ascii(without_credentials(url))[1:-1]
 
 
 def _cause_of(verdict: Verdict) -> tuple[Any, ...]:

@@ -28,6 +28,7 @@ from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Si
 from scrapy_rep.drops import Drops
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
 from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.robots import Robots
@@ -145,6 +146,9 @@ class RobotsTxtMiddleware:
         meta = request.meta
         noted = meta.pop(NOTE_KEY, None)
         if meta.get("dont_obey_robotstxt"):
+            if TRANSFER_KEY not in meta:
+                self._drops.exempt()
+                meta[DECIDED_KEY] = request.url, None
             return self._pass_ungoverned(request)
         try:
             note = DIRECT if noted is None else read_note(request, noted)

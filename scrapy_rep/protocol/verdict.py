@@ -33,6 +33,8 @@ class Reason(str, Enum):
     """It may be fetched, but is not to be used for what the crawl has declared."""
     OVERRIDE = "override"
     """An entry of the crawl's own settings decided, not robots.txt."""
+    NOFOLLOW = "nofollow"
+    """The page that the request comes from says so, in a meta tag or X-Robots-Tag: not sent."""
     CLOSING = "closing"
     """The crawl closed before robots.txt was known: not sent."""
 

@@ -14,8 +14,11 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
 from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.drops import Drops
 from scrapy_rep.protocol.meta_tags import TOO_MANY, Tags, of_page
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
+from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +33,7 @@ META_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` that says what the page asks for."""
 ITEM_FIELD: Final = "robots_noindex"
 """Field of an item that says whether its page asks not to be indexed, where it has such a one."""
+_NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
 _META_TAGS: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 
 
@@ -69,8 +73,12 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if request.meta.get("dont_obey_robotstxt") or request.url == response.url:
             return request
         stats.count(self.crawler, stats.TAGS_NOFOLLOW)
-        logger.debug("Not followed, the page says nofollow: %a", response.url)
-        return request if self._dry_run else None
+        drops = Drops.of(self.crawler)
+        if self._dry_run or drops is None:
+            logger.debug("The page %a says nofollow: %s", response.url, show(request))
+            return request if self._dry_run else None
+        drops.add(request, _NOFOLLOW, response.url)
+        return None
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Drop or mark what comes from a page that is not to be indexed."""

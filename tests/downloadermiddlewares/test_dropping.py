@@ -8,6 +8,7 @@ import pickle
 
 import pytest
 import pytest_twisted
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep import RobotsTxtDisallowed
@@ -126,6 +127,18 @@ async def test_rules_and_origins_beyond_a_bound_are_counted_together(web, monkey
     result = await crawl(site.url("/a"), site.url("/b"))
     (summary,) = told(result, "Requests dropped because of robots.txt: 2\n")
     assert summary.splitlines()[2:] == ["       1  others"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_requests_that_do_not_obey_are_counted_and_told_of(web):
+    site = web.site(robots("User-agent: *\nDisallow: /\n"))
+    requests = [Request(site.url(f"/{n}"), meta={"dont_obey_robotstxt": True}) for n in range(3)]
+    result = await crawl(*requests)
+    assert result.stats["robotstxt/exempt"] == len(site.targets) == 3
+    line = "Requests that were sent without robots.txt (dont_obey_robotstxt): 3"
+    assert line in told(result, "Requests")
+    # Nor is one of robots.txt itself counted.
+    assert "robotstxt/exempt" not in (await crawl(site.url("/"))).stats
 
 
 @pytest_twisted.ensureDeferred

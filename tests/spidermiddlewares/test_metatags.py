@@ -11,6 +11,7 @@ import scrapy
 
 from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import answer
+from tests.test_signals import Ear
 
 
 def page(tag="", **headers):
@@ -110,6 +111,21 @@ async def test_by_default_links_are_dropped_and_items_marked(web):
     assert tags["both"] == {"noindex": True, "nofollow": True}
     assert tags["nofollow"] == {"noindex": False, "nofollow": True}
     assert tags["plain"] is None
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_link_that_is_not_followed_is_told_of_as_all_that_is_dropped(web):
+    site = web.site(paths=PATHS)
+    page = site.url("/nofollow")
+    ear = Ear("robotstxt_forbidden")
+    result = await crawl(page, spidercls=TaggedSpider, opened=ear.listen)
+    assert result.stats["robotstxt/forbidden"] == 1
+    assert result.stats["robotstxt/forbidden_reason_count/nofollow"] == 1
+    ((_, what),) = ear.heard
+    assert (what["request"].url, what["dropped"]) == (f"{page}?from", True)
+    assert what["request"].meta["robotstxt"]["reason"] == "nofollow"
+    line = f"Forbidden by robots.txt: <GET {page}?from>: nofollow ({page})"
+    assert line in result.messages(logging.INFO)
 
 
 @pytest.mark.spec("R-1")
