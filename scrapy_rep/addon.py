@@ -13,6 +13,7 @@ from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy_rep.extensions.evidence import RobotsEvidence
 from scrapy_rep.extensions.logstats import RobotsLogStats
 from scrapy_rep.extensions.report import RobotsReport
+from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
 
@@ -31,7 +32,10 @@ class Addon:
     """Obeys robots.txt: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Take the place of the built-in, and leave alone what the user has set."""
+        """Take the place of the built-in, and leave alone what the user has set.
+
+        Raises SettingsError.
+        """
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
         order = _ORDER
@@ -62,3 +66,6 @@ class Addon:
             settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")
+        if settings.getbool("ROBOTSTXT_OBEY"):
+            # Here Scrapy's traceback of what is wrong is shortest.
+            Options.from_settings(settings)

@@ -151,6 +151,8 @@ def _entry(entry: Any) -> Override:
 
 
 def _host(value: Any) -> str:
+    if isinstance(value, str) and "*" in value:
+        raise ValueError("'host' takes no '*': '.example.com' is that host and all its subdomains")
     if isinstance(value, str):
         dot = "." if value.startswith(".") else ""
         name = value.removeprefix(".")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from dataclasses import dataclass, field, fields
 from functools import partial
 from os import PathLike, fspath
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _TRUE: Final = {"1", "true"}
 _FALSE: Final = {"0", "false"}
+_NAMES: Final = re.compile(r"\s*[\w.-]+(?:\s*,\s*[\w.-]+)+\s*").fullmatch
 _MAX_PREFIX: Final = 200
 """Characters of REP_STORE_PREFIX."""
 
@@ -77,13 +80,20 @@ def _tokens(value: Any) -> tuple[str, ...] | None:
     if value is None or value == "":
         return None
     if isinstance(value, str):
-        value = [value]
+        value = _listed(value)
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise TypeError
     tokens = tokens_of_setting(value)
     if not tokens:
         raise ValueError
     return tokens
+
+
+def _listed(text: str) -> Any:
+    """Return the list that the command line writes as JSON, or with commas; a User-Agent is one."""
+    if text.lstrip().startswith("["):
+        return json.loads(text)
+    return text.split(",") if _NAMES(text) else [text]
 
 
 def _store(value: Any) -> str:

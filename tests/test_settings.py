@@ -73,6 +73,8 @@ WRONG = [
     ("ROBOTSTXT_USER_AGENT", []),
     ("ROBOTSTXT_USER_AGENT", ["bot", 5]),
     ("ROBOTSTXT_USER_AGENT", "*"),
+    ("ROBOTSTXT_USER_AGENT", '["mybot"'),
+    ("ROBOTSTXT_USER_AGENT", "[5]"),
 ]
 
 
@@ -130,6 +132,10 @@ def test_a_password_is_not_among_what_was_changed():
         ("ROBOTSTXT_USER_AGENT", "mybot", "tokens", ("mybot",)),
         ("ROBOTSTXT_USER_AGENT", "mybot/1.0 (+http://x)", "tokens", ("mybot",)),
         ("ROBOTSTXT_USER_AGENT", ["mybot-news", "mybot"], "tokens", ("mybot-news", "mybot")),
+        ("ROBOTSTXT_USER_AGENT", "mybot-news,mybot", "tokens", ("mybot-news", "mybot")),
+        ("ROBOTSTXT_USER_AGENT", " mybot-news , mybot ", "tokens", ("mybot-news", "mybot")),
+        ("ROBOTSTXT_USER_AGENT", '["mybot-news", "mybot"]', "tokens", ("mybot-news", "mybot")),
+        ("ROBOTSTXT_USER_AGENT", "mybot/1.0 (KHTML, like Gecko)", "tokens", ("mybot",)),
         ("ROBOTSTXT_USER_AGENT", None, "tokens", None),
         ("ROBOTSTXT_USER_AGENT", "", "tokens", None),
     ],
@@ -149,6 +155,14 @@ async def test_a_wrong_value_stops_the_crawl_before_any_request(web):
     with pytest.raises(SettingsError, match="REP_TIMEOUT is 'soon': it takes a number of seconds"):
         await crawl(site.url("/"), settings={"REP_TIMEOUT": "soon"})
     assert site.journal == []
+
+
+def test_a_wrong_value_stops_the_crawl_where_its_settings_are_made():
+    # A component that raises is some frames farther down in the traceback that Scrapy prints.
+    with pytest.raises(SettingsError, match="REP_TIMEOUT is 'soon'"):
+        Addon().update_settings(Settings({"REP_TIMEOUT": "soon"}))
+    not_obeying = Settings({"REP_TIMEOUT": "soon", "ROBOTSTXT_OBEY": False}, priority="project")
+    Addon().update_settings(not_obeying)
 
 
 async def middlewares(settings):

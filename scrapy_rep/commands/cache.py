@@ -71,7 +71,7 @@ def cache(args: list[str], opts: argparse.Namespace, options: Options, ask: Ask)
         raise UsageError(
             "REP_STORE is memory://, and nothing of that outlives a process"
             if inside_project()
-            else "outside of a project nothing is kept: name a store, as by "
+            else "scrapy robots keeps nothing outside of a project: name a store, as by "
             "-s REP_STORE=sqlite:////PATH",
             print_help=False,
         )

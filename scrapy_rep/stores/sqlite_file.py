@@ -122,7 +122,9 @@ class DatabaseFile:
 
     def create(self) -> _Identity:
         """Make the file where there is none; return its identity."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        if not self._path.parent.is_dir():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            logger.info("Made the directory of REP_STORE: %s", self._path.parent)
         # A file that is there is not to be opened here: closing it again would take away the locks
         # that other connections of this process have on it (POSIX advisory locks, SQLite's own).
         with _CREATING:

@@ -211,7 +211,7 @@ def test_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
         (["show", "a.example"], "did you mean https://a.example or http://a.example?"),
         (["drop", "a.example:8080/x"], "did you mean https://a.example:8080 or http://"),
         (["show", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL\n"),
-        (["list"], "outside of a project nothing is kept: name a store"),
+        (["list"], "scrapy robots keeps nothing outside of a project: name a store"),
         (["list", "-s", "REP_STORE=redis://"], "REP_STORE is 'redis://': it takes"),
         (["list", "-s", "REP_STORE=redis://a?db=x"], "redis-py can't read that URL"),
     ],

@@ -184,7 +184,7 @@ def test_until_takes_dates_with_their_day_and_moments(until):
         ([override("ignore", "a.example:8080")], "'host' is to be a host name"),
         ([override("ignore", "")], "'host' is to be a host name"),
         ([override("ignore", ".")], "'host' is to be a host name"),
-        ([override("ignore", "*.example.com/x")], "'host' is to be a host name"),
+        ([override("ignore", "*.example.com")], "'host' takes no '*': '.example.com' is that"),
         ([override("ignore", None)], "'host' is to be a host name"),
         ([override("ignore"), override("disallow")], "one for this host already"),
     ],

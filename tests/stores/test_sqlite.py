@@ -433,3 +433,14 @@ async def test_several_processes_write_at_once(path):
     assert [writer.wait(PATIENCE) for writer in writers] == [0] * 4
     assert len(rows(path)) == 4 * 20 * 20
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+@in_asyncio
+async def test_a_directory_that_is_made_is_told_of(tmp_path, caplog):
+    caplog.set_level(logging.INFO)
+    for _ in range(2):
+        store = sqlite(tmp_path / "new" / "robots.sqlite")
+        await store.put(available())
+        await store.close()
+    line = f"Made the directory of REP_STORE: {tmp_path / 'new'}"
+    assert [text for text in caplog.messages if "directory" in text] == [line]

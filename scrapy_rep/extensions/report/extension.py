@@ -174,12 +174,17 @@ def _writer_for(path: Path) -> Callable[[Path], Writer]:
     """Return what makes the writer of a report at ``path``. Raises SettingsError."""
     if not path.parent.is_dir():
         raise SettingsError(f"REP_REPORT is {str(path)!r}: there is no such directory")
+    writer = _writer_of_kind(path)
     try:
         path.open("a", encoding="utf-8").close()
     except OSError as error:
         raise SettingsError(
             f"REP_REPORT is {str(path)!r}: it can't be written: {error.strerror}"
         ) from None
+    return writer
+
+
+def _writer_of_kind(path: Path) -> Callable[[Path], Writer]:
     if path.suffix == ".jsonl":
         return LinesWriter
     if path.suffix == ".json":

@@ -144,6 +144,7 @@ async def test_html_without_jinja2_stops_the_crawl(web, tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", importing)
     with pytest.raises(SettingsError, match=r"pip install scrapy-rep\[report\]"):
         await crawl(settings={"REP_REPORT": str(tmp_path / "report.html")})
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest_twisted.ensureDeferred
