@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 _MAX_REMEMBERED: Final = 10
 """Origins that an earlier try could not reach, of which the log tells at INFO."""
 _MEANWHILE: Final = {
-    Grant.NONE: "its pages are not fetched",
+    Grant.NONE: "its pages may not be fetched",
     Grant.RULES: "its last copy is used",
     Grant.ALL: "all of it is allowed by now",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.robotstxt import ProtegoRobotParser
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.settings import Options
     from scrapy_rep.signals import Announcer
 
 logger = logging.getLogger(__name__)
@@ -70,8 +72,15 @@ class BuiltIn:
 class DryRun:
     """Lets every request pass, and tells what would have become of it."""
 
-    def __init__(self, crawler: Crawler, cache: Cache, announcer: Announcer) -> None:
+    def __init__(
+        self, crawler: Crawler, options: Options, cache: Cache, announcer: Announcer
+    ) -> None:
         self._crawler = crawler
+        self._patience = (
+            options.defer_timeout
+            if options.unreachable_action == "defer" and not options.interactive
+            else 0.0
+        )
         self._cache = cache
         self._announcer = announcer
         self._builtin = BuiltIn(crawler)
@@ -93,8 +102,17 @@ class DryRun:
             logger.exception("Error in a dry run, the request is sent: %s", show(request))
             stats.count(self._crawler, stats.ERROR_COUNT)
 
+    def _would_wait(self, verdict: Verdict) -> bool:
+        outage = None if verdict.allowed else verdict.outage
+        return outage is not None and time() - outage.since < self._patience
+
     async def _compare(self, request: Request, verdict: Verdict, origin: Origin) -> None:
         extra = {"spider": self._crawler.spider}
+        if self._would_wait(verdict):
+            # Nobody knows whether the site would have been there again in time.
+            stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
+            logger.info("Dry run, would defer %s: %s", show(request), explain(verdict), extra=extra)
+            return
         if not verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_FORBIDDEN)
             stats.count(

@@ -109,7 +109,9 @@ class RobotsTxtMiddleware:
         """What it decides by."""
         polite = options.crawl_delay and not options.dry_run
         self._delays = Delays(crawler, options) if polite else None
-        self._dry_run = DryRun(crawler, self._cache, self._announcer) if options.dry_run else None
+        self._dry_run = (
+            DryRun(crawler, options, self._cache, self._announcer) if options.dry_run else None
+        )
         self._looks_closer = options.dry_run or bool(overrides)
         self.robots = Robots(crawler, self._cache, self.decider)
         """What robots.txt says, for others than requests."""

@@ -199,7 +199,7 @@ class Fetcher:
         logger.log(
             logging.WARNING if self._told.is_first(obstacle.what) else logging.DEBUG,
             "robots.txt of %s was not fetched: %s. That says nothing of the site, of which nothing "
-            "is fetched until a later try; %s",
+            "may be fetched until a later try; %s",
             origin_of(chain.start),
             obstacle,
             obstacle.advice,

@@ -240,6 +240,37 @@ async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, clock):
+    site = web.site(answer(503))
+    urls = [site.url("/1"), site.url("/2")]
+    ear = Ear("robotstxt_differs", "robotstxt_forbidden")
+
+    def later():
+        clock.advance(3600)
+        return [Request(urls[1])]
+
+    result = await crawl(
+        urls[0],
+        settings={
+            "REP_DRY_RUN": True,
+            "REP_UNREACHABLE_ACTION": "defer",
+            "REP_DEFER_TIMEOUT": 1800,
+        },
+        opened=ear.listen,
+        phases=[later],
+    )
+    assert result.fetched == urls
+    assert result.stats["robotstxt/dry_run/deferred"] == 1
+    # For longer than it would have waited.
+    assert result.stats["robotstxt/dry_run/forbidden"] == 1
+    assert {what["request"].url for _, what in ear.heard} == {urls[1]}
+    begin = f"Dry run, would defer <GET {urls[0]}>: unreachable: status 503, next try at "
+    assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
+    (warning,) = [text for text in result.messages(logging.WARNING) if "503" in text]
+    assert "its pages may not be fetched" in warning
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
 

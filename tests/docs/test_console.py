@@ -113,6 +113,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     delayed = web.site(robots(f"{RULES}Crawl-delay: 10\n"))
     failing = web.site(answer(503))
     proxy = web.site(answer(407))
+    differing = web.site(robots("User-agent: test\nDisallow: /\n"))  # Protego looks for parts
     calm = web.site(robots(RULES), paths={"/slow": [slow]})
 
     async def waits(crawler):
@@ -126,7 +127,11 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     runs = [
         await crawl(delayed.url("/"), settings={**AS_BY_DEFAULT, **defaults, **named}),
         await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.1}),
-        await crawl(failing.url("/"), settings={"REP_DRY_RUN": True}),
+        await crawl(
+            failing.url("/"),
+            settings={"REP_DRY_RUN": True, "REP_UNREACHABLE_ACTION": "defer"},
+        ),
+        await crawl(differing.url("/"), settings={"REP_DRY_RUN": True}),
         await crawl(Request(calm.url("/"), meta={"proxy": proxy.url("")})),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),

@@ -153,7 +153,7 @@ async def test_one_warning_per_unreachable_origin(web):
     result = await crawl(*(site.url(f"/{i}") for i in range(5)))
     (warning,) = result.messages(logging.WARNING)
     assert warning.startswith(
-        f"robots.txt of {site.url('')} is unreachable: status 503; its pages are not fetched, "
+        f"robots.txt of {site.url('')} is unreachable: status 503; its pages may not be fetched, "
         "next try in "
     )
 
