@@ -41,6 +41,8 @@ class Got:
     """What robots.txt says about use, by REP_USAGE_SOURCES."""
     started: float
     """When the command began, seconds since the epoch."""
+    body: bytes | None = None
+    """The rules, where they are a file's."""
 
     def is_from_store(self, record: Record) -> bool:
         """Return whether ``record`` was there before the command began."""
@@ -49,6 +51,8 @@ class Got:
     def explanation(self, options: Options) -> Explanation | None:
         """Return which rules match, where rules decide."""
         _, target, tokens, _, _, override, _ = self.decision
+        if self.body is not None:
+            return explain(self.body, target, *tokens)
         if override is not None and override.path is not None:
             return explain(Path(override.path).read_bytes(), target, *tokens)
         if self.record is None or (override is not None and not override.tokens):

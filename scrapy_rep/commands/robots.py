@@ -22,13 +22,14 @@ from scrapy_rep.commands.check import line, status_of, verdict_of
 from scrapy_rep.commands.evidence import evidence
 from scrapy_rep.commands.explain import Got, as_json, as_text
 from scrapy_rep.commands.spider import Answer, AskingSpider, answers_on, ask
-from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, with_scheme
+from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, Progress, with_scheme
+from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.lint import lint
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
@@ -60,6 +61,13 @@ _QUIET: Final[dict[str, Any]] = {
     "CLOSESPIDER_TIMEOUT": 0,
 }
 """What a crawl that asks has otherwise than the project's crawls."""
+_BELONGS_TO: Final = {
+    "file": ("--file", "check", "explain"),
+    "urls_from": ("--urls-from", "check"),
+    "purpose": ("--purpose", "explain"),
+    "evidence": ("--in", "evidence"),
+}
+"""Options, and the subcommands that take them."""
 
 
 class Command(ScrapyCommand):
@@ -95,12 +103,13 @@ class Command(ScrapyCommand):
         parser.add_argument(
             "--file",
             metavar="FILE",
-            help="check: take the rules from a file, not from the sites (-: standard input)",
+            help="check, explain: take the rules from a file, not the sites (-: standard input)",
         )
         parser.add_argument(
             "--urls-from",
             metavar="FILE",
-            help="check: take URLs from a file, one a line (-: standard input)",
+            help="check: take URLs from a file, one a line, but for lines that begin with # "
+            "(-: standard input)",
         )
         parser.add_argument(
             "--purpose",
@@ -166,12 +175,9 @@ class Command(ScrapyCommand):
             raise UsageError(f"unknown option: {unknown[0]}", print_help=False)
         if not args or args[0] not in subcommands:
             raise UsageError(f"what is to be done? One of: {', '.join(subcommands)}")
-        if args[0] != "check" and (opts.file or opts.urls_from):
-            raise UsageError("--file and --urls-from belong to check", print_help=False)
-        if opts.purpose and args[0] != "explain":
-            raise UsageError("--purpose belongs to explain", print_help=False)
-        if args[0] != "evidence" and opts.evidence:
-            raise UsageError("--in belongs to evidence", print_help=False)
+        for dest, (option, *takes) in _BELONGS_TO.items():
+            if getattr(opts, dest) and args[0] not in takes:
+                raise UsageError(f"{option} belongs to {' and '.join(takes)}", print_help=False)
         if args[0] == "cache" and opts.fresh:
             raise UsageError("--fresh doesn't belong to cache: see cache refresh", print_help=False)
         try:
@@ -188,23 +194,38 @@ class Command(ScrapyCommand):
         if opts.urls_from:
             lines = _read(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
             texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
-            urls = [*urls, *filter(None, texts)]
+            urls = [*urls, *(text for text in texts if text and not text.startswith("#"))]
         if not urls:
             raise UsageError("check takes URLs", print_help=False)
         found: list[Answer]
         started = time()
+
+        def show(url: str, answer: Answer) -> None:
+            print(line(url, answer, started, as_json=opts.json), flush=True)
+
         if opts.file:
             tokens, spellings = self._names()
             rules = RobotsTxt.parse(_read(opts.file)).rules_for(*tokens)
             name = _name(opts.file)
             found = [Answer(verdict_of(rules, url, name, spellings)) for url in urls]
+            for url, answer in zip(urls, found, strict=True):
+                show(url, answer)
         else:
-            found = self._ask(lambda crawler: answers_on(crawler, urls)) or []
+            found = self._asked_about(urls, show)
         if not found:
             return UNKNOWN
-        for url, answer in zip(urls, found, strict=True):
-            print(line(url, answer, started, as_json=opts.json))
         return max(status_of(answer.verdict) for answer in found)
+
+    def _asked_about(self, urls: list[str], show: Callable[[str, Answer], None]) -> list[Answer]:
+        """Return the answers on ``urls``, each shown as it comes."""
+        progress = Progress(len(urls))
+
+        def answered(url: str, answer: Answer) -> None:
+            progress.clear()
+            show(url, answer)
+            progress.step()
+
+        return self._ask(lambda crawler: answers_on(crawler, urls, answered)) or []
 
     def _explain(self, args: list[str], opts: argparse.Namespace) -> int:
         (url,) = _one(args, "explain takes one URL")
@@ -220,7 +241,7 @@ class Command(ScrapyCommand):
             usage = await robots.usage(url)
             return Got(url, verdict, decision, await robots.record(url), usage, started)
 
-        got = self._ask(question)
+        got = self._explained(url, opts.file) if opts.file else self._ask(question)
         if got is None:
             return UNKNOWN
         if self.settings is not None:
@@ -228,6 +249,17 @@ class Command(ScrapyCommand):
             show = as_json if opts.json else as_text
             print(show(got, options, opts.purpose))
         return status_of(got.verdict)
+
+    def _explained(self, url: str, path: str) -> Got:
+        """Return what a file says of ``url``, in place of its site."""
+        tokens, spellings = self._names()
+        body = _read(path)
+        verdict = verdict_of(RobotsTxt.parse(body).rules_for(*tokens), url, _name(path), spellings)
+        if isinstance(verdict, ValueError):
+            raise UsageError(f"{url}: {verdict}", print_help=False)
+        decision = Decision(origin_of(url), target_of(url), tokens, verdict)
+        usage = RobotsTxt.parse(body).usage(url, *tokens)
+        return Got(url, verdict, decision, None, usage, time(), body)
 
     def _lint(self, args: list[str], opts: argparse.Namespace) -> int:
         (source,) = _one(args, "lint takes one file, or a URL of a site")

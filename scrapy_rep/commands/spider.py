@@ -67,11 +67,21 @@ def ask(process: CrawlerProcessBase, question: Question) -> Any:
     return answer
 
 
-async def answers_on(crawler: Crawler, urls: list[str]) -> list[Answer]:
-    """Return what is said of all URLs, their robots.txt fetched side by side."""
+async def answers_on(
+    crawler: Crawler, urls: list[str], answered: Callable[[str, Answer], None]
+) -> list[Answer]:
+    """Return what is said of all URLs, their robots.txt fetched side by side.
+
+    ``answered`` is called with each URL and its answer as it comes.
+    """
     robots = Robots.of(crawler)
 
     async def answer(url: str) -> Answer:
+        found = await find(url)
+        answered(url, found)
+        return found
+
+    async def find(url: str) -> Answer:
         try:
             origin_of(url)  # before Scrapy, whose message differs
             verdict = await robots.verdict(url)

@@ -24,6 +24,8 @@ _COLOURS: Final = {
     "heading": 1,
     "unavailable": 0,
 }
+_WIDTH: Final = 30
+"""Characters of a bar."""
 _MINUTE: Final = 60
 _UNITS: Final = ((86_400, "days"), (3_600, "hours"), (_MINUTE, "minutes"))
 
@@ -51,6 +53,34 @@ def with_scheme(text: str) -> str:
         return ""
     authority = str(origin).partition("://")[2]
     return f"; did you mean https://{authority} or http://{authority}?"
+
+
+class Progress:
+    """How many of several sites have answered, in the last line of a terminal."""
+
+    def __init__(self, total: int) -> None:
+        # One answer needs none; what is no terminal keeps its lines.
+        self._shows = total > 1 and sys.stderr.isatty()
+        self._total = total
+        self._done = 0
+        self._draw()
+
+    def clear(self) -> None:
+        """Take the line away, as another is to be printed."""
+        if self._shows:
+            sys.stderr.write("\r\x1b[K")
+
+    def step(self) -> None:
+        """Tell that another has answered."""
+        self._done += 1
+        self._draw()
+
+    def _draw(self) -> None:
+        if self._shows and self._done < self._total:
+            done = self._done * _WIDTH // self._total
+            bar = f"{'#' * done}{'.' * (_WIDTH - done)}"
+            sys.stderr.write(f"\r[{bar}] {self._done} of {self._total}")
+            sys.stderr.flush()
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,9 +6,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
 from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
-from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.parser import Field, RobotsTxt
 from scrapy_rep.protocol.usage import lint as usage
 from scrapy_rep.protocol.usage.rules import SOURCE_OF_FIELD
 from scrapy_rep.protocol.usage.statement import LICENSE
@@ -54,6 +55,7 @@ CODES: Final = {
     "misspelt": "a typing error in a field that is accepted all the same",
     "no-colon": "two words without a colon: accepted all the same",
     "unknown-field": "a field that no crawler is known to read",
+    "delay-not-taken": "no delay above 0, and of a day at most, that can be read",
     "skipped": "no field can be told: the line is skipped",
     "not-utf-8": "bytes that are not UTF-8",
     "nul": "a NUL byte ends the line",
@@ -71,7 +73,7 @@ CODES: Final = {
 """Every kind of finding, in words."""
 
 OTHER_FIELDS: Final = frozenset(
-    {"crawl-delay", "request-rate", "host", "clean-param", "visit-time"}
+    {"crawl-delay", "request-rate", "host", "clean-param", "noindex", "visit-time"}
     | {field.decode() for field in SOURCE_OF_FIELD}
 )
 """Fields beyond the standard that some crawlers read."""
@@ -168,6 +170,10 @@ class _Linter:
         if name not in OTHER_FIELDS:
             self._find(line.number, "unknown-field", as_text(line.field))
             return "an unknown field"
+        value = as_text(line.value)
+        if name in DELAY_FIELDS and value.strip("0.") and not delay_in([Field(name, value, 0)]):
+            self._find(line.number, "delay-not-taken", value)
+            return f"{name} that is not taken"
         return f"{name}, beyond the standard"
 
     def _use(self, line: Line) -> None:

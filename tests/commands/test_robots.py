@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
-from tests.crawling.web import answer, redirect, robots
+from scrapy_rep.commands.terminal import Progress
+from tests.crawling.web import answer, held, redirect, robots
+from tests.waiting import PATIENCE
 
 RULES = (
     "User-agent: *\nDisallow: /private\nAllow: /private/open\n\nUser-agent: mybot\nDisallow: /\n"
@@ -63,7 +67,7 @@ def test_check_tells_allowed_from_unknown(web, robots_command):
 
 def test_check_takes_rules_and_urls_from_files(robots_command, tmp_path):
     (tmp_path / "robots.txt").write_text(RULES)
-    urls = "http://a.example/private\n\nhttp://b.example/x\n"
+    urls = "# ours\nhttp://a.example/private\n\nhttp://b.example/x\n #http://c.example\n"
     (tmp_path / "urls").write_text(urls)
     run = robots_command("check", "--file", "robots.txt", "--urls-from", "urls")
     assert run.out.splitlines() == [
@@ -73,6 +77,46 @@ def test_check_takes_rules_and_urls_from_files(robots_command, tmp_path):
     again = robots_command("check", "--file", "robots.txt", "--urls-from", "-", stdin=urls)
     assert again.out == run.out
     assert robots_command("check", "--file", "robots.txt", "ftp:").status == 2
+
+
+def test_answers_come_as_they_are_found(web, tmp_path):
+    slow, quick = web.site(held(robots(""))), web.site(robots(""))
+    command = [sys.executable, "-m", "scrapy", "robots", f"--set=REP_TIMEOUT={PATIENCE}"]
+    command += ["check", slow.url("/"), quick.url("/")]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        first = process.stdout.readline()
+        slow.release()
+        rest = process.stdout.read()
+    assert first.startswith(f"allowed     {quick.url('/')}  ")
+    assert rest.startswith(f"allowed     {slow.url('/')}  ")
+
+
+def test_a_bar_is_drawn_on_a_terminal_alone(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    progress = Progress(2)
+    for _ in range(2):
+        progress.clear()
+        progress.step()
+    bar = f"\r[{'#' * 15}{'.' * 15}] 1 of 2"
+    assert capsys.readouterr().err == f"\r[{'.' * 30}] 0 of 2\r\x1b[K{bar}\r\x1b[K"
+    Progress(1)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False)
+    Progress(2).clear()
+    assert capsys.readouterr().err == ""
+
+
+def test_explain_takes_rules_from_a_file(robots_command, tmp_path):
+    (tmp_path / "robots.txt").write_text(RULES)
+    run = robots_command("explain", "--file", "robots.txt", "http://a.example/private/a")
+    assert (run.status, run.err) == (1, "")
+    lines = run.out.splitlines()
+    assert lines[:2] == [
+        "disallowed: http://a.example/private/a",
+        "  Disallow: /private (line 2 of robots.txt)",
+    ]
+    assert "  -> line 2     length 8    Disallow: /private" in lines
+    told = robots_command("explain", "--json", "--file", "robots.txt", "http://a.example/private/a")
+    assert [rule["line"] for rule in json.loads(told.out)["matching"]] == [2]
 
 
 def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_command, tmp_path):
@@ -229,7 +273,9 @@ def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
         (["lint", "a.example"], "did you mean https://a.example or http://a.example?"),
         (["explain", "a.example/x"], "did you mean https://a.example or http://a.example?"),
         (["explain", "mailto:a@b"], "not an absolute http, https or ftp URL"),
-        (["explain", "--file", "x", "http://a.example/"], "belong to check"),
+        (["explain", "--file", "x", "http://a.example/"], "x: No such file"),
+        (["lint", "--file", "x", "x"], "--file belongs to check and explain"),
+        (["lint", "--urls-from", "x", "x"], "--urls-from belongs to check"),
         (["check", "-s", "REP_TIMEOUT=soon", "http://a.example/"], "REP_TIMEOUT is 'soon'"),
     ],
 )

@@ -33,7 +33,11 @@ def codes(body):
         (GROUP + b"Disallow /", [(2, "no-colon")]),
         (GROUP + b"Disalow /", [(2, "misspelt"), (2, "no-colon")]),
         (GROUP + b"Crawl-delay: 5\nHost: a\nVisit-Time: 0600-0845", []),
-        (GROUP + b"Noindex: /a", [(2, "unknown-field")]),
+        (GROUP + b"Content-Usage: a\nContent-Signal: a\nLicense: a\nNoindex: /a\nHost: a", []),
+        (GROUP + b"Clean-param: a /b\nNosnippet: /a", [(3, "unknown-field")]),
+        (GROUP + b"Crawl-delay: ten\nCrawl-delay: -5", [(n, "delay-not-taken") for n in (2, 3)]),
+        (GROUP + b"Crawl-delay: 86401\nRequest-rate: 1", [(n, "delay-not-taken") for n in (2, 3)]),
+        (GROUP + b"Crawl-delay: 0\nCrawl-delay: 0.0\nRequest-rate: 1/5s", []),
         (GROUP + b"these are words", [(2, "skipped")]),
         (GROUP + b": /", [(2, "skipped")]),
         (GROUP + b"Disallow: /caf\xe9", [(2, "not-utf-8")]),
@@ -67,7 +71,7 @@ def test_findings_have_their_lines(body, found):
 def test_what_each_line_was_taken_for():
     body = (
         b"# hello\nAllow: /\nUser-Agent: MyBot.2\nUser-agent: *\nUser-agent:\nDisallow:\n"
-        b"Disallow: /a\r\nAllow: b\rSitemap: https://a.example/s\nCrawl-delay: 1\nNoindex: x\nwords\n"
+        b"Disallow: /a\r\nAllow: b\rSitemap: https://a.example/s\nCrawl-delay: 1\nNosnippet: x\nwords\n"
     )
     assert [reading.taken_for for reading in lint(body).readings] == [
         "",
