@@ -21,6 +21,7 @@ from scrapy_rep import stats
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS
 from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
+from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
 
@@ -156,6 +157,27 @@ class Rooms(SphinxDirective):
         return [table_of(rows, widths=(1, 3))]
 
 
+class UsageRevisions(SphinxDirective):
+    """The table of what is read about use, and by which revision, as the code has it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        return [table_of([("source", "what is read"), *REVISIONS.items()], widths=(1, 3))]
+
+
+class UsageMeanings(SphinxDirective):
+    """The table of what statements about use mean, as the code has it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        rows = [("source", "label", "speaks of")]
+        rows += [
+            (source, "too many lines" if label == ANY else label, ", ".join(purposes))
+            for (source, label), purposes in MEANINGS.items()
+        ]
+        return [table_of(rows)]
+
+
 class Findings(SphinxDirective):
     """The list of what ``scrapy robots lint`` finds, as the code has it."""
 
@@ -187,4 +209,6 @@ def setup(app: Sphinx) -> None:
     app.add_directive("findings", Findings)
     app.add_directive("transitions", Transitions)
     app.add_directive("rooms", Rooms)
+    app.add_directive("usage-meanings", UsageMeanings)
+    app.add_directive("usage-revisions", UsageRevisions)
     app.connect("env-check-consistency", check_all_described)

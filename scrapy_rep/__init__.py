@@ -37,7 +37,8 @@ handed to the fetcher past all middlewares. Redirects are followed by hand (``re
 Whatever goes wrong is an outcome: nothing is raised but cancellation.
 
 **And back.** All who wait get the verdict on their own URL. The page's response goes to the
-callback as Scrapy has it; ``spidermiddlewares/metatags.py`` obeys the robots meta tags in it.
+callback as Scrapy has it; ``spidermiddlewares/metatags.py`` obeys the robots meta tags in it, and
+``spidermiddlewares/usage.py`` what it says about its use, where the crawl has declared purposes.
 Extensions listen.
 
 An error of ours anywhere on this way drops the request and says so: nothing is let out that was

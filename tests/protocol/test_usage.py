@@ -305,6 +305,13 @@ def test_what_tdmrep_says_later_replaces(file, header, meta, result, order):
     assert said.result("tdm") == result
 
 
+def test_headers_and_meta_elements_of_tdmrep_are_tags():
+    said = tdmrep(rule("/", 1)).with_header("tdm-reservation", ["0"])
+    assert said.of(["tags"]).result("tdm") == "allow"
+    assert said.of(["tdmrep"]).result("tdm") == "disallow"
+    assert said.of([]).statements == ()
+
+
 def test_policies_of_tdmrep_are_kept():
     said = tdmrep(rule("/", 1, **{"tdm-policy": "https://example.com/p.json"}))
     said = said.with_header("tdm-policy", ["https://example.com/h.json"])

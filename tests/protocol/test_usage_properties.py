@@ -126,3 +126,14 @@ def test_what_is_told_of_a_page_is_bounded():
     usage = RobotsTxt.parse(body).usage(URL, "a").with_header("tdm-policy", map(str, range(99)))
     assert len(usage.statements) <= 2 + MAX_USAGE_URIS
     assert usage.value("train-ai") == "disallow"
+
+
+def test_more_lines_than_are_read_say_no():
+    line = b"Content-Usage: train-ai=y\n"
+    few, many = (b"User-agent: *\n" + line * n for n in (2_600, 2_700))
+    assert RobotsTxt.parse(few).usage(URL, "a").value("train-ai") == "allow"
+    usage = RobotsTxt.parse(many).usage(URL, "a")
+    assert {usage.result(purpose) for purpose in PURPOSES} == {"disallow"}
+    assert usage.value("search") == "disallow"
+    for source in ("content-usage", "content-signal", "disallowaitraining"):
+        assert usage.of([source]).result("tdm") == "disallow"

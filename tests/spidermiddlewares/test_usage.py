@@ -313,3 +313,38 @@ async def test_the_abandoned_draft_on_request(web):
         settings = {"REP_USAGE_ACTION": "drop", "REP_USAGE_LEGACY": legacy, **TRAINING}
         result = await crawl(site.url("/page"), settings=settings)
         assert len(result.responses) == fetched
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_reservation_in_headers_and_meta_elements(web):
+    reserved = '<meta name="tdm-reservation" content="1">'
+    site = web.site(
+        answer(404),
+        paths={
+            "/header": page(tdm_reservation="1"),
+            "/meta": page(reserved, tdm_reservation="0"),
+            "/open": page(tdm_reservation="0"),
+            "/silent": page(),
+        },
+    )
+    urls = [site.url(path) for path in ("/header", "/meta", "/open", "/silent")]
+    result = await crawl(*urls, settings={"REP_PURPOSES": "tdm"})
+    results = {r.url: r.meta["robotstxt"]["usage"]["results"]["tdm"] for r in result.responses}
+    assert [results[url] for url in urls] == ["disallow", "disallow", "allow", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("REP_PURPOSES", ["training"]),
+        ("REP_PURPOSES", True),
+        ("REP_USAGE_ACTION", "keep"),
+        ("REP_USAGE_UNKNOWN", "ask"),
+        ("REP_USAGE_SOURCES", ["tdmrep"]),
+        ("REP_USAGE_LEGACY", "perhaps"),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_wrong_setting_stops_the_crawl(name, value):
+    with pytest.raises(SettingsError, match=f"{name} is .*: it takes "):
+        await crawl(settings={name: value})

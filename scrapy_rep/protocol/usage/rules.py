@@ -6,19 +6,22 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.lexer import Oddity, as_text, read_line
+from scrapy_rep.protocol.lexer import Oddity, as_text
+from scrapy_rep.protocol.limits import MAX_USAGE_BYTES
 from scrapy_rep.protocol.matching.wildcards import matches
 from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
 from scrapy_rep.protocol.usage.license import license_in
 from scrapy_rep.protocol.usage.statement import (
     ALLOW,
+    ANY,
     CONTENT_SIGNAL,
     CONTENT_USAGE,
     DISALLOW,
     LEGACY,
     LICENSE,
     ROBOTSTXT,
+    Statement,
     statements_of,
 )
 from scrapy_rep.protocol.usage.usage import Usage, distinct
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from scrapy_rep.protocol.lexer import Line
-    from scrapy_rep.protocol.usage.statement import Statement, Value
+    from scrapy_rep.protocol.usage.statement import Value
 
     Reader = Callable[[bytes], dict[str, Value]]
 
@@ -43,21 +46,26 @@ SOURCE_OF_FIELD: Final = {
 USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowaitraining")
 """One of these is in any file that has one of the fields."""
 
-_MAY_BE_ABOUT_USE: Final = re.compile(b"|".join(USAGE_WORDS), re.IGNORECASE).search
 _PATH: Final = re.compile(rb"(?s)(/[^ \t]*)[ \t]*(.*)").fullmatch
-_LINE_BYTES: Final = 150
+_LINE_BYTES: Final = 500
 """About what a line costs beside its text."""
 
 
-def usage_lines(contents: Iterable[tuple[int, bytes]]) -> list[Line]:
-    """Return the lines about use among numbered contents of lines."""
-    return [
-        line
-        for number, content in contents
-        if _MAY_BE_ABOUT_USE(content)
-        and (line := read_line(number, content)).field.lower() in SOURCE_OF_FIELD
-        and Oddity.NO_COLON not in line.oddity
-    ]
+def usage_lines(lines: Iterable[Line]) -> list[Line]:
+    """Return the lines about use among others, up to the one with which they are too many."""
+    found: list[Line] = []
+    room = MAX_USAGE_BYTES
+    for line in lines:
+        if line.field.lower() in SOURCE_OF_FIELD and Oddity.NO_COLON not in line.oddity:
+            found.append(line)
+            room -= _size_of(line)
+            if room < 0:
+                break
+    return found
+
+
+def _size_of(line: Line) -> int:
+    return len(line.field) + len(line.value) + 2
 
 
 class _Rule(NamedTuple):
@@ -67,15 +75,27 @@ class _Rule(NamedTuple):
     statements: list[Statement]
 
 
+_WHY: Final = f"more than {MAX_USAGE_BYTES:,} bytes of lines about use"
+TOO_MANY: Final = tuple(
+    Statement(source, ANY, DISALLOW, _WHY, None)
+    for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
+)
+"""What holds where there are more lines than are read."""
+
+
 class UsageRules:
     """The lines about use of one crawler's groups, read when they are first asked for."""
 
-    __slots__ = ("_compiled", "_licenses", "_lines", "nbytes")
+    __slots__ = ("_compiled", "_lines", "_said", "nbytes")
 
     def __init__(self, lines: Sequence[Line], outside: Sequence[Line] = ()) -> None:
         """Take the lines of the groups, and those outside of all groups."""
+        self._said = _licenses(lines) or _licenses(outside)
+        if sum(map(_size_of, lines)) > MAX_USAGE_BYTES:
+            # Never less than what they may say.
+            self._said += TOO_MANY
+            lines = ()
         self._lines = lines
-        self._licenses = _licenses(lines) or _licenses(outside)
         self._compiled: list[list[dict[str, tuple[Statement, ...]]]] | None = None
         self.nbytes = sum(_LINE_BYTES + len(line.value) for line in lines)
         """About how many bytes of memory it takes."""
@@ -89,7 +109,7 @@ class UsageRules:
             ]
             self._lines = ()
         found = [said for lengths in self._compiled for said in _longest(lengths, target)]
-        return Usage(distinct((*found, *self._licenses)), tokens)
+        return Usage(distinct((*found, *self._said)), tokens)
 
 
 def _rules_of(source: str, lines: Iterable[Line]) -> list[_Rule]:

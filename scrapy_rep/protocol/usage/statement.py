@@ -30,6 +30,9 @@ META: Final = "meta"
 PLACES: Final = (ROBOTSTXT, TDMREP_JSON, HEADER, META)
 """Where statements stand, in the order in which they are met."""
 
+ANY: Final = "*"
+"""The label of a statement that speaks of all purposes."""
+
 REVISIONS: Final[dict[str, str]] = {
     CONTENT_USAGE: (
         "Internet-Drafts draft-ietf-aipref-attach-05 (August 2026) and draft-ietf-aipref-vocab-08 "
@@ -48,8 +51,8 @@ REVISIONS: Final[dict[str, str]] = {
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """What an operator can declare to use pages for."""
 
-SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP)
-"""What an operator can choose to be judged by."""
+SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS)
+"""What an operator can choose to be judged by; TDMRep in headers and meta elements is of TAGS."""
 
 MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (CONTENT_USAGE, "train-ai"): ("ai-training",),
@@ -62,6 +65,9 @@ MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (TAGS, "noml"): ("ai-training",),
     (TDMREP, "tdm-reservation"): ("tdm", "ai-training"),
     (LEGACY, "ai-training"): ("ai-training",),
+    (CONTENT_USAGE, ANY): PURPOSES,
+    (CONTENT_SIGNAL, ANY): PURPOSES,
+    (LEGACY, ANY): PURPOSES,
 }
 """By source and label, the purposes that a statement speaks of. This table is our policy."""
 

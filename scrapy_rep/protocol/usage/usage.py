@@ -11,6 +11,7 @@ from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
 from scrapy_rep.protocol.usage.license import license_in_link
 from scrapy_rep.protocol.usage.statement import (
+    ANY,
     CONTENT_SIGNAL,
     CONTENT_USAGE,
     HEADER,
@@ -19,7 +20,9 @@ from scrapy_rep.protocol.usage.statement import (
     META,
     PLACES,
     PURPOSES,
+    TAGS,
     TDMREP,
+    TDMREP_JSON,
     UNKNOWN,
     Statement,
     combined,
@@ -59,7 +62,7 @@ class Usage:
         return combined(
             said.value
             for said in self.statements
-            if said.source == CONTENT_USAGE and said.label == label
+            if said.source == CONTENT_USAGE and said.label in {label, ANY}
         )
 
     def result(self, purpose: str) -> Value:
@@ -79,8 +82,11 @@ class Usage:
         )
 
     def of(self, sources: Collection[str]) -> Usage:
-        """Return what some sources say; licences, which are not judged, stay."""
-        kept = (s for s in self.statements if s.source in sources or s.source == LICENSE)
+        """Return what some sources say; licences, which are not judged, stay.
+
+        To ``tags`` belongs what headers and meta elements say by TDMRep, too.
+        """
+        kept = (s for s in self.statements if s.source == LICENSE or _chosen_by(s) in sources)
         return replace(self, statements=tuple(kept))
 
     def with_header(self, name: str, values: Iterable[str | bytes]) -> Usage:
@@ -157,6 +163,12 @@ def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
 
 def _position(statement: Statement) -> tuple[int, int]:
     return PLACES.index(statement.place), statement.line or 0
+
+
+def _chosen_by(statement: Statement) -> str:
+    """Return the source by which an operator chooses a statement."""
+    is_tag = statement.source == TDMREP and statement.place != TDMREP_JSON
+    return TAGS if is_tag else statement.source
 
 
 def _reserves(statement: Statement) -> bool:
