@@ -14,7 +14,7 @@ from scrapy_rep.exceptions import explain as in_words
 from scrapy_rep.protocol.explain import Explanation, explain
 from scrapy_rep.protocol.parser import ANYONE
 from scrapy_rep.protocol.policy import Grant
-from scrapy_rep.protocol.usage.statement import REVISIONS
+from scrapy_rep.protocol.usage.statement import LICENSE, REVISIONS
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import printable
@@ -137,6 +137,8 @@ def _use(usage: Usage, purposes: Sequence[str]) -> list[str]:
     for said in usage.statements:
         where = f"line {said.line}" if said.line else said.place
         value = f"{said.label}: {said.value}" if said.label else "nothing that can be read"
+        if said.source == LICENSE:
+            value = "recorded, not evaluated"
         lines.append(f"{where:8} {said.source}: {printable(said.raw)} -> {value}")
     sources = dict.fromkeys(said.source for said in usage.statements)
     lines += [f"{source} is read by {REVISIONS[source]}" for source in sources]

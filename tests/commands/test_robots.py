@@ -327,3 +327,30 @@ def test_check_sees_other_spellings_as_a_crawl_does(site, robots_command, tmp_pa
     assert robots_command("check", *urls).out.count("disallowed") == 2
     (tmp_path / "robots.txt").write_text(RULES)
     assert robots_command("check", "--file", "robots.txt", *urls).out.count("disallowed") == 2
+
+
+USE = "User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Signal: x\nLicense: http://a.example/l\n"
+
+
+def test_explain_tells_what_is_said_about_use(web, robots_command):
+    site = web.site(robots(USE))
+    run = robots_command("explain", site.url("/a"), "--purpose", "search", "--purpose", "tdm")
+    text = run.out[run.out.index("What it says about use") :]
+    assert [line.strip() for line in text.splitlines()[1:5]] == [
+        "line 2   content-usage: train-ai=n, search=y -> train-ai: disallow",
+        "line 2   content-usage: train-ai=n, search=y -> search: allow",
+        "line 3   content-signal: x -> nothing that can be read",
+        "line 4   license: http://a.example/l -> recorded, not evaluated",
+    ]
+    assert text.endswith("for search: allow\n  for tdm: unknown\n")
+    assert run.status == 0
+    run = robots_command("explain", site.url("/a"), "--purpose", "ai-training", "--json")
+    usage = json.loads(run.out)["usage"]
+    assert usage["results"] == {"ai-training": "disallow"}
+    assert "draft-ietf-aipref-attach-05" in usage["statements"][0]["revision"]
+
+
+def test_a_purpose_belongs_to_explain(robots_command):
+    run = robots_command("check", "--purpose", "tdm", "http://a.example/")
+    assert run.status == 2
+    assert "--purpose belongs to explain" in run.err
