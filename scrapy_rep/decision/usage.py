@@ -101,6 +101,14 @@ def note(request: Request, judgement: Judgement) -> None:
     request.meta[META_KEY][USAGE_KEY] = {"results": judgement.results, **judgement.usage.as_dict()}
 
 
+def carry_over(hop: Request, request: Request) -> None:
+    """Let what is noted of ``hop``, which a download handler was led to, be that of ``request``."""
+    values = noted(hop)
+    request.meta.get(META_KEY, {}).pop(USAGE_KEY, None)
+    if values is not None:
+        request.meta.setdefault(META_KEY, {})[USAGE_KEY] = values
+
+
 def noted(request: Request | None) -> dict[str, Any] | None:
     """Return what ``note`` left, if it did."""
     values = None if request is None else request.meta.get(META_KEY)

@@ -10,7 +10,7 @@ from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
 
 from scrapy_rep import signals, stats
-from scrapy_rep.decision.usage import USAGE_KEY
+from scrapy_rep.decision.usage import carry_over
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.transfer import META_KEY, InterferenceError, Received, answer_of
@@ -175,8 +175,7 @@ class RobotsTxtFetchMiddleware:
         )
         verdict = await refusal(judge, hop)
         if verdict is None:
-            if (usage := hop.meta.get(signals.META_KEY, {}).get(USAGE_KEY)) is not None:
-                request.meta.setdefault(signals.META_KEY, {})[USAGE_KEY] = usage
+            carry_over(hop, request)
             return response
         raise self._dropped(request, verdict, response.url)
 

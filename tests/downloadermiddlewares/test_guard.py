@@ -209,6 +209,24 @@ async def test_a_response_of_a_disallowed_url_is_dropped_where_the_handler_follo
 
 
 @pytest_twisted.ensureDeferred
+async def test_preferences_about_use_are_those_of_the_url_that_the_handler_followed_to(web):
+    lines = ["/in train-ai=y", "/out train-ai=n", "/no train-ai=n", "/ok train-ai=y"]
+    rules = "User-agent: *\n" + "".join(f"Content-Usage: {line}\n" for line in lines)
+    paths = {"/in": [redirect("/no")], "/out": [redirect("/ok")], "/up": [redirect("/down")]}
+    site = web.site(robots(rules), paths=paths)
+    settings = {**FOLLOWS, "REP_PURPOSES": ["ai-training"]}
+    urls = [site.url(path) for path in paths]
+    result = await crawl(*urls, settings=settings)
+    assert {
+        response.url: response.meta["robotstxt"]["usage"]["results"]["ai-training"]
+        for response in result.responses
+    } == {site.url("/no"): "disallow", site.url("/ok"): "allow", site.url("/down"): "unknown"}
+    result = await crawl(*urls, settings={**settings, "REP_USAGE_ACTION": "drop"})
+    assert result.fetched == [site.url("/down")]
+    assert result.dropped == {site.url("/in"): "usage", site.url("/out"): "usage"}
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_response_of_another_origin_waits_for_the_robotstxt_of_that_one(web):
     closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(answer(404))
     site = web.site(
