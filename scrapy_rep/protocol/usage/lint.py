@@ -8,7 +8,7 @@ from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.usage import content_signal, content_usage
 from scrapy_rep.protocol.usage.license import license_in
 from scrapy_rep.protocol.usage.rules import SOURCE_OF_FIELD, path_and_statement
-from scrapy_rep.protocol.usage.statement import CONTENT_SIGNAL, CONTENT_USAGE, LICENSE, UNKNOWN
+from scrapy_rep.protocol.usage.statement import CONTENT_USAGE, LICENSE, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,7 @@ ABANDONED: Final = frozenset({b"allowaitraining", b"disallowaitraining"})
 
 
 def findings_in(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield codes and what they are about, of a line whose field is one of SOURCE_OF_FIELD."""
+    """Yield codes, and what they are about, of a line of SOURCE_OF_FIELD that is no rule."""
     name = line.field.lower()
     source = SOURCE_OF_FIELD[name]
     if source == LICENSE:
@@ -47,7 +47,7 @@ def findings_in(line: Line) -> Iterator[tuple[str, str]]:
         yield "usage-empty", as_text(path)
     elif source == CONTENT_USAGE:
         yield from _in_usage(statement)
-    elif source == CONTENT_SIGNAL:
+    else:
         yield from _in_signal(statement)
 
 
