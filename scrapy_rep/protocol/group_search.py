@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import starmap
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import LineKind, field_and_value, line_kind_of, read_line, text_of
+from scrapy_rep.protocol.lexer import FIELD, FIELD_BUT_SITEMAP, LineKind, lines_of, read_line, text_of
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
@@ -24,26 +23,16 @@ if TYPE_CHECKING:
 
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
 _BLANK: Final = rb"[ \t\v\f]*"
-# The value stands in the group where the line is as it should be.
-_USER_AGENT_LINE: Final = re.compile(
-    rb"\n%s[Uu][Ss][Ee][Rr][- ]?[Aa][Gg][Ee][Nn][Tt](?:%s:([^\n#]*))?[^\n]*" % (_BLANK, _BLANK)
-).match
 # What its field ends with, in lower case: a search for characters that are so is the quickest.
 _USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
 _ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
-_RULE: Final = rb"%s(?:[Aa][Ll][Ll][Oo][Ww]|[Dd][Ii](?:[Ss][AaSs]|[Aa][Ss]))" % _BLANK
-_MAY_BE_RULE: Final = re.compile(_RULE).match
-_MAY_BE_RULE_LINE: Final = re.compile(b"\n" + _RULE)
-
-# Whether fields as they are nearly always written allow; None for those of no rules.
-_COMMON: Final[dict[bytes, int | None]] = {
-    **dict.fromkeys((b"Disallow", b"disallow", b"DISALLOW"), 0),
-    **dict.fromkeys((b"Allow", b"allow", b"ALLOW"), 1),
-    **dict.fromkeys((b"User-agent", b"User-Agent", b"user-agent", b"Crawl-delay", b"Sitemap")),
-    **dict.fromkeys((b"", b"\r", b"#")),
-}
-_ALLOWS: Final = {LineKind.ALLOW: 1, LineKind.DISALLOW: 0}
-_TO_BE_READ: Final = -1
+_USER_AGENT_LINE: Final = lines_of(LineKind.USER_AGENT).match
+_RULE: Final = lines_of(LineKind.ALLOW, LineKind.DISALLOW)
+_RUN: Final = lines_of(LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW)
+_SITEMAP: Final = lines_of(LineKind.SITEMAP)
+_END_OF_RUN: Final = FIELD_BUT_SITEMAP.search
+_OF_FIRST_KIND: Final = 2
+"""Groups of an expression of ``lines_of`` that are of its first kind."""
 
 # A look for an octet of bytes is quick where it is a number.
 _LF: Final = ord("\n")
@@ -53,15 +42,6 @@ _HASH: Final = ord("#")
 class Span(NamedTuple):
     """Successive lines of a text: the number of the first, and where they begin and end."""
 
-    number: int
-    start: int
-    stop: int
-
-
-class _UserAgent(NamedTuple):
-    """A ``User-agent`` line: lower-case value, number, where it and where the next line begin."""
-
-    value: bytes
     number: int
     start: int
     stop: int
@@ -94,13 +74,39 @@ class Contents:
         """All lines."""
         return Span(1, 1, len(self.text) + 1)
 
-    def lines(self, span: Span) -> Iterator[Line]:
-        """Yield the lines of a span, read."""
-        return starmap(read_line, self.numbered(span))
+    @property
+    def sitemaps(self) -> Iterator[bytes]:
+        """The values of all Sitemap lines."""
+        return map(_value_of, _SITEMAP.finditer(self.text))
 
-    def numbered(self, span: Span) -> Iterator[tuple[int, bytes]]:
-        """Yield number and content of each line of a span."""
-        return enumerate(self.text[span.start : span.stop - 1].split(b"\n"), span.number)
+    def fields(self, span: Span) -> Iterator[Line]:
+        """Yield the lines of a span that have a field, read."""
+        return (read_line(number, line[0]) for number, line in self._numbered(FIELD, span))
+
+    def agents_and_fields(self, span: Span, names: tuple[str, ...]) -> Iterator[tuple[Line, bool]]:
+        """Yield the ``User-agent`` lines of a span, and lines of fields, all or those with names.
+
+        With each goes whether it is a ``User-agent`` line with none but Sitemap lines between it
+        and the one before.
+        """
+        end = span.start - 1
+        for number, found in self._numbered(_user_agents_and(names) if names else FIELD, span):
+            line = read_line(number, found[0])
+            is_next = False
+            if line.kind is LineKind.USER_AGENT:
+                is_next = not _END_OF_RUN(self.text, end, found.start())
+                end = found.end()
+            yield line, is_next
+
+    def _numbered(
+        self, lines: re.Pattern[bytes], span: Span
+    ) -> Iterator[tuple[int, re.Match[bytes]]]:
+        """Yield the lines of a span that are searched for, and their numbers."""
+        number, counted = span.number - 1, span.start - 1
+        for line in lines.finditer(self.text, counted, span.stop - 1):
+            number += self.text.count(b"\n", counted, line.start() + 1)
+            counted = line.start() + 1
+            yield number, line
 
     def mentions(self, text: bytes) -> bool:
         """Say whether a text, given in lower case, is found in any line, in any case."""
@@ -116,51 +122,38 @@ class Contents:
         With *names*, in lower case, only of groups that may be meant for one of these: values that
         begin with one, and the lines from the first of them on.
         """
+        text = self.text
         search = _may_be_named(names) if names else _ANY_USER_AGENT
-        first = self._user_agent(search, 0, 0)
+        number = counted = 0
+        first = self._user_agent(search, 0)
         while first:
-            agents, last = [first.value], first
-            behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
-            while behind and not self._has_rule(last.stop, behind.start):
-                if not names or behind.value.startswith(names):
-                    agents.append(behind.value)
-                last = behind
-                behind = self._user_agent(_ANY_USER_AGENT, last.number, last.stop - 1)
-            stop = behind.start if behind else len(self.text) + 1
-            yield agents, Span(first.number, first.start, stop)
-            first = behind
-            if behind and names and not behind.value.startswith(names):
-                first = self._user_agent(search, behind.number, behind.stop - 1)
-
-    def _user_agent(self, search: _Search, number: int, start: int) -> _UserAgent | None:
-        """Return the next ``User-agent`` line that a search finds, behind a number of lines."""
-        text, lower = self.text, self._lower
-        begin = end = start
-        while found := search(lower, end):
-            begin = text.rfind(b"\n", begin, found.start())
-            line = _USER_AGENT_LINE(text, begin)
-            if not line:
-                end = text.find(b"\n", found.end())
-                if end < 0:
+            start = first.start() + 1
+            number += text.count(b"\n", counted, start)
+            counted = start
+            agents = [_value_of(first).lower()]
+            behind = None
+            for line in _RUN.finditer(text, first.end()):
+                if _is_of_first_kind(line):
+                    agent = _value_of(line).lower()
+                    if not names or agent.startswith(names):
+                        agents.append(agent)
+                else:
+                    behind = self._user_agent(_ANY_USER_AGENT, line.end())
                     break
-                continue
-            end = line.end()
-            value = line[1]
-            if value is None:
-                kind, value = _kind_and_value(line[0])
-                if kind is not LineKind.USER_AGENT:
-                    continue
-            number += text.count(b"\n", start, begin + 1)
-            return _UserAgent(value.strip().lower(), number, begin + 1, end + 1)
-        return None
+            yield agents, Span(number, start, behind.start() + 1 if behind else len(text) + 1)
+            first = behind
+            if behind and names and not _value_of(behind).lower().startswith(names):
+                first = self._user_agent(search, behind.end())
 
-    def _has_rule(self, start: int, stop: int) -> bool:
-        """Say whether there is a rule between two lines."""
-        for found in _MAY_BE_RULE_LINE.finditer(self.text, start - 1, stop):
-            end = self.text.index(b"\n", found.end())
-            if _read_rule(self.text[found.start() + 1 : end])[0] is not None:
-                return True
-        return False
+    def _user_agent(self, search: _Search, start: int) -> re.Match[bytes] | None:
+        """Return the next ``User-agent`` line that a search finds."""
+        text, lower = self.text, self._lower
+        while start >= 0 and (found := search(lower, start)):
+            line = _USER_AGENT_LINE(text, text.rfind(b"\n", 0, found.start()))
+            if line:
+                return line
+            start = text.find(b"\n", found.end())
+        return None
 
 
 def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
@@ -182,26 +175,24 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
         words += range(2 * number + 2, 2 * (number + 1 + stop - start), 2)
         number += stop - start
         start = stop
-        if not _MAY_BE_RULE_LINE.search(others):
-            number += others.count(b"\n")
-            continue
-        for content in others.split(b"\n")[1:]:
-            number += 1
-            field, colon, value = content.partition(b":")
-            allow = _COMMON.get(field, _TO_BE_READ)
-            if allow is None:
-                continue
-            if allow == _TO_BE_READ or not colon:
-                allow, value = _read_rule(content)
-                if allow is None:
-                    continue
-            values.append(value)
-            words.append(2 * number + allow)
+        counted = 0
+        for rule in _RULE.finditer(others):
+            begin = rule.start() + 1
+            number += others.count(b"\n", counted, begin)
+            counted = begin
+            values.append(_value_of(rule))
+            words.append(2 * number + _is_of_first_kind(rule))
+        number += others.count(b"\n", counted)
     values += chunks[start:]
     words += range(2 * number + 2, 2 * (number + 1 + len(chunks) - start), 2)
     if _HASH in part.text:
         values = [value[: value.index(b"#")] if _HASH in value else value for value in values]
     return list(map(bytes.strip, values[1:])), words[1:]
+
+
+@lru_cache
+def _user_agents_and(names: tuple[str, ...]) -> re.Pattern[bytes]:
+    return lines_of(LineKind.USER_AGENT, fields=names)
 
 
 @lru_cache
@@ -222,15 +213,9 @@ def _may_have_long_line(text: bytes) -> bool:
     return False
 
 
-def _read_rule(content: bytes) -> tuple[int | None, bytes]:
-    """Return whether a rule allows, None if it is none, and its value."""
-    if not _MAY_BE_RULE(content):
-        return None, b""
-    kind, value = _kind_and_value(content)
-    return _ALLOWS.get(kind), value
+def _value_of(line: re.Match[bytes]) -> bytes:
+    return line[line.lastindex or 0].strip()
 
 
-def _kind_and_value(content: bytes) -> tuple[LineKind, bytes]:
-    """Return what read_line does of a line, as far as a group needs it."""
-    field, _, value = field_and_value(content.partition(b"#")[0].strip())
-    return line_kind_of(field.lower()), value
+def _is_of_first_kind(line: re.Match[bytes]) -> bool:
+    return (line.lastindex or 0) <= _OF_FIRST_KIND

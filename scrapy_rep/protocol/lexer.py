@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 class LineKind(Enum):
@@ -42,7 +42,7 @@ class Oddity(Flag):
     NUL = auto()
     """A NUL ended the content."""
     CUT = auto()
-    """Longer than 16,664 bytes: the rest was ignored."""
+    """Longer than 16,663 bytes: the rest was ignored."""
 
 
 class Line(NamedTuple):
@@ -74,6 +74,12 @@ _MISSPELT: Final = {
     b"site-map": LineKind.SITEMAP,
 }
 _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
+
+# What stands behind a field's name, up to the end of the line. The value is in a group: behind a
+# colon, or the second of two words.
+_COLON: Final = rb"[^:#\n]*:([^#\n]*)[^\n]*"
+_WORD: Final = rb"[^ \t:#\n]*[ \t]+([^ \t:#\n]*[^\s:#\n])[ \t\v\f\r]*(?![^#\n])[^\n]*"
+_LINE: Final = rb"\n[ \t\v\f]*(?:%s)"
 
 _BYTE_ORDER_MARK: Final = re.compile(rb"\xef(?:\xbb\xbf?)?").match
 _LONE_CR: Final = re.compile(rb"\r(?!\n)").search
@@ -133,6 +139,30 @@ def line_kind_of(name: bytes) -> LineKind:
     return LineKind.OTHER
 
 
+def lines_of(*kinds: LineKind, fields: Iterable[str] = ()) -> re.Pattern[bytes]:
+    """Return a search for lines of some kinds, or of other fields, with LF before each.
+
+    They are those that ``read_line`` takes for such. A line has its value in one of two groups;
+    those of the first kind are the first two.
+    """
+    forms = []
+    for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:
+        one_word = [name for name in names if b" " not in name]
+        forms += [_beginning(names) + _COLON, _beginning(one_word) + _WORD]
+    return re.compile(_LINE % b"|".join(forms))
+
+
+def _names_of(of: LineKind) -> list[bytes]:
+    return [name for name, kind in _BEGINNINGS if kind is of]
+
+
+def _beginning(names: Iterable[bytes]) -> bytes:
+    """Return an expression of any of the names, in any case."""
+    # A set of two letters is quicker than a flag.
+    names = (re.sub(rb"[a-z]", lambda found: b"[%b%b]" % (found[0].upper(), found[0]), re.escape(name)) for name in names)
+    return b"(?:%s)" % b"|".join(names)
+
+
 def text_of(body: bytes) -> bytes:
     """Return a body with LF before each line (SPEC L-1); a CR is white space before one of them."""
     mark = _BYTE_ORDER_MARK(body)
@@ -145,3 +175,11 @@ def text_of(body: bytes) -> bytes:
 def as_text(value: bytes) -> str:
     """Return bytes of a file as a person reads them; those that are no UTF-8 as escapes."""
     return value.decode("utf-8", "backslashreplace")
+
+
+_FIELD: Final = rb"(?=[^\s:#])(?:%s|%s)" % (_COLON, _WORD)
+FIELD: Final = re.compile(_LINE % _FIELD)
+"""A line of any field, with LF before it: what ``read_line`` finds a field in."""
+FIELD_BUT_SITEMAP: Final = re.compile(
+    _LINE % (b"(?!%s)%s" % (_beginning(_names_of(LineKind.SITEMAP)), _FIELD))
+)

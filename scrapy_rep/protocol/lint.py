@@ -59,7 +59,7 @@ CODES: Final = {
     "skipped": "no field can be told: the line is skipped",
     "not-utf-8": "bytes that are not UTF-8",
     "nul": "a NUL byte ends the line",
-    "line-too-long": "a line of more than 16,664 bytes: the rest is ignored",
+    "line-too-long": "a line of more than 16,663 bytes: the rest is ignored",
     "no-name": "a User-agent line that names nobody",
     "beyond-the-name": "what stands behind the product token does not count",
     "rule-without-group": "a rule before any User-agent line belongs to nobody",

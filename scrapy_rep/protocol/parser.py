@@ -9,13 +9,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.group_search import Contents, Span, read_rules
-from scrapy_rep.protocol.lexer import LineKind, as_text, read_line
+from scrapy_rep.protocol.lexer import LineKind, as_text
 from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, USAGE_WORDS, UsageRules, usage_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
     from scrapy_rep.protocol.group_search import Part
     from scrapy_rep.protocol.lexer import Line
@@ -96,8 +96,7 @@ class RobotsTxt:
     @property
     def sitemaps(self) -> list[str]:
         """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
-        lines = self._contents.lines(self._contents.span)
-        return [as_text(line.value) for line in lines if line.kind is LineKind.SITEMAP]
+        return [as_text(value) for value in self._contents.sitemaps]
 
     @property
     def ungrouped(self) -> tuple[Field, ...]:
@@ -106,7 +105,7 @@ class RobotsTxt:
         first = next(self._contents.groups(), None)
         if first:
             span = span._replace(stop=first[1].start)
-        lines = self._contents.lines(span)
+        lines = self._contents.fields(span)
         return tuple(_field(line) for line in lines if line.kind in _FIELDS)
 
     def group_for(self, *tokens: str) -> Group | None:
@@ -131,21 +130,14 @@ class RobotsTxt:
         if names and not any(self._contents.mentions(name.encode()) for name in names):
             return ()
         token, spans = self._named(tokens)
-        may_matter = _may_be_of(tuple(names))
         fields = []
         for span in spans:
-            is_run = is_ours = False
-            for number, content in self._contents.numbered(span):
-                if not is_run and not may_matter(content):
-                    continue
-                line = read_line(number, content)
+            is_ours = False
+            for line, is_next in self._contents.agents_and_fields(span, tuple(names)):
                 if line.kind is LineKind.USER_AGENT:
-                    is_ours = (is_run and is_ours) or token in _named_by(line.value.lower())
-                    is_run = True
-                elif line.kind in _FIELDS:
-                    is_run = False
-                    if line.kind is LineKind.OTHER and is_ours:
-                        fields.append(_field(line))
+                    is_ours = (is_ours and is_next) or token in _named_by(line.value.lower())
+                elif is_ours and line.kind is LineKind.OTHER:
+                    fields.append(_field(line))
         return tuple(field for field in fields if not names or field.name in names)
 
     def rules_for(self, *tokens: str) -> RuleSet:
@@ -214,12 +206,14 @@ class RobotsTxt:
         return self._last_named[1:]
 
     def _group(self, spans: list[Span]) -> Group:
-        lines = [line for span in spans for line in self._contents.lines(span)]
-        return Group(
-            tuple(_field(line) for line in lines if line.kind is LineKind.USER_AGENT),
-            tuple(rules_of(*_rules_in(map(self._contents.part, spans)))),
-            tuple(_field(line) for line in lines if line.kind is LineKind.OTHER),
-        )
+        agents: list[Field] = []
+        others: list[Field] = []
+        fields_of = {LineKind.USER_AGENT: agents, LineKind.OTHER: others}
+        for line in chain.from_iterable(map(self._contents.fields, spans)):
+            if line.kind in fields_of:
+                fields_of[line.kind].append(_field(line))
+        rules = rules_of(*_rules_in(map(self._contents.part, spans)))
+        return Group(tuple(agents), tuple(rules), tuple(others))
 
 
 @lru_cache(_SHARED)
@@ -235,13 +229,6 @@ def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:
         values += more_values
         words += more_words
     return values, words
-
-
-@lru_cache
-def _may_be_of(names: tuple[str, ...]) -> Callable[[bytes], object]:
-    """Return a search for lines of some fields, or of any, and for ``User-agent`` lines."""
-    words = [b"gent", *(re.escape(name.encode()) for name in names)] if names else [b""]
-    return re.compile(b"|".join(words), re.IGNORECASE).search
 
 
 @lru_cache

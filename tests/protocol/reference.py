@@ -27,7 +27,7 @@ def lines_of(body):
             break
     found = []
     for number, raw in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), 1):
-        line = raw[:16_664].split("\0")[0].split("#")[0].strip(SPACE)
+        line = raw[:16_663].split("\0")[0].split("#")[0].strip(SPACE)
         if ":" in line:
             field, value = line.split(":", 1)
         else:
