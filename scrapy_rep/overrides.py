@@ -16,6 +16,8 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from scrapy_rep.protocol.matching.effort import Effort
+
     Tokens = tuple[str, ...]
 
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
@@ -94,12 +96,14 @@ class Overrides:
             self.expired.append(entry)
         return None
 
-    def verdict(self, entry: Override, target: str, tokens: Tokens) -> Verdict | None:
+    def verdict(
+        self, entry: Override, target: str, tokens: Tokens, effort: Effort | None = None
+    ) -> Verdict | None:
         """Return what ``entry`` decides; None where robots.txt does, asked with its tokens."""
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         if entry.path is not None:
-            verdict = self._files[entry.path].rules_for(*tokens).verdict_for(target)
+            verdict = self._files[entry.path].rules_for(*tokens).verdict_for(target, effort)
             return verdict._replace(robotstxt_url=Path(entry.path).absolute().as_uri())
         return {"ignore": _ALLOWED, "disallow": _DISALLOWED}.get(entry.policy)
 

@@ -8,7 +8,7 @@ from scrapy.robotstxt import RobotParser as BaseRobotParser
 
 from scrapy_rep.protocol.crawl_delay import delay_in
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.protocol.product_tokens import tokens_of_name
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -41,7 +41,7 @@ class RobotParser(BaseRobotParser):
 
 
 def _tokens(user_agent: str | bytes) -> tuple[str, ...]:
-    return tokens_of_setting(_text(user_agent))
+    return tokens_of_name(_text(user_agent))
 
 
 def _text(value: str | bytes) -> str:

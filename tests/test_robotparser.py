@@ -18,6 +18,12 @@ def test_allowed(user_agent, url):
     assert parser.allowed(url, "otherbot")
 
 
+def test_a_name_of_digits_has_a_group():
+    parser = RobotParser.from_crawler(None, b"User-agent: 008\nDisallow: /\n")
+    assert not parser.allowed("http://a/", "008")
+    assert parser.allowed("http://a/", "009")
+
+
 def test_any_bytes():
     parser = RobotParser.from_crawler(None, bytes(range(256)))
     assert parser.allowed(b"http://a/\xff", b"\xff")

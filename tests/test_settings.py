@@ -75,6 +75,8 @@ WRONG = [
     ("ROBOTSTXT_USER_AGENT", "*"),
     ("ROBOTSTXT_USER_AGENT", '["mybot"'),
     ("ROBOTSTXT_USER_AGENT", "[5]"),
+    ("ROBOTSTXT_USER_AGENT", "jävla-fanbot"),
+    ("ROBOTSTXT_USER_AGENT", ["mybot", "böt"]),
 ]
 
 
@@ -136,6 +138,7 @@ def test_a_password_is_not_among_what_was_changed():
         ("ROBOTSTXT_USER_AGENT", " mybot-news , mybot ", "tokens", ("mybot-news", "mybot")),
         ("ROBOTSTXT_USER_AGENT", '["mybot-news", "mybot"]', "tokens", ("mybot-news", "mybot")),
         ("ROBOTSTXT_USER_AGENT", "mybot/1.0 (KHTML, like Gecko)", "tokens", ("mybot",)),
+        ("ROBOTSTXT_USER_AGENT", ["008", "x"], "tokens", ("008", "x")),
         ("ROBOTSTXT_USER_AGENT", None, "tokens", None),
         ("ROBOTSTXT_USER_AGENT", "", "tokens", None),
     ],

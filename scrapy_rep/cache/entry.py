@@ -11,6 +11,7 @@ from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 
 if TYPE_CHECKING:
+    from scrapy_rep.protocol.matching.effort import Effort
     from scrapy_rep.protocol.matching.ruleset import RuleSet
     from scrapy_rep.protocol.outage import Outage
     from scrapy_rep.protocol.parser import RobotsTxt
@@ -97,11 +98,11 @@ class Entry:
         rules = NO_USAGE_RULES if self._usage is None else self._usage.get(tokens, NO_USAGE_RULES)
         return rules.usage_for(target, *tokens)
 
-    def verdict(self, target: str, tokens: Tokens) -> Verdict | None:
+    def verdict(self, target: str, tokens: Tokens, effort: Effort | None = None) -> Verdict | None:
         """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
         rules = self._rules.get(tokens)
         if rules is not None:
-            return rules.verdict_for(target)
+            return rules.verdict_for(target, effort)
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         return self._state

@@ -146,9 +146,13 @@ class Command(ScrapyCommand):
         addons = settings.getdict("ADDONS")
         if not any(load_object(addon) is Addon for addon in addons):
             settings.set("ADDONS", {**addons, "scrapy_rep.Addon": 500}, priority="cmdline")
-        if opts.agent is not None and not tokens_of_setting(opts.agent):
-            raise UsageError("--agent takes a product token or a User-Agent", print_help=False)
         if opts.agent is not None:
+            try:
+                tokens = tokens_of_setting(opts.agent)
+            except ValueError:
+                tokens = ()
+            if not tokens:
+                raise UsageError("--agent takes a product token or a User-Agent", print_help=False)
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         super().process_options(args, opts)
         if opts.fresh:

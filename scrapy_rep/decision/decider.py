@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings, as_parsed
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
+from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
 
     Tokens = tuple[str, ...]
-    Judge = Callable[[str, Tokens], Verdict | None]
+    Judge = Callable[[str, Tokens, Effort], Verdict | None]
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
 """How the URLs begin that a robots.txt can govern."""
@@ -229,18 +230,19 @@ def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
     """Return the verdict of ``rules``, whatever file they are of, on ``url``."""
     target = target_of(url)
 
-    def judge(target: str, _: Tokens) -> Verdict:
-        return rules.verdict_for(target)
+    def judge(target: str, _: Tokens, effort: Effort) -> Verdict:
+        return rules.verdict_for(target, effort)
 
     others = partial(spellings.of, url, target)
-    return _strictest(url, target, (), judge, others)[1] or judge(target, ())
+    return _strictest(url, target, (), judge, others)[1] or rules.verdict_for(target)
 
 
 def _strictest(
     url: str, target: str, tokens: Tokens, judge: Judge, spellings: Callable[[], set[str]]
 ) -> tuple[str, Verdict | None]:
     """Return the verdict on a target and all its spellings, and the one of these that decided."""
-    verdict = judge(target, tokens)
+    effort = Effort()
+    verdict = judge(target, tokens, effort)
     if verdict is None or not verdict.allowed or target == ROBOTSTXT:
         return target, verdict
     if verdict.reason not in _BY_RULES and url.isascii():
@@ -250,7 +252,7 @@ def _strictest(
     except ValueError:
         return target, _NO_ORIGIN
     for spelling in others:
-        other = judge(spelling, tokens)
+        other = judge(spelling, tokens, effort)
         if other is None or not other.allowed:
             return spelling, other
     return target, verdict

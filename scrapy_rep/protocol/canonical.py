@@ -36,14 +36,10 @@ _PLAIN_IN_PATTERNS: Final = bytes(
     octet for octet in range(256) if re.match(rf"[{PLAIN}*$\n]", chr(octet))
 )
 
-# A search is quick where a pattern begins with one character, or set of them, and not with a run.
-_UNSAFE: Final = rb'\x0b-\x20"<>\\^`{|}\x7f-\xff'
-_ESCAPE_TARGET: Final = re.compile(rb"[\x00-\x0a%s*$][\x00-\x0a%s*$]*" % (_UNSAFE, _UNSAFE)).sub
-_ESCAPE_PATTERNS: Final = re.compile(rb"[\x00-\x09%s][\x00-\x09%s]*" % (_UNSAFE, _UNSAFE)).sub
+_PLAIN_IN_TARGET: Final = _PLAIN_IN_PATTERNS.translate(None, b"*$\n")
+_ESCAPED_DOLLAR: Final = _ESCAPE[ord("$")]
 _DOLLAR: Final = ord("$")
-_ESCAPE_DOLLARS: Final = re.compile(rb"\$\$*(?![\n]|\Z)").sub
-_OTHER_ESCAPE: Final = rb"%%(?!%s)[0-9A-Fa-f]{2}" % NEEDED_ESCAPE[1:].encode()
-_CHANGE_ESCAPES: Final = re.compile(rb"%s(?:%s)*" % (_OTHER_ESCAPE, _OTHER_ESCAPE)).sub
+_OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % NEEDED_ESCAPE[1:].encode()).search
 
 
 def canonical_target(target: str) -> str:
@@ -54,23 +50,29 @@ def canonical_target(target: str) -> str:
     """
     if _CANONICAL_TARGET(target):
         return target
-    octets = _ESCAPE_TARGET(_escaped, target.encode("utf-8", "surrogatepass"))
-    return _CHANGE_ESCAPES(_form_of_escapes, octets).decode("ascii")
+    octets = target.encode("utf-8", "surrogatepass")
+    return _canonical(octets, octets.translate(None, _PLAIN_IN_TARGET)).decode("ascii")
 
 
 def canonical_patterns(values: bytes) -> str:
     """Return values of rules, a line each, in canonical form: ``*`` and a last ``$`` operate."""
-    if values.translate(None, _PLAIN_IN_PATTERNS):
-        # No stray % becomes an escape by what is escaped behind it: that begins with % itself.
-        values = _CHANGE_ESCAPES(_form_of_escapes, _ESCAPE_PATTERNS(_escaped, values))
+    odd = values.translate(None, _PLAIN_IN_PATTERNS)
+    if odd:
+        values = _canonical(values, odd)
     if _DOLLAR in values:
-        values = _ESCAPE_DOLLARS(_escaped, values)
+        # No NUL is left: it stands for the dollars that operate.
+        values = (values + b"\n").replace(b"$\n", b"\0")
+        values = values.replace(b"$", _ESCAPED_DOLLAR).replace(b"\0", b"$\n")[:-1]
     return values.decode("ascii")
 
 
-def _escaped(match: re.Match[bytes]) -> bytes:
-    return b"".join([_ESCAPE[octet] for octet in match[0]])
-
-
-def _form_of_escapes(match: re.Match[bytes]) -> bytes:
-    return b"".join([_FORM_OF_ESCAPE[digits] for digits in match[0][1:].split(b"%")])
+def _canonical(octets: bytes, odd: bytes) -> bytes:
+    """Return octets with escapes in their one form, where some octets are none but in an escape."""
+    # No stray % becomes an escape by what is escaped behind it: that begins with % itself.
+    for octet in set(odd.replace(b"%", b"")):
+        octets = octets.replace(b"%c" % octet, _ESCAPE[octet])
+    if not _OTHER_ESCAPE(octets):
+        return octets
+    first, *parts = octets.split(b"%")
+    forms = [_FORM_OF_ESCAPE.get(part[:2], b"%" + part[:2]) + part[2:] for part in parts]
+    return first + b"".join(forms)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_rep.protocol.lexer import LineKind, lex
-from scrapy_rep.protocol.matching.ruleset import RuleSet
-from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
+from scrapy_rep.protocol.matching.ruleset import matching
+from scrapy_rep.protocol.parser import RobotsTxt
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.parser import Group
@@ -34,25 +33,9 @@ class Explanation:
 def explain(body: bytes, target: str, *tokens: str) -> Explanation:
     """Return why the robots.txt ``body`` decides about ``target`` as it does."""
     robots = RobotsTxt.parse(body)
-    verdict = robots.rules_for(*tokens).verdict_for(target)
     group = robots.group_for(*tokens)
-    lines = set() if group is None else {rule.line for rule in group.rules}
-    matching = []
-    for line in lex(body):
-        if line.number in lines:
-            word = 2 * line.number + (line.kind is LineKind.ALLOW)
-            rule = RuleSet.compile([line.value], [word]).verdict_for(target).rule
-            if rule is not None:
-                matching.append(rule)
+    rules = [] if group is None else list(matching(group.rules, target))
     # The sort is stable: of equal rules the first in the file decides.
-    matching.sort(key=lambda rule: (len(rule.pattern), rule.allow), reverse=True)
-    return Explanation(target, tokens, _token(robots, tokens), group, tuple(matching), verdict)
-
-
-def _token(robots: RobotsTxt, tokens: tuple[str, ...]) -> str | None:
-    anyone = robots.group_for()
-    for token in tokens:
-        group = robots.group_for(token)
-        if group is not None and (group != anyone or token.lower() in group.tokens):
-            return token
-    return None if anyone is None else ANYONE
+    rules.sort(key=lambda rule: (len(rule.pattern), rule.allow), reverse=True)
+    verdict = robots.rules_for(*tokens).verdict_for(target)
+    return Explanation(target, tokens, robots.token_for(*tokens), group, tuple(rules), verdict)

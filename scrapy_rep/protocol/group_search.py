@@ -11,7 +11,14 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from scrapy_rep.protocol.lexer import FIELD, FIELD_BUT_SITEMAP, LineKind, lines_of, read_line, text_of
+from scrapy_rep.protocol.lexer import (
+    FIELD,
+    FIELD_BUT_SITEMAP,
+    LineKind,
+    lines_of,
+    read_line,
+    text_of,
+)
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
 if TYPE_CHECKING:

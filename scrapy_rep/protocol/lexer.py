@@ -159,7 +159,10 @@ def _names_of(of: LineKind) -> list[bytes]:
 def _beginning(names: Iterable[bytes]) -> bytes:
     """Return an expression of any of the names, in any case."""
     # A set of two letters is quicker than a flag.
-    names = (re.sub(rb"[a-z]", lambda found: b"[%b%b]" % (found[0].upper(), found[0]), re.escape(name)) for name in names)
+    names = (
+        re.sub(rb"[a-z]", lambda found: b"[%b%b]" % (found[0].upper(), found[0]), re.escape(name))
+        for name in names
+    )
     return b"(?:%s)" % b"|".join(names)
 
 

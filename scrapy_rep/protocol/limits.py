@@ -11,6 +11,14 @@ MAX_LINE_BYTES: Final = 16_663
 """Bytes of a line that count: eight times the 2,083 of the longest URL in old browsers, less the end
 of the string (Google)."""
 
+MAX_EFFORT: Final = 50_000
+"""Steps of about a microsecond that an answer about all forms of a URL may take (ours: real URLs
+and real rules take some hundred at most)."""
+
+MAX_LINT_LINES: Final = 50_000
+"""Lines of a file that lint shows, a second's work at most (ours: 500 KiB of real rules have half
+as many)."""
+
 MAX_HOST_LENGTH: Final = 255
 """Characters of a host name, the longest name of the DNS (RFC 1035 §2.3.4)."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
 from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex
-from scrapy_rep.protocol.limits import MAX_BODY_BYTES
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
 from scrapy_rep.protocol.parser import Field, RobotsTxt
 from scrapy_rep.protocol.usage import lint as usage
 from scrapy_rep.protocol.usage.rules import SOURCE_OF_FIELD
@@ -51,6 +52,7 @@ CODES: Final = {
     "byte-order-mark": "the file begins with a byte order mark, whole or a part of it",
     "html": "the file is an HTML page",
     "too-large": "the file is larger than 512,000 bytes: what follows is ignored",
+    "too-many-lines": "more than 50,000 lines: what follows is not looked at here",
     "no-group": "rules, but no User-agent line: nobody is spoken to",
     "misspelt": "a typing error in a field that is accepted all the same",
     "no-colon": "two words without a colon: accepted all the same",
@@ -110,6 +112,10 @@ class _Linter:
             self._find(None, "too-large", f"the file has {len(body):,} bytes")
             whole = _WHOLE_LINES.match(body, 0, MAX_BODY_BYTES)
             body = whole[0] if whole else b""
+        end = next(islice(_LINE_END.finditer(body), MAX_LINT_LINES - 1, None), None)
+        if end and end.end() < len(body):
+            self._find(None, "too-many-lines")
+            body = body[: end.start()]
         raws = _LINE_END.split(body[len(mark) :])
         lines = list(lex(body))
         for line in lines:

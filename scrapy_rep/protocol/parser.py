@@ -83,7 +83,7 @@ class RobotsTxt:
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
         """Parse any bytes; never raises.
 
-        With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
+        With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
         the directory itself (Google).
         """
         return cls(Contents(body), index_files=index_files)
@@ -116,6 +116,13 @@ class RobotsTxt:
         """
         spans = self._whole_groups(tokens)
         return self._group(spans) if spans else None
+
+    def token_for(self, *tokens: str) -> str | None:
+        """Return the token whose group holds: one of these, ``*``, or None where there is none."""
+        name, spans = self._named(tokens)
+        if not spans:
+            return None
+        return next((token for token in tokens if _names_of((token,))[0] == name), ANYONE)
 
     def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
         """Return the lines of other fields that are meant for a crawler; see group_for.

@@ -9,7 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _PRODUCT_TOKEN: Final = re.compile(r"[A-Za-z_-]+").fullmatch
-# A name has a letter in it; the look-ahead keeps the match linear.
+_WIDE_TOKEN: Final = re.compile(r"[A-Za-z0-9._-]+").match
+_CONFIGURED: Final = re.compile(r"[A-Za-z0-9._-]*\*?").fullmatch
+_NOBODY: Final = ("", "*")
+_HEADER: Final = re.compile(r"[\s/(]").search
+# A name of a header has a letter in it, and is no version; the look-ahead keeps the match linear.
 _NAME: Final = re.compile(r"(?=[0-9._-]*[A-Za-z])([A-Za-z0-9._-]+)")
 _VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
 _PARENTHESES: Final = re.compile(r"[()]")
@@ -34,11 +38,35 @@ def is_product_token(token: str) -> bool:
 def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
     """Return the tokens of a setting, one or several, the most specific first.
 
-    A whole User-Agent string among them is replaced by its tokens; what stands behind a token
-    (``mybot*``) is dropped, and so are blanks and repetitions.
+    A whole User-Agent string among them is replaced by its tokens; a ``*`` behind a token is
+    dropped, and so are blanks and repetitions.
+
+    :raises ValueError: a name would be cut, or lost: it has other characters than letters of ASCII,
+        digits, ``.``, ``_`` and ``-``.
     """
     values = [value] if isinstance(value, str) else value
     return _distinct(token for item in values for token in _tokens_of_item(item.strip()))
+
+
+def _tokens_of_item(item: str) -> tuple[str, ...]:
+    tokens = tokens_of_name(item)
+    names, _, _ = item.partition("(")
+    is_whole = _CONFIGURED(item) or (_HEADER(item) and names.isascii())
+    if not is_whole or not (tokens or item in _NOBODY):
+        raise ValueError(f"{item!r} is no product token")
+    return tokens
+
+
+def tokens_of_name(name: str) -> tuple[str, ...]:
+    """Return the tokens of a name as a site would read it, or those of a whole User-Agent.
+
+    What stands behind a token is dropped.
+    """
+    name = name.strip()
+    if _HEADER(name):
+        return tokens_of_header(name)
+    token = _WIDE_TOKEN(name)
+    return (token[0],) if token else ()
 
 
 def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
@@ -61,13 +89,6 @@ def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
             products += _names(text, _NAME)
         depth = depth + 1 if parenthesis[0] == "(" else max(depth - 1, 0)
     return _distinct(token for token in products + comments if token.lower() not in BROWSERS)
-
-
-def _tokens_of_item(item: str) -> tuple[str, ...]:
-    if re.search(r"[\s/(]", item):
-        return tokens_of_header(item)
-    name = _NAME.match(item)
-    return (name[1],) if name else ()
 
 
 def _names(text: str, name: re.Pattern[str]) -> Iterable[str]:

@@ -35,6 +35,8 @@ class Reason(str, Enum):
     """An entry of the crawl's own settings decided, not robots.txt."""
     NOFOLLOW = "nofollow"
     """The page that the request comes from says so, in a meta tag or X-Robots-Tag: not sent."""
+    TOO_COSTLY = "too-costly"
+    """The rules take more work than one answer is given: disallowed, as no other answer is safe."""
     CLOSING = "closing"
     """The crawl closed before robots.txt was known: not sent."""
 

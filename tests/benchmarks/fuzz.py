@@ -16,7 +16,30 @@ from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.lexer import lex
 from tests.protocol import reference
 
-PIECES = "a b ab / * $ % %2A %24 %2f %61 é ? ~ ! { x.y index.html /index.htm # \xff".split(" ")  # noqa: SIM905 - pieces to read as one
+PIECES = [
+    "a",
+    "b",
+    "ab",
+    "/",
+    "*",
+    "$",
+    "%",
+    "%2A",
+    "%24",
+    "%2f",
+    "%61",
+    "é",
+    "?",
+    "~",
+    "!",
+    "{",
+    "x.y",
+    "index.html",
+    "/index.htm",
+    "index.htm$",
+    "#",
+    "ÿ",
+]
 FIELDS = (
     "allow disallow Disallow Allow ALLOW disalow allows sitemap Crawl-delay x # Disallow#".split()  # noqa: SIM905 - pieces to read as one
 )

@@ -268,6 +268,7 @@ def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
         (["check", "--file", "-", "--urls-from", "-"], "can't both come from standard input"),
         (["check", "--agent", "", "http://a.example/"], "--agent takes a product token"),
         (["check", "--agent", "*", "http://a.example/"], "--agent takes a product token"),
+        (["check", "--agent", "böt", "http://a.example/"], "--agent takes a product token"),
         (["check", "--file", ".", "http://a.example/"], ".: Is a directory"),
         (["lint", "none.txt"], "none.txt: No such file or directory\n"),
         (["lint", "a.example"], "did you mean https://a.example or http://a.example?"),

@@ -143,7 +143,7 @@ class Judged:
         self.targets = set()
         return self
 
-    def verdict(self, target, tokens):
+    def verdict(self, target, tokens, effort=None):
         self.targets.add(target)
         return Verdict(allowed=True, reason=Reason.NO_RULE)
 

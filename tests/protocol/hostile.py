@@ -146,6 +146,32 @@ FILES = {
     "only bytes above ASCII": lambda size: b"user-agent: *\ndisallow: /" + b"\xff" * (size - 25),
     "dollars": lambda size: fill(size, itertools.repeat("allow:/" + "$" * 1000)),
     "index files": lambda size: fill(size, (f"allow:/{i:x}/index.htm" for i in range(size))),
+    "one rule's beginning a line": lambda size: fill(size, itertools.repeat("disa")),
+    "such lines between user-agents": lambda size: (
+        fill(size - 13, itertools.repeat("disa"), "useragent:*\n") + b"useragentx:*\n"
+    ),
+    "blocks of such lines": lambda size: fill(
+        size, itertools.repeat("user-agent:*\n" + "\n".join(["disa"] * 200))
+    ),
+    "fields without a value": lambda size: fill(size, itertools.repeat("allow")),
+    "fields of two words and of one": lambda size: fill(
+        size, itertools.repeat("useragent *\nallow ")
+    ),
+    "words, vertical tabs between": lambda size: fill(
+        size, itertools.repeat("allow " + "a\v" * 1_000 + " b")
+    ),
+    "dollars and bytes above ASCII": lambda size: (
+        b"user-agent: *\n" + (b"allow:/" + b"$\xff" * 1_000 + b"\n") * (size // 2_008)
+    ),
+    "such short lines": lambda size: b"user-agent: *\n" + b"allow:\xff$\n" * (size // 9),
+    "escapes and slashes": lambda size: fill(size, itertools.repeat("allow:" + "/%41" * 500)),
+    "one escape, and percents": lambda size: (
+        fill(size, itertools.repeat("allow:/" + "%" * 1_000)) + b"allow:/%41"
+    ),
+    "lines of a letter": lambda size: fill(size, itertools.repeat("a")),
+    "star rules that nearly match": lambda size: fill(
+        size, ("allow:*!**" + word for word in shuffled(3))
+    ),
     "HTML": lambda size: fill(size, itertools.repeat('  <p class="x">some: text</p>')),
 }
 

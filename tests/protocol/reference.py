@@ -148,7 +148,7 @@ def verdict(body, path, tokens):
     best = None
     for allow, value, _ in rules_for(body, tokens):
         forms = [canonical(value, pattern=True)]
-        if allow and re.search(r"/index\.html?\Z", value):
+        if allow and re.search(r"/index\.htm[^/]*\Z", value):
             forms.append([*canonical(value[: value.rindex("/") + 1], pattern=True), "end"])
         for form in forms:
             if form and form[0] in ("/", "any") and matches(form, target):

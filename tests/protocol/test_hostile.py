@@ -6,9 +6,11 @@ import tracemalloc
 
 import pytest
 
-from scrapy_rep.protocol import RobotsTxt, target_of
-from scrapy_rep.protocol.limits import MAX_BODY_BYTES
-from tests.protocol.hostile import FILES, URL_LENGTH, URLS
+from scrapy_rep.protocol import Reason, RobotsTxt, target_of
+from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_EFFORT
+from scrapy_rep.protocol.matching.effort import Effort
+from tests.protocol.hostile import FILES, URL_LENGTH, URLS, shuffled
 
 SIZE = 8 * 1024
 
@@ -62,6 +64,55 @@ def test_memory_is_that_of_32_mib_for_500_kib(name):
     assert peak < 32 * 2**20 // 8
     assert rules.nbytes < 16 * 2**20 // 8
     assert rules.nbytes > 0.9 * (held - 10_000)  # what it knows of, beside caches of few entries
+
+
+STAGES = {
+    "delays": lambda body: RobotsTxt.parse(body).fields_for("scrapy", names=DELAY_FIELDS),
+    "sitemaps": lambda body: RobotsTxt.parse(body).sitemaps,
+    "groups": lambda body: RobotsTxt.parse(body).groups,
+    "group_for": lambda body: RobotsTxt.parse(body).group_for("scrapy"),
+    "token_for": lambda body: RobotsTxt.parse(body).token_for("scrapy"),
+}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("name", ["only line ends", "lines of a letter", "blocks of such lines"])
+def test_lines_that_say_nothing_cost_nothing(name, stage):
+    body = b"user-agent: *\n" + FILES[name](SIZE) + b"\ncrawl-delay: 1"
+    assert calls(STAGES[stage], body) < SIZE / 16
+
+
+def test_memory_of_groups_is_that_of_what_is_said():
+    body = b"user-agent: *\n" + b"\n" * MAX_BODY_BYTES
+    tracemalloc.start()
+    try:
+        assert RobotsTxt.parse(body).groups
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 32 * 2**20 // 8
+
+
+def test_the_effort_of_an_answer_is_bounded_and_never_opens_anything():
+    text = "".join(shuffled(3))[:8_000]
+    grams = {text[at : at + 3] for at in range(len(text) - 3)}
+    body = "user-agent: *\n" + "".join(f"allow:*!**{gram}\n" for gram in sorted(grams))
+    rules = parse(body.encode())
+    verdict = rules.verdict_for("/" + text)
+    assert (verdict.allowed, verdict.reason, verdict.rule) == (False, Reason.TOO_COSTLY, None)
+    assert calls(rules.verdict_for, "/" + text) < 4 * MAX_EFFORT
+    assert rules.verdict_for("/" + text[:100]).allowed
+
+
+def test_all_forms_of_a_url_share_one_effort():
+    text = "".join(shuffled(3))[:1_000]
+    body = "user-agent: *\n" + "".join(f"allow:*!**{text[at : at + 3]}\n" for at in range(990))
+    rules, effort = parse(body.encode()), Effort()
+    asked = [rules.verdict_for(f"/{number}{text}", effort).allowed for number in range(50)]
+    assert asked[0]
+    assert not asked[-1]
+    assert asked == sorted(asked, reverse=True)
+    assert rules.verdict_for("/" + text).allowed
 
 
 def test_a_target_costs_at_most_a_few_calls_a_character():

@@ -2,7 +2,12 @@
 
 import pytest
 
-from scrapy_rep.protocol.product_tokens import is_product_token, tokens_of_header, tokens_of_setting
+from scrapy_rep.protocol.product_tokens import (
+    is_product_token,
+    tokens_of_header,
+    tokens_of_name,
+    tokens_of_setting,
+)
 
 
 @pytest.mark.rfc9309("2.2.1")
@@ -44,11 +49,29 @@ def test_product_token(token, valid):
         ("mybot/1.0", ("mybot",)),
         ("Mozilla/5.0 (compatible; mybot/1.0; +http://example.com/bot.html)", ("mybot",)),
         (["mybot-images", "Scrapy/2.19 (+https://scrapy.org)"], ("mybot-images", "Scrapy")),
-        ("123", ()),
+        ("123", ("123",)),
+        (["008", "x"], ("008", "x")),
+        ("mybot/1.0 (från Umeå)", ("mybot",)),
     ],
 )
 def test_tokens_of_setting(value, tokens):
     assert tokens_of_setting(value) == tokens
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["jävla-fanbot", "jävla-fanbot/1.0", ["mybot", "ä"], "mybot,", ["https://a.example/bot", "b"]],
+)
+def test_a_setting_whose_names_would_be_cut_or_lost_is_refused(value):
+    with pytest.raises(ValueError, match="is no product token"):
+        tokens_of_setting(value)
+
+
+def test_a_name_that_a_site_would_cut_is_cut_alike():
+    assert tokens_of_name("jävla-fanbot") == ("j",)
+    assert tokens_of_name("008") == ("008",)
+    assert tokens_of_name("mybot/1 (x)") == ("mybot",)
+    assert tokens_of_name("*") == ()
 
 
 GOOGLEBOT_MOBILE = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import as_text
+from scrapy_rep.protocol.matching.effort import TooCostlyError
 from scrapy_rep.protocol.matching.literals import END, HEAD, Literals
 from scrapy_rep.protocol.matching.precedence import precedence
 from scrapy_rep.protocol.matching.wildcards import Wildcards
@@ -16,13 +17,15 @@ from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from scrapy_rep.protocol.matching.effort import Effort
 
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
+_TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
 _VERDICTS: Final = 256
 """Verdicts that are kept, so that those of the same rule need not be made again."""
-_INDEX_FILES: Final = ("/index.htm", "/index.html")
+_INDEX_FILE: Final = "/index.htm"
 _FIRST: Final = ("/", "*")
 """What a pattern begins with that may match (SPEC M-1)."""
 _BEHIND_SLASH: Final = chr(ord("/") + 1)
@@ -74,7 +77,7 @@ class RuleSet:
     ) -> RuleSet:
         """Compile the rules of a group.
 
-        With *index_files*, an ``Allow`` that ends in ``/index.htm`` or ``/index.html`` also allows
+        With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
         the directory itself (Google).
         """
         written = b"\n".join(values)
@@ -85,7 +88,7 @@ class RuleSet:
             chosen = _first_of_equals(patterns, words)
         # Nearly always nothing was changed.
         is_as_written = form.encode() == written
-        if index_files and _INDEX_FILES[0] in form:
+        if index_files and _INDEX_FILE in form:
             is_as_written &= not _add_directories(chosen)
         return cls(chosen, {} if is_as_written else _raws(chosen, values, words))
 
@@ -101,11 +104,12 @@ class RuleSet:
         raws = chain(*(self._raws or {}).items())
         return literals + wildcards + sum(map(getsizeof, (self, self._raws, *raws)))
 
-    def verdict_for(self, target: str) -> Verdict:
+    def verdict_for(self, target: str, effort: Effort | None = None) -> Verdict:
         """Return whether a target may be fetched, and the rule that decides.
 
         *target* is canonical, as ``target_of`` returns it. The longest pattern that matches
-        decides, of equally long ones an ``Allow``.
+        decides, of equally long ones an ``Allow``. *effort* is what is left for the answer of which
+        this is a part; where it doesn't suffice, the target may not be fetched.
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
@@ -116,13 +120,16 @@ class RuleSet:
         if (heads and target[HEAD] in heads) or (begins and target.startswith(begins)):
             deciding = literals.decide(target + END)
         begins = wildcards.begins
-        if begins and target.startswith(begins):
-            deciding = wildcards.decide(target, deciding)
-        else:
-            for part in wildcards.parts:
-                if part in target:
-                    deciding = wildcards.decide(target, deciding)
-                    break
+        try:
+            if begins and target.startswith(begins):
+                deciding = wildcards.decide(target, deciding, effort)
+            else:
+                for part in wildcards.parts:
+                    if part in target:
+                        deciding = wildcards.decide(target, deciding, effort)
+                        break
+        except TooCostlyError:
+            return _TOO_COSTLY
         if deciding is None:
             return _NO_RULE
         pattern, word = deciding
@@ -156,12 +163,27 @@ def _first_of_equals(patterns: Sequence[str], words: Sequence[int]) -> dict[str,
     return first
 
 
+def matching(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
+    """Yield those of some rules that match a target, whichever decides."""
+    for rule in rules:
+        patterns = {rule.pattern: 2 * rule.line + rule.allow}
+        _add_directories(patterns)
+        found = RuleSet(patterns, {}).verdict_for(target).rule
+        if found:
+            yield found._replace(raw=rule.raw)
+
+
 def _add_directories(rules: dict[str, int]) -> bool:
     """Allow the directories of index files that are allowed (Google); return whether any is."""
     added = False
-    for pattern in [pattern for pattern in rules if pattern.endswith(_INDEX_FILES)]:
-        directory = pattern[: pattern.rindex("/") + 1] + "$"
-        if rules[pattern] & 1 and not rules.get(directory, 0) & 1:
+    for pattern in [pattern for pattern in rules if _INDEX_FILE in pattern]:
+        folder, _, name = pattern.rpartition("/")
+        directory = f"{folder}/$"
+        if (
+            name.startswith(_INDEX_FILE[1:])
+            and rules[pattern] & 1
+            and not rules.get(directory, 0) & 1
+        ):
             rules[directory] = rules[pattern]
             added = True
     return added

@@ -1,8 +1,8 @@
 """Wildcard patterns, with ``*`` inside: which of many decides about a target.
 
-Matching is linear in the target, without regular expressions. Before a pattern is tried, the target
-must contain a part of it; where there are many patterns, an index by such parts names the few that
-can match.
+Matching is without regular expressions, and takes bounded effort. Before a pattern is tried, the
+target must contain a part of it; where there are many patterns, an index by such parts names the
+few that can match.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ngrams import GramIndex
 from scrapy_rep.protocol.matching.packed import packed_numbers, packed_strings, string_at
 from scrapy_rep.protocol.matching.precedence import precedence
-from scrapy_rep.protocol.matching.suffixes import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from scrapy_rep.protocol.matching.precedence import Deciding
 
@@ -25,34 +25,30 @@ _FEW: Final = 256
 _LONG: Final = 4
 """Characters before its first ``*``, from which on a pattern is known by these."""
 _ANY: Final = ("",)
-_LOOKED_FOR: Final = 24
+_LOOKED_FOR: Final = 8
 """Characters of a part, at most."""
-_FEW_TO_TRY: Final = 16
-_SHORT: Final = 512
-_FEW_TO_TRY_IF_SHORT: Final = 128
-"""Patterns up to which each is matched by str.find, also for targets up to so many characters;
-Places do better for more."""
+_COMPARISONS: Final = 2**11
+"""Comparisons of characters in a step of effort."""
 
 
-def matches(pattern: str, target: str, find: Callable[[str, int], int]) -> bool:
+def matches(pattern: str, target: str) -> bool:
     """Say whether a canonical pattern with a ``*`` in it matches a canonical target.
 
-    *find* is ``target.find``, or does the same. Each literal part between two ``*`` is found as
-    early as possible behind the one before it; no other place could do better, so nothing is ever
-    tried twice.
+    Each literal part between two ``*`` is found as early as possible behind the one before it; no
+    other place could do better, so nothing is ever tried twice.
     """
     first, *parts, last = pattern.split("*")
     if not target.startswith(first):
         return False
     position = len(first)
     for part in parts:
-        found = find(part, position)
+        found = target.find(part, position)
         if found < 0:
             return False
         position = found + len(part)
     if last.endswith("$"):
         return target.endswith(last[:-1], position)
-    return find(last, position) >= 0
+    return target.find(last, position) >= 0
 
 
 def _part_of(pattern: str) -> str:
@@ -97,25 +93,30 @@ class Wildcards:
         self.begins = tuple(begins)
         self.parts = tuple(others)
 
-    def decide(self, target: str, other: Deciding | None) -> Deciding | None:
-        """Return pattern and word of the rule that decides, be it the other."""
+    def decide(self, target: str, other: Deciding | None, effort: Effort | None) -> Deciding | None:
+        """Return pattern and word of the rule that decides, be it the other.
+
+        Raises TooCostlyError.
+        """
+        effort = effort or Effort()
+        effort.spend(len(target))
         candidates: Sequence[int]
         if self._index:
             candidates = self._index.find(target)
         else:
             candidates = [number for number, part in enumerate(self._parts) if part in target]
-        return self._first(candidates, target, other) if candidates else other
+        return self._first(candidates, target, other, effort) if candidates else other
 
     def _first(
-        self, candidates: Sequence[int], target: str, other: Deciding | None
+        self, candidates: Sequence[int], target: str, other: Deciding | None, effort: Effort
     ) -> Deciding | None:
-        limit = _FEW_TO_TRY_IF_SHORT if len(target) <= _SHORT else _FEW_TO_TRY
-        find = target.find if len(candidates) <= limit else Places(target).find
         best, least = other, precedence(other) if other else (0, 0)
         for index in candidates:
             pattern, word = string_at(self._leaves, index), self._words[index]
+            # str.find may compare each character of a part with each of the target.
+            effort.spend(1 + pattern.count("*") + len(pattern) * len(target) // _COMPARISONS)
             rank = precedence((pattern, word))
-            if rank > least and matches(pattern, target, find):
+            if rank > least and matches(pattern, target):
                 best, least = (pattern, word), rank
             elif len(pattern) < least[0]:
                 break

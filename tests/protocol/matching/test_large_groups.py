@@ -4,7 +4,6 @@ import pytest
 
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.matching.packed import packed_numbers, packed_strings, string_at
-from scrapy_rep.protocol.matching.suffixes import Places
 
 
 def rules_of(lines):
@@ -84,11 +83,6 @@ def test_packed_numbers_are_as_small_as_may_be():
     assert packed_numbers([]).itemsize == 2
     assert packed_numbers([1, 65_535]).itemsize == 2
     assert list(packed_numbers([1, 65_536])) == [1, 65_536]
-
-
-def test_places_look_a_part_up_once():
-    places = Places("/abcab")
-    assert [places.find("ab", position) for position in (0, 2, 5)] == [1, 4, -1]
 
 
 @pytest.mark.parametrize("count", [17, 64, 65])

@@ -287,12 +287,23 @@ def test_operators_in_every_position(pattern, path, matching):
         ("/index.htm", False),
         ("/x/", False),
         ("/wild/a/", True),
+        ("/end/", True),
+        ("/end/x", False),
+        ("/longer/", True),
+        ("/query/", True),
+        ("/query/?q", False),
+        ("/query/index.html?q", True),
+        ("/star/", True),
+        ("/behind/", False),
+        ("/other/", False),
     ],
 )
 def test_index_files_allow_their_directory(path, allowed):
     rules = (
         "disallow: /\nallow: /allowed-slash/index.html\nallow: /index.html\n"
-        "allow: /wild/*/index.htm\nallow: *index.html$x"
+        "allow: /wild/*/index.htm\nallow: *index.html$x\n"
+        "allow: /end/index.html$\nallow: /longer/index.htmx\nallow: /query/index.html?q\n"
+        "allow: /star/index.htm*\nallow: /behind/index.html?q=/x\nallow: /other/index.ht\n"
     )
     assert verdict(rules, path).allowed is allowed
 
