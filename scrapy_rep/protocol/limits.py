@@ -8,7 +8,7 @@ MAX_BODY_BYTES: Final = 512_000
 """Bytes of robots.txt that count, 500 KiB; what follows is ignored (RFC 9309 §2.5, SPEC F-13)."""
 
 MAX_LINE_BYTES: Final = 16_663
-"""Bytes of a line that count: eight times the 2,083 of the longest URL in old browsers, less the end
+"""Bytes of a line that count: 8 times the 2,083 of the longest URL in old browsers, less the end
 of the string (Google)."""
 
 MAX_EFFORT: Final = 50_000
