@@ -174,8 +174,8 @@ class RobotsTxt:
         first = next(self._contents.groups(), None)
         if first:
             head = head._replace(stop=first[1].start)
-        ours = chain.from_iterable(map(self._contents.lines, self._whole_groups(tokens)))
-        return UsageRules(usage_lines(ours), usage_lines(self._contents.lines(head)))
+        ours = chain.from_iterable(map(self._contents.fields, self._whole_groups(tokens)))
+        return UsageRules(usage_lines(ours), usage_lines(self._contents.fields(head)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return what is said about the use of a URL of this file's origin; never raises.

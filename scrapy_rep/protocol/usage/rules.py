@@ -167,7 +167,7 @@ def _longest(lengths: list[dict[str, tuple[Statement, ...]]], target: str) -> li
 
 def _matches(pattern: str, target: str) -> bool:
     if "*" in pattern:
-        return matches(pattern, target, target.find)
+        return matches(pattern, target)
     # A canonical target has no raw $ of its own.
     return target.startswith(pattern) or f"{target}$" == pattern
 

@@ -75,5 +75,5 @@ def _matches(location: Any, target: str) -> bool:
         return False
     pattern = canonical_patterns(location.encode("utf-8", "surrogatepass"))
     if "*" in pattern:
-        return matches(pattern, target, target.find)
+        return matches(pattern, target)
     return target.startswith(pattern) or f"{target}$" == pattern
