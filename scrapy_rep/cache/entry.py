@@ -63,6 +63,11 @@ class Entry:
         return None if self._state is None else self._state.outage
 
     @property
+    def asks_for_delay(self) -> bool:
+        """Whether a group of ours asks for some time between two requests."""
+        return self._delays is not None
+
+    @property
     def nbytes(self) -> int:
         """About how many bytes of memory this takes."""
         usage = 0 if self._usage is None else sum(each.nbytes for each in self._usage.values())

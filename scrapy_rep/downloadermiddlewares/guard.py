@@ -59,8 +59,10 @@ class Judge(Protocol):
     def decider(self) -> Decider:
         """What it decides by."""
 
-    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let ``request`` pass, or raise RobotsTxtDisallowed."""
+    def process_request(
+        self, request: Request, *, in_turn: bool = False
+    ) -> Awaitable[Request | None] | None:
+        """Let ``request`` pass, or raise RobotsTxtDisallowed; ``in_turn`` is: wait for no delay."""
 
 
 judges: Final[PerCrawl[Judge]] = PerCrawl()
@@ -109,7 +111,7 @@ class RobotsTxtFetchMiddleware:
         judge = self._judge()
         if judge is None or _is_as_decided(request, decided, judge.decider):
             return None
-        return judge.process_request(request)
+        return judge.process_request(request, in_turn=True)
 
     def process_response(
         self, request: Request, response: Response
@@ -201,7 +203,7 @@ def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) 
 async def refusal(judge: Judge, hop: Request) -> Verdict | None:
     """Return why ``hop`` is not to be sent; None where it may be."""
     try:
-        passed = judge.process_request(hop)
+        passed = judge.process_request(hop, in_turn=True)
         given_back = passed is not None and await passed is not None
     except RobotsTxtDisallowed as error:
         return error.verdict

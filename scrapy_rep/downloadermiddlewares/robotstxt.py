@@ -36,8 +36,10 @@ from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.source import DIRECT, Note, Source, note_returned, note_source, read_note
 from scrapy_rep.scheduler.source import META_KEY as NOTE_KEY
+from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer
+from scrapy_rep.stores.registry import outlives_the_process
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import sleep, within
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, beside_the_pages
@@ -68,6 +70,8 @@ _SHORT_PAUSE: Final = 0.05
 """Seconds that it waits before it is given back again: the scheduler has nothing better."""
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 """The built-in's signal, which came with Scrapy 2.18."""
+_IN_TURN: Final = (Source.QUEUE, Source.OVERDUE)
+"""Where requests come from that have waited for their turn already."""
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
@@ -108,7 +112,9 @@ class RobotsTxtMiddleware:
         self.decider = Decider(crawler, options, self._cache, overrides)
         """What it decides by."""
         polite = options.crawl_delay and not options.dry_run
-        self._delays = Delays(crawler, options) if polite else None
+        reserves = polite and outlives_the_process(options.store)
+        self._turns = Turns(crawler, self._shared.store, clock) if reserves else None
+        self._delays = Delays(crawler, options, reserved=reserves) if polite else None
         self._dry_run = (
             DryRun(crawler, options, self._cache, self._announcer) if options.dry_run else None
         )
@@ -121,6 +127,7 @@ class RobotsTxtMiddleware:
             decider=self.decider,
             options=options,
             delays=self._delays,
+            turns=self._turns,
             clock=clock,
         )
         """What the queue asks before it lets a request go."""
@@ -139,11 +146,14 @@ class RobotsTxtMiddleware:
         """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
         return cls(crawler)
 
-    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
+    def process_request(
+        self, request: Request, *, in_turn: bool = False
+    ) -> Awaitable[Request | None] | None:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
 
         An awaitable comes back only where the origin isn't known yet, or its answer has expired,
-        and in a dry run.
+        where the origin asks for a delay, and in a dry run. ``in_turn`` tells that the request has
+        waited for that delay, or is to wait for none.
         """
         meta = request.meta
         noted = meta.pop(NOTE_KEY, None)
@@ -158,8 +168,11 @@ class RobotsTxtMiddleware:
             if decision is None:
                 return self._pass_ungoverned(request)
             verdict = decision.verdict
-            if verdict is None or not verdict.allowed or self._looks_closer:
-                return self._act(request, decision, note)
+            entry = decision.entry
+            asks = entry is not None and entry.asks_for_delay
+            if verdict is None or not verdict.allowed or self._looks_closer or asks:
+                in_turn = in_turn or note.source in _IN_TURN
+                return self._act(request, decision, note, in_turn=in_turn)
             self._pass(request, decision, verdict)
         except RobotsTxtDisallowed:
             raise
@@ -168,7 +181,7 @@ class RobotsTxtMiddleware:
         return None
 
     def _act(
-        self, request: Request, decision: Decision, note: Note
+        self, request: Request, decision: Decision, note: Note, *, in_turn: bool
     ) -> Awaitable[Request | None] | None:
         """Do what the table says of a request that may not simply pass."""
         self._events.overridden(request, decision.override, again=note.returned)
@@ -182,6 +195,9 @@ class RobotsTxtMiddleware:
         if self._dry_run is not None:
             request.meta[DECIDED_KEY] = request.url, decision.tokens
             return self._dry_run.tell(request, decision)
+        seconds = 0.0 if in_turn else self._seconds_asked(request, decision)
+        if seconds:
+            return self._take_turn(request, decision, note, seconds)
         returned = self._settle(request, decision, note, situation)
         return None if returned is None else _now(returned)
 
@@ -247,6 +263,31 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
             return None
+        seconds = self._seconds_asked(request, decision)
+        if seconds:
+            return await self._take_turn(request, decision, note, seconds)
+        return self._settle(request, decision, note, situation)
+
+    def _seconds_asked(self, request: Request, decision: Decision) -> float:
+        """Return the delay that the fleet keeps before ``request``, 0 where it keeps none."""
+        entry, verdict = decision.entry, decision.verdict
+        if self._delays is None or self._turns is None or entry is None or verdict is None:
+            return 0.0
+        if not entry.asks_for_delay or not verdict.allowed:
+            return 0.0
+        return self._delays.asked(request, entry, decision.tokens)
+
+    async def _take_turn(
+        self, request: Request, decision: Decision, note: Note, seconds: float
+    ) -> Request | None:
+        """Let ``request`` pass when it is this worker's turn."""
+        situation = Situation.ALLOWED
+        if self._turns is not None and decision.origin is not None:
+            try:
+                await self._turns.take(decision.origin, seconds)
+            except CrawlClosingError:
+                situation = Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
+                decision = decision._replace(verdict=None)
         return self._settle(request, decision, note, situation)
 
     async def _found_out(self, request: Request, decision: Decision) -> Decision:

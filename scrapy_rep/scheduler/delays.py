@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy.core.downloader import Slot
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.cache.entry import Entry
     from scrapy_rep.protocol.crawl_delay import Delay
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
@@ -27,6 +28,9 @@ logger = logging.getLogger(__name__)
 
 _RESERVE: Final = 2
 """Requests that a slot with a long delay may have: one on its way, and one that is next."""
+_OWN_PART: Final = 0.98
+"""What a slot keeps of a delay whose turns are reserved: with all of it, one request that left late
+would make all those after it late, and near to those of other workers."""
 
 
 @dataclass(eq=False)
@@ -67,9 +71,11 @@ class Delays:
     minute, and AutoThrottle adjusts their delays with every response.
     """
 
-    def __init__(self, crawler: Crawler, options: Options) -> None:
+    def __init__(self, crawler: Crawler, options: Options, *, reserved: bool = False) -> None:
+        """Take the options; ``reserved`` tells whether requests have turns as well."""
         self._crawler = crawler
         self._max = options.crawl_delay_max
+        self._part = _OWN_PART if reserved else 1.0
         self._slots: BoundedCache[str, _Asked] = BoundedCache(options.memory_max_origins, 1)
         self._said: BoundedCache[Origin, float] = BoundedCache(options.memory_max_origins, 1)
         self._own = {
@@ -97,6 +103,13 @@ class Delays:
         if self._said.get(origin) != delay.seconds:
             self._said.put(origin, delay.seconds, 0)
             self._say(name, origin, delay)
+
+    def asked(self, request: Request, entry: Entry, tokens: tuple[str, ...]) -> float:
+        """Return the seconds that the fleet leaves between ``request`` and the one before it."""
+        delay = entry.delay(tokens)
+        if delay is None or self._downloader.get_slot_key(request) in self._own:
+            return 0.0
+        return min(delay.seconds, self._max)
 
     def is_full(self, name: str) -> bool:
         """Return whether slot ``name`` has as many requests as its delay lets it deal with soon."""
@@ -131,7 +144,7 @@ class Delays:
         slot: Slot | None = self._downloader.slots.get(name)
         if slot is None:
             return
-        seconds = asked.seconds
+        seconds = asked.seconds * self._part
         if asked.slot is not slot:
             asked.slot, asked.own_delay, asked.taken = slot, slot.delay, 0.0
         if seconds < asked.taken == slot.delay:

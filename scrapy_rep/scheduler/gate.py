@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy_rep.decision.decider import Decider
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.delays import Delays
+    from scrapy_rep.scheduler.turns import Turns
     from scrapy_rep.scheduler.waiters import Waiter
     from scrapy_rep.settings import Options
     from scrapy_rep.utils.clock import Clock, Timer
@@ -52,6 +53,7 @@ class Gate:
         decider: Decider,
         options: Options,
         delays: Delays | None,
+        turns: Turns | None = None,
         clock: Clock,
     ) -> None:
         self._crawler = crawler
@@ -59,6 +61,7 @@ class Gate:
         self._decider = decider
         self._options = options
         self._delays = delays
+        self._turns = turns
         self._clock = clock
         self._defers = (
             options.unreachable_action == "defer"
@@ -102,7 +105,9 @@ class Gate:
         entry = self._cache.known(origin)
         if entry is not None:
             self._asked.discard(origin)
-            return not self._defer(origin, entry, waiter)
+            if self._defer(origin, entry, waiter):
+                return False
+            return not entry.asks_for_delay or self._is_its_turn(origin, entry, waiter)
         waiters = self._waiting.get(origin)
         if waiters is not None:
             waiters.append(waiter)
@@ -116,6 +121,25 @@ class Gate:
             if waiter.since is None:
                 self._news.add(origin)
         return False
+
+    def is_due(self, origin: Origin | None) -> bool:
+        """Return whether this worker's turn to send a request to ``origin`` has just come."""
+        return self._turns is not None and origin is not None and self._turns.is_due(origin)
+
+    def _is_its_turn(self, origin: Origin, entry: Entry, waiter: Waiter) -> bool:
+        """Return whether a request may leave for the delay that ``origin`` asks the fleet for."""
+        if self._turns is None or self._delays is None:
+            return True
+        try:
+            request = waiter.head()
+        except LookupError:  # none of its requests could be read
+            return True
+        decision = self._decider.known(request)
+        # One that is dropped, or waits for rules of other product tokens, takes nobody's time.
+        if decision is None or decision.verdict is None or not decision.verdict.allowed:
+            return True
+        seconds = self._delays.asked(request, entry, decision.tokens)
+        return not seconds or self._turns.opens(origin, seconds, waiter)
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request``, whose origin is unreachable, is to wait for the next try.
@@ -277,6 +301,8 @@ class Gate:
         for waiter in list(self._deferred):
             stats.count(self._crawler, stats.DEFERRED_WAITING, waiter.size)
             self._count(waiter)
+        if self._turns is not None:
+            self._turns.close()
         self._to_ask.clear()
         self._due.clear()
         self._due_at.clear()

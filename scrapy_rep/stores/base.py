@@ -23,8 +23,17 @@ class Held(NamedTuple):
     """Who holds the lease, the right to fetch the origin's robots.txt; None where nobody does."""
 
 
+class Turn(NamedTuple):
+    """When a request may be sent to an origin that asks for a delay."""
+
+    seconds: float
+    """After the call that reserved it."""
+    mark: int
+    """What tells it from all other turns of the origin."""
+
+
 class Store(Protocol):
-    """Where records live, and who fetches the robots.txt of an origin just now.
+    """Where records live, who fetches a robots.txt just now, and whose turn it is.
 
     One that outlives the process serves several at once: what one of them puts or claims, the
     others see. What it holds is not trusted: a record that can't be read is a miss, never a crash.
@@ -48,6 +57,14 @@ class Store(Protocol):
 
     async def release(self, origin: str, holder: str) -> None:
         """End the lease of ``origin``, if it is that of ``holder``. Raises StoreError."""
+
+    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``origin`` that nobody has: ``seconds`` after the one before.
+
+        By one clock, that of the store; who asks is told how long to wait. ``unused`` is the mark
+        of a turn that was not used: if it is still the last one, its time is given back. Raises
+        StoreError.
+        """
 
     def origins(self) -> AsyncIterator[str]:
         """Yield the origins of all records, those that can't be read among them, page by page.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from scrapy_rep.protocol.record import Record
-    from scrapy_rep.stores.base import Store
+    from scrapy_rep.stores.base import Store, Turn
     from scrapy_rep.stores.memory import MemoryStore
 
 T = TypeVar("T")
@@ -144,6 +144,19 @@ class GuardedStore:
         """End the lease of ``origin``, if it is that of ``holder``."""
         await self._spare.release(origin, holder)
         await self._try(self._writing, partial(self._release, origin, holder))
+
+    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``origin`` that nobody has.
+
+        While the store can't be written, turns are those of this process.
+        """
+        asked = self._clock()
+        call = partial(self._store.reserve, origin, seconds, unused)
+        turn = await self._try(self._writing, call)
+        if turn is not None:
+            return turn
+        turn = await self._spare.reserve(origin, seconds, unused)
+        return turn._replace(seconds=turn.seconds + self._clock() - asked)
 
     # What people ask for: nothing stands in for a store that they want to look into.
 

@@ -6,14 +6,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.stores.base import Held
+from scrapy_rep.stores.base import Held, Turn
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 _MAX_LEASES: Final = 10_000
-"""Leases above which those that have ended are looked for."""
+"""Leases, or turns, above which those that have ended are looked for."""
+_MICROSECONDS: Final = 1_000_000
 
 
 class MemoryStore:
@@ -29,6 +30,8 @@ class MemoryStore:
     ) -> None:
         self._records: BoundedCache[str, bytes] = BoundedCache(max_origins, max_bytes)
         self._leases: dict[str, tuple[str, float]] = {}
+        self._turns: dict[str, int] = {}
+        """When the next turn of an origin begins that nobody has, in microseconds."""
         self._max_size = max_size
         self._clock = clock
 
@@ -60,6 +63,16 @@ class MemoryStore:
         if origin in self._leases and self._leases[origin][0] == holder:
             del self._leases[origin]
 
+    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``origin`` that nobody has."""
+        now, step = round(self._clock() * _MICROSECONDS), round(seconds * _MICROSECONDS)
+        if len(self._turns) >= _MAX_LEASES:
+            self._turns = {k: begin for k, begin in self._turns.items() if begin > now}
+        begin = self._turns.get(origin, now)
+        begin = max(now, begin - step if begin == unused else begin)
+        self._turns[origin] = begin + step
+        return Turn((begin - now) / _MICROSECONDS, begin + step)
+
     async def origins(self) -> AsyncIterator[str]:
         """Yield the origins of all records, the least recently used first."""
         for origin in list(self._records):
@@ -79,6 +92,7 @@ class MemoryStore:
         """Forget everything."""
         self._records.clear()
         self._leases.clear()
+        self._turns.clear()
 
     def _record(self, origin: str) -> Record | None:
         data = self._records.get(origin)

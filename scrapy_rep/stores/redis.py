@@ -6,6 +6,7 @@ import logging
 import re
 from contextlib import contextmanager, suppress
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 from redis import ConnectionPool, Redis, RedisError
@@ -16,21 +17,26 @@ from redis.exceptions import ResponseError
 from redis.retry import Retry
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
-from scrapy_rep.stores.base import Held, StoreError
-from scrapy_rep.utils.concurrency import Workers
+from scrapy_rep.stores.base import Held, StoreError, Turn
+from scrapy_rep.utils.concurrency import Workers, deliver
 from scrapy_rep.utils.once import Once
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
+    from scrapy_rep.utils.concurrency import Job
+
 logger = logging.getLogger(__name__)
 
 _THREADS: Final = 4
 """Calls under way at a time: each waits for little but the network."""
+_BATCH: Final = 100
+"""Turns that are asked for in one round trip."""
 _PAGE: Final = 1_000
 """Keys that a step of SCAN looks at: about a millisecond of the server's time."""
 _MAX_HOLDER: Final = 200
 """Bytes of a lease that are read."""
+_MICROSECONDS: Final = 1_000_000
 
 _NO_LEASE: Final = "of another type"
 """Stands for the holder of a lease whose key holds something else."""
@@ -39,6 +45,23 @@ _NO_LEASE: Final = "of another type"
 _RELEASE: Final = """
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
+"""
+# In microseconds of the server's clock. Where that is set back, what lies ahead is counted from
+# when it was written.
+_RESERVE: Final = """
+local time = redis.call('TIME')
+local now, step = time[1] * 1000000 + time[2], tonumber(ARGV[1])
+local made, next = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+)$')
+local wait = 0
+if next then
+  wait = next - math.max(now, made)
+  if next == ARGV[2] then wait = wait - step end
+end
+wait = math.max(0, wait)
+next = string.format('%.0f', now + wait + step)
+local kept = math.ceil((wait + step) / 1000) + 1
+redis.call('SET', KEYS[1], string.format('%.0f ', now) .. next, 'PX', kept)
+return {wait, next}
 """
 
 
@@ -73,6 +96,7 @@ class RedisStore:
         self._max_age = max(1, round(max_age * 1000))
         self._workers = Workers("robots.txt-redis", threads=_THREADS)
         self._told = Once()
+        self._reserving = Workers("robots.txt-turns", batch=_BATCH, run=self._reserve)
 
     async def get(self, origin: str) -> Held:
         """Return what is held of ``origin``."""
@@ -117,6 +141,18 @@ class RedisStore:
 
         await self._workers.call(release)
 
+    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``origin`` that nobody has."""
+        asked, step = monotonic(), round(seconds * _MICROSECONDS)
+
+        def ask(pipeline: Any) -> Any:
+            key = self._key("turn", origin)
+            return pipeline.eval(_RESERVE, 1, key, step, "" if unused is None else unused)
+
+        wait, mark, answered = await self._reserving.call(ask)
+        # Counted from when the answer came: rather too late than too early.
+        return Turn(answered - asked + wait / _MICROSECONDS, int(mark))
+
     async def origins(self) -> AsyncIterator[str]:
         """Yield the origins of all records, in no order; one may come twice while keys change."""
         cursor = 0
@@ -151,7 +187,25 @@ class RedisStore:
     async def close(self) -> None:
         """Write what is still to be written, and close the connections."""
         await self._workers.stop()
+        await self._reserving.stop()
         self._client.connection_pool.disconnect()
+
+    def _reserve(self, jobs: list[Job]) -> None:
+        """Reserve turns of many origins in one round trip."""
+        try:
+            with self._pipeline() as pipeline:
+                for job in jobs:
+                    job.func(pipeline)
+                replies = pipeline.execute(raise_on_error=False)
+        except Exception as error:  # noqa: BLE001 - raised where each is awaited
+            replies = [error] * len(jobs)
+        answered = monotonic()
+        for job, reply in zip(jobs, replies, strict=True):
+            if isinstance(reply, Exception):
+                job.error = self._as_store_error(reply)
+            else:
+                job.result = *reply, answered
+        deliver(jobs)
 
     def _scan(self, cursor: int) -> tuple[int, list[str]]:
         """Return the next cursor, 0 at the end, and the origins of a step."""
@@ -203,9 +257,12 @@ class RedisStore:
             with self._client.pipeline(transaction=True) as pipeline:
                 yield pipeline
         except (RedisError, OSError) as error:
-            raise StoreError(self._scrubbed(f"{type(error).__name__}: {error}")) from None
+            raise self._as_store_error(error) from None
 
-    def _scrubbed(self, message: str) -> str:
+    def _as_store_error(self, error: Exception) -> StoreError:
+        if isinstance(error, StoreError):
+            return error
+        message = f"{type(error).__name__}: {error}"
         for secret in self._secrets:
             message = message.replace(secret, "***")
-        return message
+        return StoreError(message)

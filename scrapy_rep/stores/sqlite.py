@@ -8,7 +8,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
-from scrapy_rep.stores.base import Held, StoreError
+from scrapy_rep.stores.base import Held, StoreError, Turn
 from scrapy_rep.stores.sqlite_file import Connection, DatabaseFile, transaction
 from scrapy_rep.utils.concurrency import Workers, deliver
 
@@ -42,12 +42,24 @@ INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET written = excluded.written, data = excluded.data
 """
 _RELEASE: Final = "DELETE FROM leases WHERE origin = ? AND holder = ?"
+# By the monotonic clock, in microseconds: all processes of a machine have the same one, and nobody
+# sets it. It begins anew when the machine does; then what lies ahead is counted from when it was
+# written.
+_RESERVE: Final = """
+INSERT INTO turns (origin, made, next) VALUES (:origin, :now, :now + :step)
+ON CONFLICT (origin) DO UPDATE
+SET made = :now, next = :now + :step + max(
+    0, next - max(:now, made) - CASE WHEN next = :unused THEN :step ELSE 0 END
+)
+"""
+_RESERVED: Final = "SELECT next FROM turns WHERE origin = ?"
 _PAGE_OF_ORIGINS: Final = """
 SELECT CAST(origin AS BLOB) FROM records
 WHERE origin > CAST(? AS TEXT) AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
 """
 _DROP: Final = "DELETE FROM records WHERE origin = ?"
 _DROP_LEASES: Final = "DELETE FROM leases WHERE abs(:now - taken) >= seconds"
+_DROP_TURNS: Final = "DELETE FROM turns WHERE next <= :now"
 _DROP_OLD: Final = """
 DELETE FROM records WHERE rowid IN
 (SELECT rowid FROM records WHERE written < ? OR written > ? LIMIT ?)
@@ -56,6 +68,7 @@ _DROP_OLDEST: Final = """
 DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY written LIMIT ?)
 """
 
+_MICROSECONDS: Final = 1_000_000
 _PRUNE_EVERY: Final = 300.0
 """Seconds between two looks for what is too old."""
 _PRUNE_AFTER: Final = 2_000
@@ -134,6 +147,18 @@ class SQLiteStore:
             connection.execute(_RELEASE, (origin, holder))
 
         await self._writer.call(release)
+
+    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``origin`` that nobody has."""
+        asked, step = _now(), round(seconds * _MICROSECONDS)
+
+        def reserve(connection: sqlite3.Connection) -> Turn:
+            values = {"origin": origin, "now": _now(), "step": step, "unused": unused}
+            connection.execute(_RESERVE, values)
+            ((mark,),) = connection.execute(_RESERVED, (origin,))
+            return Turn((mark - step - asked) / _MICROSECONDS, mark)
+
+        return await self._writer.call(reserve)
 
     async def origins(self) -> AsyncIterator[str]:
         """Yield the origins of all records, in their order."""
@@ -214,6 +239,7 @@ class SQLiteStore:
         with transaction(connection):
             now = self._clock()  # as late as here: a transaction waits for those of others
             connection.execute(_DROP_LEASES, {"now": now})
+            connection.execute(_DROP_TURNS, {"now": _now()})
             # Written in the future: by a clock that was wrong.
             ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS
             pruned = connection.execute(_DROP_OLD, ages).rowcount
@@ -233,3 +259,7 @@ class SQLiteStore:
             for name in ("page_count", "freelist_count", "page_size")
         )
         return int((pages - free) * size)
+
+
+def _now() -> int:
+    return round(monotonic() * _MICROSECONDS)

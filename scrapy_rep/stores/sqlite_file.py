@@ -40,8 +40,15 @@ STEPS: Final = (
            (origin TEXT PRIMARY KEY NOT NULL, holder TEXT NOT NULL, taken REAL NOT NULL,
             seconds REAL NOT NULL) WITHOUT ROWID""",
     ),
+    (
+        """CREATE TABLE turns
+           (origin TEXT PRIMARY KEY NOT NULL, made INTEGER NOT NULL, next INTEGER NOT NULL)
+           WITHOUT ROWID""",
+    ),
 )
 """What leads from each version of the schema to the next; ``PRAGMA user_version`` counts them."""
+_COLUMNS: Final = ("origin, written, data FROM records", "holder FROM leases", "next FROM turns")
+"""What a file of ours has, whatever its number says."""
 _WAL_BYTES: Final = 4 * 1024 * 1024
 """Bytes that the write-ahead log is cut back to."""
 _MAX_SET_ASIDE: Final = 3
@@ -185,7 +192,7 @@ class DatabaseFile:
                 # Another process may have been quicker.
                 migrate(connection, self._version(connection))
         try:
-            for columns in ("origin, written, data FROM records", "holder FROM leases"):
+            for columns in _COLUMNS:
                 connection.execute(f"SELECT {columns} LIMIT 0")
         except sqlite3.OperationalError as error:
             if "no such" not in str(error):

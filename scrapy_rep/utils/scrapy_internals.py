@@ -126,6 +126,29 @@ def beside_the_pages(crawler: Crawler) -> Iterator[None]:
         downloader.total_concurrency -= 1
 
 
+class PlacesBeside:
+    """Lets requests leave the scheduler at their moment, though CONCURRENT_REQUESTS is reached.
+
+    By a quarter of it at most, and only those: what leaves next waits until there are places again.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._given = 0
+
+    def give(self, requests: int) -> None:
+        """Let so many requests leave from now on."""
+        downloader: Any = None if self._crawler.engine is None else self._crawler.engine.downloader
+        limit = getattr(downloader, "total_concurrency", 0)
+        if not isinstance(limit, int) or limit <= 0:
+            return
+        limit -= self._given
+        above = len(downloader.active) + requests - limit if requests else 0
+        given = min(limit // 4, max(0, above))
+        downloader.total_concurrency += given - self._given
+        self._given = given
+
+
 def keep_apart(slot: Slot, seconds: float) -> bool:
     """Let ``slot`` leave at least ``seconds`` between two requests; return whether it didn't.
 

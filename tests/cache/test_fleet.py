@@ -12,11 +12,11 @@ import pytest_twisted
 import scrapy
 
 from scrapy_rep.utils.text import moment
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
-from tests.waiting import PATIENCE, wait_until
+from tests.waiting import PATIENCE, until, wait_until
 
 MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "select", "asyncio"]
 SITES = 25
@@ -185,6 +185,42 @@ def test_a_worker_that_ends_in_good_order_delays_nobody(web, store):
     assert second["fetched"] == [site.url("/public")]
     assert WAITED not in second["stats"]
     assert len(site.robots_requests) == 2
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+def test_two_workers_keep_the_delay_of_a_site_together(web, store, queue):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.4\nDisallow: /private\n"))
+    pages = [[site.url(f"/{name}{n}") for n in range(3)] for name in "ab"]
+    workers = [
+        Worker(store, [*urls, site.url("/private")], mode, **queue)
+        for urls, mode in zip(pages, MODES[1:], strict=False)
+    ]
+    results = [worker.result() for worker in workers]
+    assert [sorted(result["fetched"]) for result in results] == pages
+    assert len(site.robots_requests) == 1
+    for result in results:
+        # What is dropped takes no turn.
+        stats = result["stats"]
+        assert stats["robotstxt/turns"] - stats.get("robotstxt/turns_late", 0) == 3
+    times = sorted(each["at"] for each in site.journal if each["target"] != "/robots.txt")
+    # Six requests: each worker by itself would be done after 0.8 s.
+    assert times[-1] - times[0] > 1.4
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_closes_waits_for_no_turn(web, store, queue):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 30\n"))
+    urls = [site.url(f"/{n}") for n in range(3)]
+
+    async def enough(crawler):
+        await until(lambda: stat(crawler, "robotstxt/turns") == 2)
+        close(crawler)
+
+    result = await crawl(*urls, settings={"REP_STORE": store, **queue}, meanwhile=enough)
+    assert result.fetched == urls[:1]
+    dropped = dict.fromkeys(urls[1:], "closing") if queue else {}
+    assert result.dropped == dropped
 
 
 @pytest.mark.parametrize("jobdir", [False, True])

@@ -70,6 +70,9 @@ class Doors:
     def is_open(self, origin):
         return self.open is None or str(origin) in self.open
 
+    def is_due(self, origin):
+        return False
+
     def is_full(self, slot):
         return slot in self.full
 

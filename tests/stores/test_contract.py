@@ -10,6 +10,7 @@ from time import time
 import pytest
 
 from scrapy_rep.protocol.record import VERSION
+from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -19,6 +20,8 @@ from tests.stores.records import ORIGIN, available, every, unavailable, unreacha
 from tests.waiting import PATIENCE
 
 MAX_SIZE = 512_000
+LONG = 3600
+"""Seconds between two turns that no test waits for."""
 OTHER = "http://example.com:8080"
 
 
@@ -120,6 +123,48 @@ class Contract:
             await store.close()
 
     @in_asyncio
+    async def test_turns_are_as_far_apart_as_is_asked_for(self, opened):
+        store = opened()
+        first = await store.reserve(ORIGIN, LONG)
+        others = [await store.reserve(ORIGIN, LONG) for _ in range(3)]
+        assert first.seconds < LONG
+        assert [turn.mark - first.mark for turn in others] == [LONG * 1e6 * n for n in (1, 2, 3)]
+        assert others[2].seconds > 2 * LONG
+        assert (await store.reserve(OTHER, LONG)).seconds < LONG
+        await store.close()
+
+    @in_asyncio
+    async def test_the_last_turn_may_be_given_back_and_no_other(self, opened):
+        store = opened()
+        turns = [await store.reserve(ORIGIN, LONG) for _ in range(3)]
+        again = await store.reserve(ORIGIN, LONG, turns[2].mark)
+        assert again.mark == turns[2].mark
+        later = await store.reserve(ORIGIN, LONG, turns[1].mark)
+        assert later.mark == turns[2].mark + LONG * 1e6
+        await store.close()
+
+    @in_asyncio
+    async def test_many_ask_at_once_and_each_gets_a_turn_of_its_own(self, opened):
+        stores = [opened() for _ in range(3)] if self.persistent else [opened()] * 3
+        origins = [f"https://site-{n}.example" for n in range(100)]
+        asked = [store.reserve(origin, LONG) for store in stores for origin in origins]
+        turns = await asyncio.gather(*asked)
+        for n in range(len(origins)):
+            first, second, third = sorted(turn.mark for turn in turns[n :: len(origins)])
+            assert third - second == second - first == LONG * 1e6
+        for store in stores:
+            await store.close()
+
+    @in_asyncio
+    async def test_a_turn_that_is_over_delays_nobody(self, opened):
+        store = opened()
+        await store.reserve(ORIGIN, 0.01)
+        await sleep(0.05)
+        before = await store.reserve(ORIGIN, LONG)
+        assert before.seconds < LONG
+        await store.close()
+
+    @in_asyncio
     async def test_all_origins_are_listed_across_pages(self, opened):
         store = opened()
         assert [origin async for origin in store.origins()] == []
@@ -162,6 +207,19 @@ class PersistentContract(Contract):
     def alter(self, origin, change):
         """Change the bytes of a record behind the store's back."""
         raise NotImplementedError
+
+    def forge_turn(self, made, after):
+        """Write a turn of ORIGIN behind the store's back, in microseconds of its clock."""
+        raise NotImplementedError
+
+    @in_asyncio
+    async def test_a_clock_that_was_set_back_makes_nobody_wait_for_it(self, opened):
+        store = opened()
+        await store.reserve(ORIGIN, LONG)
+        self.forge_turn(made=2**52, after=LONG * 10**6)
+        assert LONG - 1 < (await store.reserve(ORIGIN, LONG)).seconds < 2 * LONG
+        assert 2 * LONG - 1 < (await store.reserve(ORIGIN, LONG)).seconds < 3 * LONG
+        await store.close()
 
     @in_asyncio
     async def test_what_is_put_outlives_the_store(self, opened):
@@ -284,6 +342,10 @@ class TestSQLite(PersistentContract):
         assert sorted(found) == sorted(origins)
         await store.close()
 
+    def forge_turn(self, made, after):
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
+            connection.execute("UPDATE turns SET made = ?, next = ?", (made, made + after))
+
 
 class TestRedis(PersistentContract):
     @pytest.fixture
@@ -317,6 +379,27 @@ class TestRedis(PersistentContract):
         assert [record.getMessage().partition(" is ")[0] for record in caplog.records] == [
             f"The Redis key '{key}'"
         ]
+        await store.close()
+
+    def forge_turn(self, made, after):
+        self.client.set(f"[rs]?*:turn:{ORIGIN}", f"{made} {made + after}")
+
+    @pytest.mark.parametrize("value", [b"", b"x", b"1", b"1 2 3", b"-1 x"])
+    @in_asyncio
+    async def test_a_turn_that_cant_be_read_is_none(self, opened, value):
+        store = opened()
+        self.client.set(f"[rs]?*:turn:{ORIGIN}", value)
+        assert (await store.reserve(ORIGIN, LONG)).seconds < LONG
+        await store.close()
+
+    @in_asyncio
+    async def test_a_turn_of_another_type_is_an_error_of_that_origin_alone(self, opened):
+        store = opened()
+        self.client.rpush(f"[rs]?*:turn:{ORIGIN}", b"a list")
+        asked = [store.reserve(origin, LONG) for origin in (OTHER, ORIGIN, OTHER)]
+        first, error, second = await asyncio.gather(*asked, return_exceptions=True)
+        assert second.mark - first.mark == LONG * 1e6
+        assert isinstance(error, StoreError)
         await store.close()
 
 

@@ -1,0 +1,163 @@
+"""Turns: when a worker of a fleet may send its next request to an origin that asks for a delay."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep import stats
+from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.stores.base import Store
+    from scrapy_rep.utils.clock import Clock, Timer
+
+    class Waiter(Protocol):
+        """Who waits for a turn."""
+
+        def wake(self) -> None:
+            """Ask again."""
+
+
+logger = logging.getLogger(__name__)
+
+_LATE: Final = 0.03
+"""Seconds by which a turn may be used late: so much nearer the next worker's request comes."""
+_MISSES: Final = 4
+"""Turns that are missed one after the other before the next one is used however late: a worker that
+is that busy is to go on, too."""
+
+
+class _Alone:
+    """A request that waits by itself."""
+
+    def __init__(self) -> None:
+        self.turn: Deferred[None] = Deferred()
+
+    def wake(self) -> None:
+        if not self.turn.called:
+            self.turn.callback(None)
+
+
+@dataclass(eq=False)
+class _Turn:
+    """The one turn of an origin that this worker has, or has asked for."""
+
+    asked: float
+    """When it was asked for, by the monotonic clock."""
+    has_come: bool = False
+    until: float = 0.0
+    """When it is late."""
+    mark: int | None = None
+    missed: int = 0
+    """How many before it came too late, one after the other."""
+    timer: Timer | None = None
+    waiters: list[Waiter] = field(default_factory=list)
+
+
+class Turns:
+    """Reserves in the store the time of each request to an origin that asks for a delay.
+
+    One turn ahead for each origin: a worker that dies leaves no more than that unused. A turn that
+    was missed is given back for the next, so that what a busy worker sends late comes not near to
+    what another sends.
+    """
+
+    def __init__(self, crawler: Crawler, store: Store, clock: Clock) -> None:
+        self._crawler = crawler
+        self._store = store
+        self._clock = clock
+        self._turns: dict[Origin, _Turn] = {}
+        self._come: set[_Turn] = set()
+        """Those that have come, and are not used yet."""
+        self._places = PlacesBeside(crawler)
+        self._closing = False
+
+    def opens(self, origin: Origin, seconds: float, waiter: Waiter) -> bool:
+        """Return whether it is this worker's turn, which is used; if not, ``waiter`` is woken."""
+        turn = self._turns.get(origin)
+        now = self._clock.monotonic()
+        if turn is not None and turn.has_come:
+            self._come.discard(turn)
+            self._give_places(now)
+            if turn.missed >= _MISSES or now <= turn.until:
+                del self._turns[origin]
+                return True
+            stats.count(self._crawler, stats.TURNS_LATE)
+            again = _Turn(now, mark=turn.mark, missed=turn.missed + 1)
+            turn = self._ask(origin, seconds, again)
+        elif turn is None:
+            turn = self._ask(origin, seconds, _Turn(now))
+        turn.waiters.append(waiter)
+        return False
+
+    def is_due(self, origin: Origin) -> bool:
+        """Return whether a turn of ``origin`` has come that is not used yet."""
+        turn = self._turns.get(origin)
+        return turn is not None and turn.has_come
+
+    async def take(self, origin: Origin, seconds: float) -> None:
+        """Wait for a turn, and use it. Raises CrawlClosingError."""
+        while True:
+            if self._closing:
+                raise CrawlClosingError
+            waiter = _Alone()
+            if self.opens(origin, seconds, waiter):
+                return
+            await maybe_deferred_to_future(waiter.turn)
+
+    def close(self) -> None:
+        """End the waiting: queues keep their requests."""
+        self._closing = True
+        for turn in self._turns.values():
+            if turn.timer is not None:
+                turn.timer.cancel()
+            for waiter in turn.waiters:
+                if isinstance(waiter, _Alone):
+                    waiter.wake()
+        self._turns.clear()
+        self._come.clear()
+        self._places.give(0)
+
+    def _ask(self, origin: Origin, seconds: float, turn: _Turn) -> _Turn:
+        self._turns[origin] = turn
+        deferred_from_coro(self._reserve(origin, seconds, turn))
+        return turn
+
+    async def _reserve(self, origin: Origin, seconds: float, turn: _Turn) -> None:
+        wait = 0.0
+        try:
+            wait, turn.mark = await self._store.reserve(str(origin), seconds, turn.mark)
+        except Exception:
+            logger.exception("Error while reserving the time of a request to %s", origin)
+        if self._closing:
+            return
+        stats.count(self._crawler, stats.TURNS)
+        begin = turn.asked + wait
+        turn.until = begin + _LATE
+        left = max(0.0, begin - self._clock.monotonic())
+        turn.timer = self._clock.call_later(left, self._comes, turn)
+
+    def _comes(self, turn: _Turn) -> None:
+        turn.timer, turn.has_come = None, True
+        self._come.add(turn)
+        self._give_places(self._clock.monotonic())
+        waiters, turn.waiters = turn.waiters, []
+        for waiter in waiters:
+            waiter.wake()
+        nudge(self._crawler)
+
+    def _give_places(self, now: float) -> None:
+        """Let those leave now whose turn it is."""
+        self._come = {turn for turn in self._come if now <= turn.until}
+        self._places.give(len(self._come))
