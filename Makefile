@@ -4,11 +4,12 @@
 PYTHON ?= python3
 VENV := .venv
 SEEDS ?= 100000
+LARGE := --workers 200 --origins 100000 --requests 300000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 STACKS := .venv-stacks
 
-.PHONY: help demo demo-builtin fleet simulate redis-server browser test lint unit test-protocol \
+.PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test lint unit test-protocol \
 	test-all model faults stacks bench docs clean
 .DEFAULT_GOAL := help
 
@@ -105,6 +106,13 @@ fleet: $(INSTALLED) redis-server
 # An hour or two; a seed that fails is run alone by: python -m tests.simulation --seed N
 simulate: $(INSTALLED)
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS)
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) --turns
+	@$(MAKE) --no-print-directory simulate-large
+
+# Two hundred workers and a hundred thousand origins: leases, then turns.
+simulate-large: $(INSTALLED)
+	@$(BIN)/python -m tests.simulation --seeds 2 $(LARGE)
+	@$(BIN)/python -m tests.simulation --seeds 2 $(LARGE) --turns
 
 # The tests of the Redis store start one of their own, and want no service.
 redis-server:

@@ -15,6 +15,7 @@ from scrapy_rep.stores.base import StoreError, Turn
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.scrapy_internals import PlacesBeside
 from tests.made_up_time import MadeUpTime
+from tests.waiting import PATIENCE
 
 A, B = (origin_of(f"http://{name}.example") for name in "ab")
 DELAY = 2.0
@@ -287,7 +288,7 @@ def test_the_guard_keeps_turns_of_its_own_while_the_store_is_down():
 
     sizes = {"max_origins": 10, "max_bytes": 10, "max_size": 10}
     store = GuardedStore(
-        Down(**sizes), scene.store, name="it", timeout=1.0, clock=lambda: scene.time.now
+        Down(**sizes), scene.store, name="it", timeout=PATIENCE, clock=lambda: scene.time.now
     )
     worker = Worker(store, scene.time)
     with (

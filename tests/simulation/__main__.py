@@ -1,4 +1,8 @@
-"""Run many seeds: ``python -m tests.simulation --seeds 100000``, or one: ``--seed 17``."""
+"""Run many seeds: ``python -m tests.simulation --seeds 100000``, or one: ``--seed 17``.
+
+``--turns`` runs those of turns. ``--workers 200 --origins 100000 --requests 300000`` makes each seed
+so large.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +15,22 @@ from collections import Counter
 from contextlib import nullcontext
 from multiprocessing import Pool
 
-from tests.simulation.breakages import BREAKAGES, broken
+from tests.simulation import turns
+from tests.simulation.breakages import BREAKAGES, BREAKAGES_OF_TURNS, broken
 from tests.simulation.world import ViolationError, simulate
+
+SIZES = ("workers", "origins", "requests")
 
 
 def run(task):
-    seed, breakage = task
+    seed, breakage, is_of_turns, sizes = task
     logging.disable(logging.CRITICAL)
     with broken(breakage) if breakage else nullcontext():
         try:
-            world = simulate(seed)
+            if is_of_turns:
+                world = turns.simulate(seed, **sizes)
+                return seed, None, world.loop.steps, world.requests, world.sends, dict(world.faults)
+            world = simulate(seed, **sizes)
         except ViolationError as violation:
             return seed, str(violation), 0, 0, 0, {}
     return seed, None, world.loop.steps, world.requests, world.fetches, dict(world.faults)
@@ -31,21 +41,26 @@ def main():
     parser.add_argument("--seeds", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, help="run this one, and show what the keepers log")
-    parser.add_argument("--break", dest="breakage", choices=BREAKAGES)
+    parser.add_argument("--break", dest="breakage", choices=[*BREAKAGES, *BREAKAGES_OF_TURNS])
+    parser.add_argument("--turns", action="store_true", help="of turns, not of leases")
+    for size in SIZES:
+        parser.add_argument(f"--{size}", type=int)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
+    sizes = {size: getattr(options, size) for size in SIZES}
     if options.seed is not None:
         logging.basicConfig(level=logging.DEBUG, format="%(message)s")
         with broken(options.breakage) if options.breakage else nullcontext():
-            simulate(options.seed)
+            (turns.simulate if options.turns else simulate)(options.seed, **sizes)
         return 0
     start = time.monotonic()
     steps = requests = fetches = 0
     faults, failed = Counter(), []
     seeds = range(options.first, options.first + options.seeds)
     with Pool(options.jobs) as pool:
-        tasks = ((seed, options.breakage) for seed in seeds)
-        for done, result in enumerate(pool.imap_unordered(run, tasks, 20), 1):
+        tasks = ((seed, options.breakage, options.turns, sizes) for seed in seeds)
+        at_once = 1 if options.requests else 20
+        for done, result in enumerate(pool.imap_unordered(run, tasks, at_once), 1):
             seed, violation, *numbers, kinds = result
             steps, requests, fetches = map(
                 sum, zip((steps, requests, fetches), numbers, strict=True)
@@ -58,7 +73,7 @@ def main():
                 print(f"{done} seeds, {steps} steps, {len(failed)} failed", flush=True)
     seconds = time.monotonic() - start
     print(
-        f"{len(seeds)} seeds in {seconds:.0f} s: {steps} steps, {requests} requests, {fetches} fetches"
+        f"{len(seeds)} seeds in {seconds:.0f} s: {steps} steps, {requests} requests, {fetches} {'sent' if options.turns else 'fetches'}"
     )
     for kind, count in faults.most_common():
         print(f"{count:10}  {kind}")

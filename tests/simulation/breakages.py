@@ -9,8 +9,12 @@ from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.flights import Flights
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.scheduler import turns
+from scrapy_rep.scheduler.turns import Turns
+from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.memory import MemoryStore
 
+opens, comes = Turns.opens, Turns._comes
 known, access, land, claim = Cache.known, Policy.access, Flights._land, MemoryStore.claim
 
 
@@ -68,6 +72,43 @@ BREAKAGES = {
 }
 
 
+def one_of_those_who_wait_is_woken(self, turn):
+    turn.waiters[1:] = []
+    comes(self, turn)
+
+
+def a_turn_is_used_twice(self, origin, seconds, waiter):
+    turn = self._turns.get(origin)
+    used = opens(self, origin, seconds, waiter)
+    if used and turn.missed == 0:
+        self._turns[origin] = turn
+        turn.missed = 9
+    return used
+
+
+RESERVE = sqlite._RESERVE
+BREAKAGES_OF_TURNS = {
+    "one turn for all": (
+        sqlite,
+        "_RESERVE",
+        RESERVE.replace(":step + max(", ":step + min(0, 1) * max("),
+    ),
+    "any turn is given back": (
+        sqlite,
+        "_RESERVE",
+        RESERVE.replace("next = :unused", ":unused IS NOT NULL"),
+    ),
+    "a clock that was set back is waited for": (
+        sqlite,
+        "_RESERVE",
+        RESERVE.replace("max(:now, made)", ":now"),
+    ),
+    "turns are used however late": (turns, "_LATE", 10.0),
+    "one of those who wait is woken": (Turns, "_comes", one_of_those_who_wait_is_woken),
+    "a turn is used twice": (Turns, "opens", a_turn_is_used_twice),
+}
+
+
 def broken(name):
     """Break a line for as long as this context lasts."""
-    return patch.object(*BREAKAGES[name])
+    return patch.object(*{**BREAKAGES, **BREAKAGES_OF_TURNS}[name])

@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.simulation.breakages import BREAKAGES, broken
+from tests.simulation import turns
+from tests.simulation.breakages import BREAKAGES, BREAKAGES_OF_TURNS, broken
 from tests.simulation.world import ViolationError, simulate
 
 SEEDS = 200
@@ -27,6 +28,13 @@ def simulated():
     """Simulate in another thread, as this one has an event loop that runs."""
     with ThreadPoolExecutor(1) as thread:
         yield lambda seed: thread.submit(simulate, seed).result()
+
+
+@pytest.fixture
+def turns_simulated():
+    """The same of turns."""
+    with ThreadPoolExecutor(1) as thread:
+        yield lambda seed, **sizes: thread.submit(turns.simulate, seed, **sizes).result()
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, 50))
@@ -53,6 +61,26 @@ def test_a_broken_line_is_found(simulated, name):
     def some_seeds():
         for seed in range(SEEDS):
             simulated(seed)
+
+    with broken(name), pytest.raises(ViolationError):
+        some_seeds()
+
+
+def test_turns_are_as_far_apart_as_they_must_be(turns_simulated):
+    for seed in range(60):
+        turns_simulated(seed)
+
+
+def test_turns_of_many_workers(turns_simulated):
+    world = turns_simulated(1, workers=20, origins=100, requests=1_000)
+    assert world.sends > 500  # those of workers that die are not sent
+
+
+@pytest.mark.parametrize("name", BREAKAGES_OF_TURNS)
+def test_a_broken_line_of_turns_is_found(turns_simulated, name):
+    def some_seeds():
+        for seed in range(60):
+            turns_simulated(seed)
 
     with broken(name), pytest.raises(ViolationError):
         some_seeds()

@@ -246,7 +246,8 @@ class Worker:
 class World:
     """Everything that a seed decides."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, *, workers=None, origins=None, requests=None):
+        """Take a seed, and sizes in place of those that it would decide."""
         self.random = random = Random(seed)
         self.loop = SimulatedLoop(random)
         self.faults = Counter()
@@ -265,8 +266,12 @@ class World:
         self.route_fails = 0.3 if seed % 5 == 4 else 0.0
         self.loop.lag = random.choice((0.0, 0.02))
         self.answers = {
-            Origin("https", f"site-{n}.example", 443): [] for n in range(random.randint(1, 3))
+            Origin("https", f"site-{n}.example", 443): []
+            for n in range(origins or random.randint(1, 3))
         }
+        self.origins = list(self.answers)
+        self.first_workers = workers
+        self.most_requests = requests
         self.state = {}
         self.numbers = 0
         self.workers = []
@@ -366,9 +371,14 @@ class World:
 
     async def run(self):
         random = self.random
-        self.store = MemoryStore(**SIZES, clock=self.loop.time)
-        for _ in range(random.randint(1, 4)):
+        sizes = {**SIZES, "max_origins": max(SIZES["max_origins"], len(self.origins))}
+        sizes["max_bytes"] *= max(1, len(self.origins) // 1_000)
+        self.store = MemoryStore(**sizes, clock=self.loop.time)
+        for _ in range(self.first_workers or random.randint(1, 4)):
             self.add_worker()
+        if self.most_requests is not None:
+            await self.ask_much()
+            return
         end = self.loop.now + random.choice((600.0, 2_000.0, 8_000.0))
         tasks = []
         while self.loop.now < end:
@@ -377,6 +387,20 @@ class World:
             else:
                 await asyncio.sleep(random.choice((0.0, 0.0, 0.05, 1.0)))
             self.act(tasks)
+        await self.end(tasks)
+
+    async def ask_much(self):
+        """Ask so many requests at a pace that so many workers have."""
+        tasks = []
+        while self.requests < self.most_requests:
+            await asyncio.sleep(self.random.expovariate(200))
+            self.act(tasks)
+            if len(tasks) > 10_000:
+                tasks = [task for task in tasks if not task.done()]
+        await self.end(tasks)
+
+    async def end(self, tasks):
+        """Wait for all, and see that they have ended."""
         if tasks:
             await asyncio.wait(tasks, timeout=2 * DEADLINE)
         late = [task for task in tasks if not task.done()]
@@ -407,7 +431,7 @@ class World:
             self.faults["cancelled"] += 1
             random.choice(sorted(worker.tasks, key=lambda task: task.get_name())).cancel()
         else:
-            origin = random.choice(list(self.answers))
+            origin = random.choice(self.origins)
             for _ in range(random.choice((1, 1, 3))):
                 tasks.append(self.ask(worker, origin))
 
