@@ -113,8 +113,12 @@ class RobotsTxtMiddleware:
         """What it decides by."""
         polite = options.crawl_delay and not options.dry_run
         reserves = polite and outlives_the_process(options.store)
-        self._turns = Turns(crawler, self._shared.store, clock) if reserves else None
         self._delays = Delays(crawler, options, reserved=reserves) if polite else None
+        self._turns = (
+            Turns(crawler, self._shared.store, self.decider.known, self._delays, clock)
+            if self._delays is not None and reserves
+            else None
+        )
         self._dry_run = (
             DryRun(crawler, options, self._cache, self._announcer) if options.dry_run else None
         )
@@ -195,7 +199,7 @@ class RobotsTxtMiddleware:
         if self._dry_run is not None:
             request.meta[DECIDED_KEY] = request.url, decision.tokens
             return self._dry_run.tell(request, decision)
-        seconds = 0.0 if in_turn else self._seconds_asked(request, decision)
+        seconds = 0.0 if in_turn else self._seconds_before(request, decision)
         if seconds:
             return self._take_turn(request, decision, note, seconds)
         returned = self._settle(request, decision, note, situation)
@@ -263,19 +267,14 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
             return None
-        seconds = self._seconds_asked(request, decision)
+        seconds = self._seconds_before(request, decision)
         if seconds:
             return await self._take_turn(request, decision, note, seconds)
         return self._settle(request, decision, note, situation)
 
-    def _seconds_asked(self, request: Request, decision: Decision) -> float:
-        """Return the delay that the fleet keeps before ``request``, 0 where it keeps none."""
-        entry, verdict = decision.entry, decision.verdict
-        if self._delays is None or self._turns is None or entry is None or verdict is None:
-            return 0.0
-        if not entry.asks_for_delay or not verdict.allowed:
-            return 0.0
-        return self._delays.asked(request, entry, decision.tokens)
+    def _seconds_before(self, request: Request, decision: Decision) -> float:
+        """Return the delay that the fleet keeps before ``request``."""
+        return 0.0 if self._turns is None else self._turns.seconds_before(request, decision)
 
     async def _take_turn(
         self, request: Request, decision: Decision, note: Note, seconds: float
@@ -284,7 +283,7 @@ class RobotsTxtMiddleware:
         situation = Situation.ALLOWED
         if self._turns is not None and decision.origin is not None:
             try:
-                await self._turns.take(decision.origin, seconds)
+                await self._turns.take(request, decision.origin, seconds)
             except CrawlClosingError:
                 situation = Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
                 decision = decision._replace(verdict=None)

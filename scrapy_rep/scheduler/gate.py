@@ -107,7 +107,8 @@ class Gate:
             self._asked.discard(origin)
             if self._defer(origin, entry, waiter):
                 return False
-            return not entry.asks_for_delay or self._is_its_turn(origin, entry, waiter)
+            turns = self._turns if entry.asks_for_delay else None
+            return turns is None or turns.lets_go(origin, waiter)
         waiters = self._waiting.get(origin)
         if waiters is not None:
             waiters.append(waiter)
@@ -125,21 +126,6 @@ class Gate:
     def is_due(self, origin: Origin | None) -> bool:
         """Return whether this worker's turn to send a request to ``origin`` has just come."""
         return self._turns is not None and origin is not None and self._turns.is_due(origin)
-
-    def _is_its_turn(self, origin: Origin, entry: Entry, waiter: Waiter) -> bool:
-        """Return whether a request may leave for the delay that ``origin`` asks the fleet for."""
-        if self._turns is None or self._delays is None:
-            return True
-        try:
-            request = waiter.head()
-        except LookupError:  # none of its requests could be read
-            return True
-        decision = self._decider.known(request)
-        # One that is dropped, or waits for rules of other product tokens, takes nobody's time.
-        if decision is None or decision.verdict is None or not decision.verdict.allowed:
-            return True
-        seconds = self._delays.asked(request, entry, decision.tokens)
-        return not seconds or self._turns.opens(origin, seconds, waiter)
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request``, whose origin is unreachable, is to wait for the next try.

@@ -7,27 +7,24 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.scheduler.waiters import Alone
 from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
 
 if TYPE_CHECKING:
-    from typing import Protocol
+    from collections.abc import Callable
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.scheduler.delays import Delays
+    from scrapy_rep.scheduler.waiters import Waiter
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock, Timer
-
-    class Waiter(Protocol):
-        """Who waits for a turn."""
-
-        def wake(self) -> None:
-            """Ask again."""
-
 
 logger = logging.getLogger(__name__)
 
@@ -36,17 +33,6 @@ _LATE: Final = 0.03
 _MISSES: Final = 4
 """Turns that are missed one after the other before the next one is used however late: a worker that
 is that busy is to go on, too."""
-
-
-class _Alone:
-    """A request that waits by itself."""
-
-    def __init__(self) -> None:
-        self.turn: Deferred[None] = Deferred()
-
-    def wake(self) -> None:
-        if not self.turn.called:
-            self.turn.callback(None)
 
 
 @dataclass(eq=False)
@@ -73,8 +59,18 @@ class Turns:
     what another sends.
     """
 
-    def __init__(self, crawler: Crawler, store: Store, clock: Clock) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        store: Store,
+        known: Callable[[Request], Decision | None],
+        delays: Delays,
+        clock: Clock,
+    ) -> None:
+        """Take the parts of a crawl; ``known`` tells what is decided of a request."""
         self._crawler = crawler
+        self._known = known
+        self._delays = delays
         self._store = store
         self._clock = clock
         self._turns: dict[Origin, _Turn] = {}
@@ -82,6 +78,26 @@ class Turns:
         """Those that have come, and are not used yet."""
         self._places = PlacesBeside(crawler)
         self._closing = False
+
+    def seconds_before(self, request: Request, decision: Decision) -> float:
+        """Return the delay that the fleet keeps before ``request``, 0 where it keeps none.
+
+        A request that is dropped, or waits for rules of other product tokens, takes nobody's time.
+        """
+        entry, verdict = decision.entry, decision.verdict
+        if entry is None or verdict is None or not verdict.allowed or not entry.asks_for_delay:
+            return 0.0
+        return self._delays.asked(request, entry, decision.tokens)
+
+    def lets_go(self, origin: Origin, waiter: Waiter) -> bool:
+        """Return whether the next request of ``waiter`` may leave; if not, it is woken later."""
+        try:
+            request = waiter.head()
+        except LookupError:  # none of its requests could be read
+            return True
+        decision = self._known(request)
+        seconds = 0.0 if decision is None else self.seconds_before(request, decision)
+        return not seconds or self.opens(origin, seconds, waiter)
 
     def opens(self, origin: Origin, seconds: float, waiter: Waiter) -> bool:
         """Return whether it is this worker's turn, which is used; if not, ``waiter`` is woken."""
@@ -106,12 +122,12 @@ class Turns:
         turn = self._turns.get(origin)
         return turn is not None and turn.has_come
 
-    async def take(self, origin: Origin, seconds: float) -> None:
-        """Wait for a turn, and use it. Raises CrawlClosingError."""
+    async def take(self, request: Request, origin: Origin, seconds: float) -> None:
+        """Wait until it is the turn of ``request``, and use it. Raises CrawlClosingError."""
         while True:
             if self._closing:
                 raise CrawlClosingError
-            waiter = _Alone()
+            waiter = Alone(request)
             if self.opens(origin, seconds, waiter):
                 return
             await maybe_deferred_to_future(waiter.turn)
@@ -123,7 +139,7 @@ class Turns:
             if turn.timer is not None:
                 turn.timer.cancel()
             for waiter in turn.waiters:
-                if isinstance(waiter, _Alone):
+                if isinstance(waiter, Alone):
                     waiter.wake()
         self._turns.clear()
         self._come.clear()

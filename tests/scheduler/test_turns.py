@@ -53,7 +53,7 @@ class Worker:
             engine=SimpleNamespace(downloader=self.downloader, _slot=slot),
             stats=SimpleNamespace(inc_value=self.count),
         )
-        self.turns = Turns(self.crawler, store, time.clock)
+        self.turns = Turns(self.crawler, store, None, None, time.clock)
         self.time = time
         self.sent = []
 
@@ -67,7 +67,7 @@ class Worker:
         return self.turns.opens(origin, DELAY, waiter or Waiter())
 
     async def send(self, origin=A):
-        await self.turns.take(origin, DELAY)
+        await self.turns.take(None, origin, DELAY)
         self.sent.append(self.time.now)
 
 

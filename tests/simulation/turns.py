@@ -112,7 +112,9 @@ class Worker:
             engine=None,
             stats=SimpleNamespace(inc_value=lambda name, by: self.counts.update({name: by})),
         )
-        self.turns = Watched(crawler, store, Clock(loop.time, loop.time, self.call_later))
+        self.turns = Watched(
+            crawler, store, None, None, Clock(loop.time, loop.time, self.call_later)
+        )
 
     def call_later(self, seconds, call, *arguments):
         if self.world.random.random() < self.world.busy:
@@ -124,7 +126,7 @@ class Worker:
         """Send a request as a crawl does, and check what comes of it."""
         world = self.world
         since, delay = world.loop.now, world.delays[origin]
-        await self.turns.take(origin, delay)
+        await self.turns.take(None, origin, delay)
         forced = self.turns.is_forced
         left = self.last[origin] + OWN_PART * delay - world.loop.now
         if left > 0:
