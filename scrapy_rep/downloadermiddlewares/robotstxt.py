@@ -71,7 +71,7 @@ _SHORT_PAUSE: Final = 0.05
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 """The built-in's signal, which came with Scrapy 2.18."""
 _IN_TURN: Final = (Source.QUEUE, Source.OVERDUE)
-"""Where requests come from that have waited for their turn already."""
+"""Where requests come from that have waited for their turn already, if the queue does so."""
 _CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
@@ -175,7 +175,7 @@ class RobotsTxtMiddleware:
             entry = decision.entry
             asks = entry is not None and entry.asks_for_delay
             if verdict is None or not verdict.allowed or self._looks_closer or asks:
-                in_turn = in_turn or note.source in _IN_TURN
+                in_turn = in_turn or (note.source in _IN_TURN and self.gate.gives_turns)
                 return self._act(request, decision, note, in_turn=in_turn)
             self._pass(request, decision, verdict)
         except RobotsTxtDisallowed:

@@ -71,6 +71,8 @@ class Gate:
         )
         self.in_use = False
         """Whether a queue asks here, and so keeps the requests of unreachable origins."""
+        self.gives_turns = False
+        """Whether it also waits for the turns of requests before it lets them go."""
         self._waiting: dict[Origin, list[Waiter]] = {}
         self._to_ask: deque[tuple[Origin, Waiter]] = deque()
         self._asking = False

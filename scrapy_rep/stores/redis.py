@@ -149,7 +149,11 @@ class RedisStore:
             key = self._key("turn", origin)
             return pipeline.eval(_RESERVE, 1, key, step, "" if unused is None else unused)
 
-        wait, mark, answered = await self._reserving.call(ask)
+        reply, answered = await self._reserving.call(ask)
+        with self._telling():
+            if isinstance(reply, Exception):
+                raise reply
+        wait, mark = reply
         # Counted from when the answer came: rather too late than too early.
         return Turn(answered - asked + wait / _MICROSECONDS, int(mark))
 
@@ -197,14 +201,12 @@ class RedisStore:
                 for job in jobs:
                     job.func(pipeline)
                 replies = pipeline.execute(raise_on_error=False)
+            answered = monotonic()
+            for job, reply in zip(jobs, replies, strict=True):
+                job.result = reply, answered
         except Exception as error:  # noqa: BLE001 - raised where each is awaited
-            replies = [error] * len(jobs)
-        answered = monotonic()
-        for job, reply in zip(jobs, replies, strict=True):
-            if isinstance(reply, Exception):
-                job.error = self._as_store_error(reply)
-            else:
-                job.result = *reply, answered
+            for job in jobs:
+                job.error = error
         deliver(jobs)
 
     def _scan(self, cursor: int) -> tuple[int, list[str]]:
@@ -253,16 +255,18 @@ class RedisStore:
     @contextmanager
     def _pipeline(self) -> Iterator[Any]:
         """Give commands that are run as one. Raises StoreError."""
-        try:
-            with self._client.pipeline(transaction=True) as pipeline:
-                yield pipeline
-        except (RedisError, OSError) as error:
-            raise self._as_store_error(error) from None
+        with self._telling(), self._client.pipeline(transaction=True) as pipeline:
+            yield pipeline
 
-    def _as_store_error(self, error: Exception) -> StoreError:
-        if isinstance(error, StoreError):
-            return error
-        message = f"{type(error).__name__}: {error}"
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Raise StoreError in place of what redis-py raises."""
+        try:
+            yield
+        except (RedisError, OSError) as error:
+            raise StoreError(self._scrubbed(f"{type(error).__name__}: {error}")) from None
+
+    def _scrubbed(self, message: str) -> str:
         for secret in self._secrets:
             message = message.replace(secret, "***")
-        return StoreError(message)
+        return message

@@ -467,10 +467,10 @@ class World:
         self.problems.append(ViolationError(f"{what}, at {self.loop.now:.3f}"))
 
 
-def simulate(seed):
+def simulate(seed, **sizes):
     """Run a seed; return its world. Raises ViolationError, which names the seed."""
     try:
-        return _simulate(World(seed))
+        return _simulate(World(seed, **sizes))
     except ViolationError as violation:
         raise ViolationError(f"seed {seed}: {violation}") from violation
 
