@@ -64,6 +64,8 @@ def main() -> int:
                 seen = {name: counts[name] - before[name] for name in counts}
             before = counts
             tell(reports, seen, len(origins), kills)
+            if not turn:
+                tell_of_sites(journal)
             if kills:
                 twice = sum(site["robots"] > 1 for site in journal)
                 never = sum(site["robots"] == 0 for site in journal)
@@ -202,6 +204,22 @@ def tell(
     print(f"workers killed                {kills:6}")
     print(f"pages                         {counts['pages']:6}")
     print(f"disallowed pages on the wire  {counts['disallowed']:6}", flush=True)
+
+
+def tell_of_sites(journal: list[dict[str, float]]) -> None:
+    """Print what the sites saw that are not as the others are."""
+    from fleet_web import ASKING, DELAY, DOWN, DOWN_SECONDS  # noqa: PLC0415 - beside this script
+
+    print(f"\n{'site':<28}  {'pages':>6}  {'smallest gap':>12}  {'lost requests':>13}")
+    rows = [
+        (f"asks for {DELAY} s", journal[ASKING], f"{journal[ASKING]['gap']:.2f} s"),
+        (f"down for {DOWN_SECONDS} s", journal[DOWN], ""),
+    ]
+    for name, site, gap in rows:
+        print(f"{name:<28}  {site['pages']:>6}  {gap:>12}  {site['lost']:>13}")
+    others = [site for n, site in enumerate(journal) if n not in {ASKING, DOWN}]
+    pages, lost = (sum(site[name] for site in others) for name in ("pages", "lost"))
+    print(f"{'all others':<28}  {pages:>6}  {'':>12}  {lost:>13}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The fleet's web: two hundred origins on loopback, in one process.
 
+One asks for two seconds between two requests, one can't be reached for ten seconds.
 Serves until its standard input ends. Prints its origins as a JSON line when it is ready, and then,
 for every line of input, what has reached it as another.
 """
@@ -12,8 +13,17 @@ import os
 import sys
 from collections import Counter
 from contextlib import suppress
+from itertools import pairwise
+from time import monotonic
 
 ORIGINS = 200
+ASKING = 50
+"""The number of the origin that asks for a delay; as that is of its host, it has one of its own."""
+DOWN = 120
+"""The number of the origin that can't be reached at first."""
+DOWN_SECONDS = 10
+DELAY = 2
+HOSTS = {ASKING: "127.0.0.2", DOWN: "127.0.0.3"}
 PAGES = 6
 """Pages of an origin that may be fetched."""
 PRIVATE = 4
@@ -35,13 +45,18 @@ class Site:
         self.number = number
         self.rules = RULES[number % len(RULES)]
         self.seconds = (0.05, 0.2, 0.5)[number % 3]
+        if number == ASKING:
+            self.rules = f"User-agent: *\nCrawl-delay: {DELAY}\nDisallow: /private\n"
+        self.down_until = 0.0
         self.url = ""
         self.asked: Counter[str] = Counter()
+        self.times: list[float] = []
 
     async def open(self) -> None:
         """Begin to serve, on a port of the system's choice."""
-        server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        host = HOSTS.get(self.number, "127.0.0.1")
+        server = await asyncio.start_server(self._serve, host, 0)
+        self.url = f"http://{host}:{server.sockets[0].getsockname()[1]}"
 
     async def answer(self, target: str) -> tuple[str, str, str]:
         """Return status, content type and text."""
@@ -52,6 +67,7 @@ class Site:
             if self.rules is None:
                 return "404 Not Found", "text/plain", ""
             return "200 OK", "text/plain", self.rules
+        self.times.append(monotonic())
         near = [self.web[(self.number + step) % len(self.web)] for step in (1, 7, 50)]
         links = [f"{self.url}/private/{n}" for n in range(PRIVATE)]
         links += [f"{self.url}/{n}" for n in range(PAGES)]
@@ -59,7 +75,7 @@ class Site:
         return "200 OK", "text/html", "\n".join(f'<a href="{link}">a page</a>' for link in links)
 
     @property
-    def journal(self) -> dict[str, int]:
+    def journal(self) -> dict[str, float]:
         """What reached the origin."""
         pages = {target: n for target, n in self.asked.items() if target != "/robots.txt"}
         forbidden = 0
@@ -69,12 +85,18 @@ class Site:
             "robots": self.asked["/robots.txt"],
             "pages": sum(pages.values()) - forbidden,
             "disallowed": forbidden,
+            "lost": sum(f"/{n}" not in pages for n in range(PAGES)),
+            "gap": min((b - a for a, b in pairwise(self.times)), default=0.0),
         }
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
+                if self.number == DOWN:
+                    self.down_until = self.down_until or monotonic() + DOWN_SECONDS
+                    if monotonic() < self.down_until:
+                        break
                 answer = await self.answer(head.split(b" ", 2)[1].decode("latin-1"))
                 status, content_type, text = answer
                 writer.write(
