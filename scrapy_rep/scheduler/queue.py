@@ -22,7 +22,7 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -92,8 +92,6 @@ class RobotsAwarePriorityQueue:
         self._lanes = Lanes(self)
         self._turns = 0
         self._rotation = Rotation(self._lanes.slots, crawler)
-        self._due: deque[Lane] = deque()
-        """Lanes whose turn to send a request has come."""
         self._failed: dict[Lane, Timer] = {}
         """Lanes that can't be read just now."""
         kind = kind_of(downstream_queue_cls)
@@ -169,7 +167,6 @@ class RobotsAwarePriorityQueue:
         self._failed.clear()
         self._lanes.clear()
         self.woken.clear()
-        self._due.clear()
         if self._mover is not None:
             self._mover.stop()
         return OURS if self._disk is not None and self._disk.close() else {}
@@ -266,9 +263,9 @@ class RobotsAwarePriorityQueue:
                 woken.waits = False
                 self._place(woken)
                 if self._gate is not None and self._gate.is_due(woken.origin):
-                    self._due.append(woken)
+                    self._rotation.add_first(woken.slot)
         try:
-            for slot in self._next_slots():
+            for slot in self._rotation.turns():
                 is_full = self._is_full(slot)
                 lane = None if is_full else self._ready_lane(slot)
                 if is_full or lane is not None:
@@ -279,12 +276,6 @@ class RobotsAwarePriorityQueue:
         finally:
             if self._gate is not None:
                 self._gate.ask()
-
-    def _next_slots(self) -> Iterator[Slot]:
-        """Yield slots by their turns, those first of which a request is to leave at this moment."""
-        while self._due:
-            yield self._due.popleft().slot
-        yield from self._rotation.turns()
 
     def _is_full(self, slot: Slot) -> bool:
         if self._gate is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ class Rotation:
         self._this_round: list[str] = []
         self._next_round: list[str] = []
         self._new: dict[Slot, None] = {}
+        self._first: deque[Slot] = deque()
 
     def served(self, slot: Slot) -> None:
         """Remember that something was taken of ``slot``."""
@@ -46,8 +48,14 @@ class Rotation:
             slot.position = Position.NEW
             self._new[slot] = None
 
+    def add_first(self, slot: Slot) -> None:
+        """Let ``slot`` have a turn before all others, as a request is to leave at this moment."""
+        self._first.append(slot)
+
     def turns(self) -> Iterator[Slot]:
         """Take out slot after slot, by their turns; who wants one back in adds it again."""
+        while self._first:
+            yield self._first.popleft()
         if self._new:
             self._sort_new()
         while slot := self._next_idle():
