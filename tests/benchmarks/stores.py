@@ -1,6 +1,7 @@
 """What a store costs: ``python -m tests.benchmarks.stores [RECORDS]``.
 
-The hot path with SQLite against memory, in turns in one process; then a file with a million
+The hot path with SQLite against memory, in turns in one process; what an origin that a store knows
+costs, and a turn, against memory; then a file with a million
 records: its size, look-ups and writes a second, and memory before and after.
 """
 
@@ -26,8 +27,10 @@ from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.utils.lru import BoundedCache
+from tests.redis_server import PROGRAM, RedisServer
 
 BODY = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(20))
 AT_ONCE = 1_000
@@ -114,6 +117,45 @@ async def many_records(directory, count):
         assert connection.execute("SELECT count(*) FROM records").fetchone() == (count,)
 
 
+async def known_origins(directory):
+    """What it costs to look up an origin that a store knows, and to reserve a turn, above memory."""
+    sizes = {"max_origins": AT_ONCE, "max_bytes": 2**26, "max_size": 512_000}
+    bounds = {"max_size": 512_000, "max_age": 5e6, "timeout": 30.0}
+    path = directory / "turns.sqlite"
+    stores = {
+        "memory": MemoryStore(**sizes),
+        "SQLite": SQLiteStore(path, **bounds, max_bytes=2**33, clock=time),
+    }
+    server = None
+    if PROGRAM is not None:
+        from scrapy_rep.stores.redis import RedisStore
+
+        server = RedisServer(directory)
+        stores["Redis"] = RedisStore(server.uri, prefix="robots:", **bounds)
+    origins = [f"https://site-{n}.example" for n in range(AT_ONCE)]
+    for name, store in stores.items():
+        await asyncio.gather(*(store.put(record_of(n, time())) for n in range(AT_ONCE)))
+        told = []
+        for what, call in (
+            ("look-up", store.get),
+            ("turn", lambda origin, store=store: store.reserve(origin, 2.0)),
+        ):
+            took = []
+            for origin in origins:
+                start = perf_counter()
+                await call(origin)
+                took.append(perf_counter() - start)
+            start = perf_counter()
+            await asyncio.gather(*(call(origin) for origin in origins))
+            rate = AT_ONCE / (perf_counter() - start)
+            median = sorted(took)[AT_ONCE // 2] * 1e3
+            told.append(f"{what}: median {median:.3f} ms, {rate:,.0f} a second, {AT_ONCE} at once")
+        print(f"{name}: {'; '.join(told)}", flush=True)
+        await store.close()
+    if server is not None:
+        server.stop()
+
+
 def memory_level(count):
     """The in-memory level, told of as many origins, at its default bounds."""
     entries = BoundedCache(100_000, 64 * 2**20)
@@ -135,6 +177,7 @@ def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     with tempfile.TemporaryDirectory() as directory:
         hot_path(Path(directory))
+        asyncio.run(known_origins(Path(directory)))
         asyncio.run(many_records(Path(directory), count))
     memory_level(min(count, 400_000))
 
