@@ -30,6 +30,10 @@ logger = logging.getLogger(__name__)
 
 _LATE: Final = 0.03
 """Seconds by which a turn may be used late: so much nearer the next worker's request comes."""
+_MARGIN: Final = 0.05
+"""Seconds by which a worker that has missed a turn makes its next ones longer, doubling."""
+_LESS: Final = 0.9
+"""By what that shrinks again with every turn that is used."""
 _MISSES: Final = 4
 """Turns that are missed one after the other before the next one is used however late: a worker that
 is that busy is to go on, too."""
@@ -45,6 +49,8 @@ class _Turn:
     until: float = 0.0
     """When it is late."""
     mark: int | None = None
+    margin: float = 0.0
+    """Seconds by which it is longer than was asked for, and may be used later."""
     missed: int = 0
     """How many before it came too late, one after the other."""
     timer: Timer | None = None
@@ -78,6 +84,7 @@ class Turns:
         """Those that have come, and are not used yet."""
         self._places = PlacesBeside(crawler)
         self._closing = False
+        self._margin = 0.0
 
     def seconds_before(self, request: Request, decision: Decision) -> float:
         """Return the delay that the fleet keeps before ``request``, 0 where it keeps none.
@@ -108,7 +115,9 @@ class Turns:
             self._give_places(now)
             if turn.missed >= _MISSES or now <= turn.until:
                 del self._turns[origin]
+                self._margin *= _LESS
                 return True
+            self._margin = max(_MARGIN, 2 * turn.margin)
             stats.count(self._crawler, stats.TURNS_LATE)
             again = _Turn(now, mark=turn.mark, missed=turn.missed + 1)
             turn = self._ask(origin, seconds, again)
@@ -147,20 +156,23 @@ class Turns:
 
     def _ask(self, origin: Origin, seconds: float, turn: _Turn) -> _Turn:
         self._turns[origin] = turn
+        turn.margin = min(self._margin, seconds)
         deferred_from_coro(self._reserve(origin, seconds, turn))
         return turn
 
     async def _reserve(self, origin: Origin, seconds: float, turn: _Turn) -> None:
         wait = 0.0
         try:
-            wait, turn.mark = await self._store.reserve(str(origin), seconds, turn.mark)
+            wait, turn.mark = await self._store.reserve(
+                str(origin), seconds + turn.margin, turn.mark
+            )
         except Exception:
             logger.exception("Error while reserving the time of a request to %s", origin)
         if self._closing:
             return
         stats.count(self._crawler, stats.TURNS)
         begin = turn.asked + wait
-        turn.until = begin + _LATE
+        turn.until = begin + _LATE + turn.margin
         left = max(0.0, begin - self._clock.monotonic())
         turn.timer = self._clock.call_later(left, self._comes, turn)
 
