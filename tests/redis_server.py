@@ -27,9 +27,13 @@ def needs_redis():
 
 
 class RedisServer:
-    def __init__(self, directory, *arguments):
+    def __init__(self, directory, *arguments, sentinel=None, tls=False, program=None):
         self.directory = directory
         self.arguments = arguments
+        self.sentinel = sentinel
+        """The file that makes a sentinel of it."""
+        self.tls = tls
+        self.program = program or PROGRAM
         self.process = None
         # Another program may take a free port before Redis does.
         for _ in range(_PORTS):
@@ -58,15 +62,13 @@ class RedisServer:
         log.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [
-                PROGRAM,
-                "--port",
+                self.program,
+                *([str(self.sentinel), "--sentinel"] if self.sentinel else []),
+                *(["--port", "0", "--tls-port"] if self.tls else ["--port"]),
                 str(self.port),
                 "--bind",
                 "127.0.0.1",
-                "--save",
-                "",
-                "--appendonly",
-                "no",
+                *([] if self.sentinel else ["--save", "", "--appendonly", "no"]),
                 "--dir",
                 str(self.directory),
                 "--logfile",
@@ -77,7 +79,9 @@ class RedisServer:
 
         # What answers at the port may be the other program.
         def is_ready():
-            return log.exists() and "Ready to accept connections" in log.read_text()
+            return log.exists() and any(
+                line in log.read_text() for line in ("Ready to accept connections", "Sentinel ID")
+            )
 
         wait_until(lambda: self.process.poll() is not None or is_ready())
         return self.process.poll() is None

@@ -9,15 +9,11 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
-from redis import ConnectionPool, Redis, RedisError
-from redis.backoff import NoBackoff
-from redis.connection import parse_url
-from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import ResponseError
-from redis.retry import Retry
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
 from scrapy_rep.stores.base import Held, StoreError, Turn
+from scrapy_rep.stores.redis_client import ERRORS, Connector
 from scrapy_rep.utils.concurrency import Workers, deliver
 from scrapy_rep.utils.once import Once
 
@@ -75,21 +71,7 @@ class RedisStore:
         self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
     ) -> None:
         """Take a URI. Raises ValueError where redis-py can't read it."""
-        try:
-            # redis-py gives it no types.
-            options: dict[str, Any] = parse_url(uri)  # type: ignore[no-untyped-call]
-            self._secrets = [str(options[k]) for k in ("password", "username") if options.get(k)]
-            options.update(
-                decode_responses=False,
-                socket_timeout=timeout,
-                socket_connect_timeout=timeout,
-                # A connection that the server has closed in the meantime is no failure yet.
-                retry=Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,)),
-                client_name="scrapy-rep",
-            )
-            self._client = Redis(connection_pool=ConnectionPool(**options))
-        except (ValueError, TypeError, RedisError):
-            raise ValueError("redis-py can't read that URL") from None
+        self._connector = Connector(uri, timeout=timeout)
         self._prefix = prefix
         self._limit = max_encoded(max_size)
         self._max_size = max_size
@@ -126,7 +108,9 @@ class RedisStore:
             with self._pipeline() as pipeline:
                 pipeline.set(self._key("record", record.origin), data, px=self._max_age)
                 if holder is not None:
-                    pipeline.eval(_RELEASE, 1, self._key("lease", record.origin), holder)
+                    pipeline.execute_command(
+                        "EVAL", _RELEASE, 1, self._key("lease", record.origin), holder
+                    )
                 pipeline.execute()
 
         await self._workers.call(put)
@@ -136,7 +120,7 @@ class RedisStore:
 
         def release() -> None:
             with self._pipeline() as pipeline:
-                pipeline.eval(_RELEASE, 1, self._key("lease", origin), holder)
+                pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", origin), holder)
                 pipeline.execute()
 
         await self._workers.call(release)
@@ -147,7 +131,8 @@ class RedisStore:
 
         def ask(pipeline: Any) -> Any:
             key = self._key("turn", origin)
-            return pipeline.eval(_RESERVE, 1, key, step, "" if unused is None else unused)
+            used = "" if unused is None else unused
+            return pipeline.execute_command("EVAL", _RESERVE, 1, key, step, used)
 
         reply, answered = await self._reserving.call(ask)
         with self._telling():
@@ -159,13 +144,14 @@ class RedisStore:
 
     async def origins(self) -> AsyncIterator[str]:
         """Yield the origins of all records, in no order; one may come twice while keys change."""
-        cursor = 0
-        while True:
-            cursor, origins = await self._workers.call(partial(self._scan, cursor))
-            for origin in origins:
-                yield origin
-            if not cursor:
-                return
+        for node in await self._workers.call(self._nodes):
+            cursor = 0
+            while True:
+                cursor, origins = await self._workers.call(partial(self._scan, node, cursor))
+                for origin in origins:
+                    yield origin
+                if not cursor:
+                    break
 
     async def drop(self, origin: str) -> bool:
         """Let go of the record of ``origin``; return whether there was one."""
@@ -181,9 +167,8 @@ class RedisStore:
         """Return 0: Redis itself lets go of what is too old. Raises StoreError without a Redis."""
 
         def ping() -> int:
-            with self._pipeline() as pipeline:
-                pipeline.ping()
-                pipeline.execute()
+            with self._client() as client:
+                client.ping()
             return 0
 
         return await self._workers.call(ping)
@@ -192,7 +177,7 @@ class RedisStore:
         """Write what is still to be written, and close the connections."""
         await self._workers.stop()
         await self._reserving.stop()
-        self._client.connection_pool.disconnect()
+        self._connector.close()
 
     def _reserve(self, jobs: list[Job]) -> None:
         """Reserve turns of many origins in one round trip."""
@@ -209,19 +194,28 @@ class RedisStore:
                 job.error = error
         deliver(jobs)
 
-    def _scan(self, cursor: int) -> tuple[int, list[str]]:
-        """Return the next cursor, 0 at the end, and the origins of a step."""
-        start = self._key("record", "")
-        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*"
-        with self._pipeline() as pipeline:
-            pipeline.scan(cursor, pattern, _PAGE)
-            ((cursor, keys),) = pipeline.execute()
+    def _nodes(self) -> list[Any]:
+        """Return the servers that have records; None is the only one."""
+        with self._client() as client:
+            return list(client.get_primaries()) if self._connector.is_cluster else [None]
+
+    def _scan(self, node: Any, cursor: int) -> tuple[int, list[str]]:
+        """Return the next cursor of a server, 0 at the end, and the origins of a step."""
+        start, end = self._key("record", "\0").split("\0")
+        pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*" + end
+        with self._client() as client:
+            if node is None:
+                cursor, keys = client.scan(cursor, pattern, _PAGE)
+            else:
+                cursors, keys = client.scan(cursor, pattern, _PAGE, target_nodes=node)
+                cursor = cursors[node.name]
         # A key that is no UTF-8 is none of ours.
         names = (key.decode("utf-8", "ignore") for key in dict.fromkeys(keys))
-        return int(cursor), [name.removeprefix(start) for name in names]
+        return int(cursor), [name.removeprefix(start).removesuffix(end) for name in names]
 
     def _key(self, kind: str, origin: str) -> str:
-        return f"{self._prefix}{kind}:{origin}"
+        # What stands in braces decides where a key lives in a cluster.
+        return f"{self._prefix}{kind}:{{{origin}}}"
 
     def _held(self, pipeline: Any, origin: str) -> Held:
         # Ranges, as anybody may have put anything there.
@@ -253,20 +247,24 @@ class RedisStore:
         return held._replace(holder=holder)
 
     @contextmanager
-    def _pipeline(self) -> Iterator[Any]:
-        """Give commands that are run as one. Raises StoreError."""
-        with self._telling(), self._client.pipeline(transaction=True) as pipeline:
-            yield pipeline
+    def _client(self) -> Iterator[Any]:
+        """Give the client. Raises StoreError."""
+        with self._telling():
+            yield self._connector.client()
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
         """Raise StoreError in place of what redis-py raises."""
         try:
             yield
-        except (RedisError, OSError) as error:
-            raise StoreError(self._scrubbed(f"{type(error).__name__}: {error}")) from None
+        except ERRORS as error:
+            raise StoreError(self._connector.told(error)) from None
 
-    def _scrubbed(self, message: str) -> str:
-        for secret in self._secrets:
-            message = message.replace(secret, "***")
-        return message
+    @contextmanager
+    def _pipeline(self) -> Iterator[Any]:
+        """Give commands that are run as one; in a cluster in their order. Raises StoreError."""
+        with (
+            self._client() as client,
+            client.pipeline(transaction=not self._connector.is_cluster) as pipeline,
+        ):
+            yield pipeline

@@ -129,6 +129,14 @@ def _names_a_host(uri: str) -> bool:
     return parts.hostname is not None and parts.port != -1
 
 
+def _names_hosts(uri: str) -> bool:
+    try:
+        from scrapy_rep.stores.redis_client import names_hosts  # noqa: PLC0415 - needs redis-py
+    except ImportError:
+        return True  # told when it is made
+    return names_hosts(uri)
+
+
 def _memory(config: StoreConfig, _: bool) -> MemoryStore:
     return MemoryStore(
         max_origins=config.memory_max_origins,
@@ -182,6 +190,10 @@ _SCHEMES: Final = {
     "sqlite": _Scheme("sqlite:///PATH", _names_a_file, _sqlite),
     "redis": _Scheme("redis://HOST", _names_a_host, _redis),
     "rediss": _Scheme("rediss://HOST", _names_a_host, _redis),
+    "redis+cluster": _Scheme("redis+cluster://HOST,HOST", _names_hosts, _redis),
+    "rediss+cluster": _Scheme("rediss+cluster://HOST,HOST", _names_hosts, _redis),
+    "redis+sentinel": _Scheme("redis+sentinel://HOST,HOST/SERVICE", _names_hosts, _redis),
+    "rediss+sentinel": _Scheme("rediss+sentinel://HOST,HOST/SERVICE", _names_hosts, _redis),
 }
 *_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
 TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"

@@ -61,14 +61,14 @@ class Lease:
         if self.client is None:
             found = self._query("SELECT taken + seconds FROM leases WHERE origin = :origin")
             return None if found is None else found[0]
-        end = self.client.execute_command("PEXPIRETIME", f"robots:lease:{self.origin}")
+        end = self.client.execute_command("PEXPIRETIME", f"robots:lease:{{{self.origin}}}")
         return None if end < 0 else end / 1000
 
     def expire(self):
         if self.client is None:
             self._query("UPDATE leases SET seconds = 0 WHERE origin = :origin")
         else:
-            self.client.pexpire(f"robots:lease:{self.origin}", 1)
+            self.client.pexpire(f"robots:lease:{{{self.origin}}}", 1)
 
 
 class Worker(CrawlProcess):

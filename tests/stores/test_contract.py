@@ -355,13 +355,13 @@ class TestRedis(PersistentContract):
         from scrapy_rep.stores.redis import RedisStore
 
         # Keys of others, one of which a pattern made of the prefix without escapes would find.
-        self.client.set("robots:record:https://others.example", b"x")
-        self.client.set("s?*:record:https://others.example", b"x")
+        self.client.set("robots:record:{https://others.example}", b"x")
+        self.client.set("s?*:record:{https://others.example}", b"x")
         values = {"prefix": "[rs]?*:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": PATIENCE}
         return lambda: RedisStore(redis_server.uri, **values)
 
     def alter(self, origin, change):
-        key = f"[rs]?*:record:{origin}"
+        key = f"[rs]?*:record:{{{origin}}}"
         self.client.set(key, change(self.client.get(key)))
 
     @in_asyncio
@@ -382,13 +382,13 @@ class TestRedis(PersistentContract):
         await store.close()
 
     def forge_turn(self, made, after):
-        self.client.set(f"[rs]?*:turn:{ORIGIN}", f"{made} {made + after}")
+        self.client.set(f"[rs]?*:turn:{{{ORIGIN}}}", f"{made} {made + after}")
 
     @pytest.mark.parametrize("value", [b"", b"x", b"1", b"1 2 3", b"-1 x"])
     @in_asyncio
     async def test_a_turn_that_cant_be_read_is_none(self, opened, value):
         store = opened()
-        self.client.set(f"[rs]?*:turn:{ORIGIN}", value)
+        self.client.set(f"[rs]?*:turn:{{{ORIGIN}}}", value)
         assert (await store.reserve(ORIGIN, LONG)).seconds < LONG
         await store.close()
 

@@ -81,7 +81,7 @@ class Redis:
         self.client.config_set("maxmemory", 0)
         keys = [key.decode() for key in self.client.keys("robots:record:*")]
         keys = [key for key in keys if self.client.type(key) == b"string"]
-        held = {key.partition("record:")[2]: self.client.get(key) for key in keys}
+        held = {key.partition("record:")[2].strip("{}"): self.client.get(key) for key in keys}
         return readable(held)
 
     def stop(self):

@@ -1,0 +1,190 @@
+"""Redis as it is run: a cluster, sentinels, TLS; each of real servers, on free ports of loopback."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from ipaddress import ip_address
+from pathlib import Path
+
+import redis
+
+from tests.redis_server import RedisServer
+from tests.running import free_port
+from tests.waiting import PATIENCE, wait_until
+
+SLOTS = 16384
+
+
+class Cluster:
+    """Servers that share the keys; each is a primary."""
+
+    def __init__(self, directory, *, servers=3, program=None):
+        self.servers = []
+        for number in range(servers):
+            folder = Path(directory, f"node-{number}")
+            folder.mkdir()
+            bus = ["--cluster-port", str(free_port())]
+            self.servers.append(
+                RedisServer(folder, "--cluster-enabled", "yes", *bus, program=program)
+            )
+        clients = [server.client for server in self.servers]
+        for number, client in enumerate(clients):
+            first, last = SLOTS * number // servers, SLOTS * (number + 1) // servers - 1
+            client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, last)
+            if number:
+                bus = int(self.servers[0].arguments[3])
+                client.execute_command("CLUSTER", "MEET", "127.0.0.1", self.servers[0].port, bus)
+        wait_until(lambda: all(self._is_whole(client) for client in clients))
+
+    def _is_whole(self, client):
+        told = client.execute_command("CLUSTER INFO")
+        return told["cluster_state"] == "ok" and int(told["cluster_size"]) == len(self.servers)
+
+    @property
+    def uri(self):
+        hosts = ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
+        return f"redis+cluster://{hosts}"
+
+    @property
+    def client(self):
+        return redis.RedisCluster("127.0.0.1", self.servers[0].port, socket_timeout=PATIENCE)
+
+    def move(self, key):
+        """Give the slot of ``key``, with all that is in it, to the next server."""
+        from redis.crc import key_slot
+
+        slot = key_slot(key.encode())
+        ends = [SLOTS * (number + 1) // len(self.servers) for number in range(len(self.servers))]
+        here = next(number for number, end in enumerate(ends) if slot < end)
+        source, target = self.servers[here], self.servers[(here + 1) % len(self.servers)]
+        ids = [s.client.execute_command("CLUSTER MYID").decode() for s in (source, target)]
+        target.client.execute_command("CLUSTER", "SETSLOT", slot, "IMPORTING", ids[0])
+        source.client.execute_command("CLUSTER", "SETSLOT", slot, "MIGRATING", ids[1])
+        keys = source.client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100)
+        for each in keys:
+            source.client.execute_command("MIGRATE", "127.0.0.1", target.port, each, 0, 5000)
+        for server in (target, source):
+            server.client.execute_command("CLUSTER", "SETSLOT", slot, "NODE", ids[1])
+
+    def stop(self):
+        for server in self.servers:
+            server.stop()
+
+
+class Sentinels:
+    """A primary and a replica, and sentinels that make the one the other when it dies."""
+
+    service = "robots"
+
+    def __init__(self, directory, *, sentinels=3, program=None):
+        folders = [Path(directory, name) for name in ("primary", "replica")]
+        for folder in folders:
+            folder.mkdir()
+        self.primary = RedisServer(folders[0], program=program)
+        follows = ["--replicaof", "127.0.0.1", str(self.primary.port)]
+        self.replica = RedisServer(folders[1], *follows, program=program)
+        self.sentinels = []
+        for number in range(sentinels):
+            folder = Path(directory, f"sentinel-{number}")
+            folder.mkdir()
+            config = folder / "sentinel.conf"
+            config.write_text(
+                f"sentinel monitor {self.service} 127.0.0.1 {self.primary.port} {sentinels // 2 + 1}\n"
+                f"sentinel down-after-milliseconds {self.service} 500\n"
+                f"sentinel failover-timeout {self.service} 5000\n"
+            )
+            self.sentinels.append(RedisServer(folder, sentinel=config, program=program))
+        wait_until(self._know_each_other)
+
+    def _told(self):
+        return [server.client.sentinel_master(self.service) for server in self.sentinels]
+
+    def _know_each_other(self):
+        linked = self.replica.client.info("replication")["master_link_status"] == "up"
+        return linked and all(
+            told["num-other-sentinels"] == len(self.sentinels) - 1 and told["num-slaves"] == 1
+            for told in self._told()
+        )
+
+    @property
+    def uri(self):
+        hosts = ",".join(f"127.0.0.1:{server.port}" for server in self.sentinels)
+        return f"redis+sentinel://{hosts}/{self.service}"
+
+    def fail_over(self):
+        """Kill the primary, and wait until the replica has its place."""
+        self.primary.stop()
+        wait_until(lambda: all(told["port"] == self.replica.port for told in self._told()))
+
+    def stop(self):
+        for server in (*self.sentinels, self.replica, self.primary):
+            server.stop()
+
+
+def authority(directory):
+    """Make a CA, and a certificate of it for 127.0.0.1; return their files and that of the key."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    now = datetime.now(timezone.utc)
+
+    def make(name, key, issuer, issuer_key, *extensions):
+        subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+        builder = (
+            x509.CertificateBuilder(issuer or subject, subject, key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - timedelta(days=1))
+            .not_valid_after(now + timedelta(days=1))
+        )
+        for extension in extensions:
+            builder = builder.add_extension(extension, critical=False)
+        return builder.sign(issuer_key, hashes.SHA256())
+
+    ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    ca = make(
+        "the tests' CA",
+        ca_key,
+        None,
+        ca_key,
+        x509.BasicConstraints(ca=True, path_length=None),
+        x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()),
+        x509.KeyUsage(*(name in {5, 6} for name in range(9))),
+    )
+    own = make(
+        "redis",
+        key,
+        ca.subject,
+        ca_key,
+        x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()),
+    )
+    pem = serialization.Encoding.PEM
+    texts = {
+        "ca.pem": ca.public_bytes(pem),
+        "redis.pem": own.public_bytes(pem),
+        "redis.key": key.private_bytes(
+            pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        ),
+    }
+    for name, text in texts.items():
+        Path(directory, name).write_bytes(text)
+    return [Path(directory, name).as_posix() for name in texts]
+
+
+class TLS(RedisServer):
+    """A server that talks nothing but TLS, with a certificate of an own CA."""
+
+    def __init__(self, directory, *, program=None):
+        self.ca, certificate, key = authority(directory)
+        super().__init__(
+            directory,
+            *("--tls-cert-file", certificate, "--tls-key-file", key),
+            *("--tls-ca-cert-file", self.ca, "--tls-auth-clients", "no"),
+            tls=True,
+            program=program,
+        )
+
+    @property
+    def uri(self):
+        return f"rediss://127.0.0.1:{self.port}/0?ssl_ca_certs={self.ca}"

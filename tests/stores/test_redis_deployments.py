@@ -1,0 +1,132 @@
+"""The Redis store where Redis is more than one server, or asks who comes."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.registry import is_store, shown
+from tests.redis_deployments import TLS, Cluster
+from tests.redis_server import RedisServer, needs_redis
+from tests.running import in_asyncio
+from tests.stores.records import ORIGIN, available
+from tests.stores.test_contract import MAX_SIZE
+from tests.waiting import PATIENCE, until
+
+OWN = {"prefix": "robots:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": PATIENCE}
+
+
+def store_of(uri):
+    from scrapy_rep.stores.redis import RedisStore
+
+    return RedisStore(uri, **OWN)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    needs_redis()
+    cluster = Cluster(tmp_path_factory.mktemp("cluster"))
+    yield cluster
+    cluster.stop()
+
+
+@in_asyncio
+async def test_a_cluster_whose_keys_move(cluster):
+    store = store_of(cluster.uri)
+    others = [f"https://site-{number}.example" for number in range(9)]
+    for origin in (ORIGIN, *others):
+        await store.put(available(origin))
+    assert sorted([origin async for origin in store.origins()]) == sorted([ORIGIN, *others])
+    await store.claim(ORIGIN, "a", 30)
+    cluster.move(f"robots:record:{{{ORIGIN}}}")
+    assert await store.get(ORIGIN) == (available(), "a")
+    await store.put(available(), "a")
+    assert await store.get(ORIGIN) == (available(), None)
+    await store.close()
+
+
+@in_asyncio
+async def test_tls_with_an_own_authority(tmp_path):
+    needs_redis()
+    server = TLS(tmp_path)
+    try:
+        store = store_of(server.uri)
+        await store.put(available())
+        assert (await store.get(ORIGIN)).record == available()
+        await store.close()
+        with pytest.raises(StoreError, match="certificate verify failed"):
+            await store_of(server.uri.partition("?")[0]).get(ORIGIN)
+    finally:
+        server.stop()
+
+
+@in_asyncio
+async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
+    client = redis_server.client
+    client.flushall()
+    rights = "~robots:* +ping +multi +exec +getrange +get +set +del +scan +eval +client|setname"
+    client.execute_command("ACL", "SETUSER", "crawler", "on", ">s3cret", *rights.split())
+    place = f"127.0.0.1:{redis_server.port}"
+    store = store_of(f"redis://crawler:s3cret@{place}")
+    assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
+    await store.put(available(), "a")
+    assert await store.get(ORIGIN) == (available(), None)
+    assert [origin async for origin in store.origins()] == [ORIGIN]
+    assert await store.prune() == 0
+    assert await store.drop(ORIGIN)
+    await store.close()
+    with pytest.raises(StoreError) as raised:
+        await store_of(f"redis://crawler:wr0ng@{place}").get(ORIGIN)
+    assert "wr0ng" not in str(raised.value)
+    client.execute_command("ACL", "DELUSER", "crawler")
+
+
+@in_asyncio
+async def test_a_replica_is_told_as_what_it_is(redis_server, tmp_path):
+    redis_server.client.flushall()
+    replica = RedisServer(tmp_path, "--replicaof", "127.0.0.1", str(redis_server.port))
+    try:
+        await until(lambda: replica.client.info("replication")["master_link_status"] == "up")
+        store = store_of(replica.uri)
+        assert await store.get(ORIGIN) == (None, None)
+        for call in (store.put(available()), store.claim(ORIGIN, "a", 30)):
+            with pytest.raises(StoreError, match="read-only replica: REP_STORE is to name the"):
+                await call
+        await store.close()
+    finally:
+        replica.stop()
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "redis+cluster://one",
+        "redis+cluster://user:p%40ss@one:7000,two:7001,[::1]:7002/0",
+        "rediss+cluster://one?ssl_ca_certs=/ca.pem",
+        "redis+sentinel://one,two:26380/mymaster",
+        "rediss+sentinel://:pass@one/mymaster/2?sentinel_password=other",
+    ],
+)
+def test_urls(uri):
+    assert is_store(uri)
+    store = store_of(uri)
+    assert store is not None
+    assert "pass" not in shown(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "redis+cluster://",
+        "redis+cluster://one/1",
+        "redis+cluster://one,,two",
+        "redis+cluster://one:port",
+        "redis+sentinel://one",
+        "redis+sentinel://one/",
+        "redis+sentinel://one/mymaster/two",
+        "redis+sentinel:///mymaster",
+        "redis+other://one",
+    ],
+)
+def test_what_is_no_url(uri):
+    assert not is_store(uri)
