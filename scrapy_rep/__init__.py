@@ -69,6 +69,11 @@ if TYPE_CHECKING:
     from scrapy_rep.robotparser import RobotParser
     from scrapy_rep.robots import Robots
     from scrapy_rep.scheduler.queue import RobotsAwarePriorityQueue
+    from scrapy_rep.scheduler.redis_queue import (
+        RobotsAwareRedisFifoQueue,
+        RobotsAwareRedisLifoQueue,
+        RobotsAwareRedisQueue,
+    )
     from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
     from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
     from scrapy_rep.spiders import RobotsSitemapMixin, RobotsSitemapSpider
@@ -82,6 +87,9 @@ __all__ = [
     "RobotParser",
     "Robots",
     "RobotsAwarePriorityQueue",
+    "RobotsAwareRedisFifoQueue",
+    "RobotsAwareRedisLifoQueue",
+    "RobotsAwareRedisQueue",
     "RobotsEvidence",
     "RobotsLogStats",
     "RobotsReport",
@@ -107,6 +115,9 @@ _HOMES = {
     "RobotParser": "scrapy_rep.robotparser",
     "Robots": "scrapy_rep.robots",
     "RobotsAwarePriorityQueue": "scrapy_rep.scheduler.queue",
+    "RobotsAwareRedisFifoQueue": "scrapy_rep.scheduler.redis_queue",
+    "RobotsAwareRedisLifoQueue": "scrapy_rep.scheduler.redis_queue",
+    "RobotsAwareRedisQueue": "scrapy_rep.scheduler.redis_queue",
     "RobotsEvidence": "scrapy_rep.extensions.evidence",
     "RobotsLogStats": "scrapy_rep.extensions.logstats",
     "RobotsReport": "scrapy_rep.extensions.report",

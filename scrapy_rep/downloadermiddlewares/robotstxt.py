@@ -22,7 +22,12 @@ from scrapy_rep.decision.usage import note
 from scrapy_rep.downloadermiddlewares.dryrun import DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
 from scrapy_rep.downloadermiddlewares.guard import DECIDED_KEY, judges
-from scrapy_rep.downloadermiddlewares.startup import check_components, log_start, read_overrides
+from scrapy_rep.downloadermiddlewares.startup import (
+    check_components,
+    log_loss,
+    log_start,
+    read_overrides,
+)
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.drops import Drops
@@ -365,6 +370,8 @@ class RobotsTxtMiddleware:
         if not self.gate.in_use:
             self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
         log_start(self._crawler, self._options, self.decider.tokens.of_crawl())
+        if self.gate.loses:
+            log_loss(self._crawler)
         self._events.expired()
 
     async def _spider_closed(self) -> None:

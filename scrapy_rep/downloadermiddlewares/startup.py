@@ -73,6 +73,17 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
         logger.warning("%s is no setting of this version of scrapy-rep", name, extra=extra)
 
 
+def log_loss(crawler: Crawler) -> None:
+    """Tell what becomes of requests that nobody defers."""
+    logger.info(
+        "Requests of origins whose robots.txt is unreachable are dropped at once, as the scheduler "
+        "keeps none back: REP_UNREACHABLE_ACTION = 'defer' takes SCHEDULER_PRIORITY_QUEUE = "
+        "'scrapy_rep.RobotsAwarePriorityQueue', with scrapy-redis SCHEDULER_QUEUE_CLASS = "
+        "'scrapy_rep.RobotsAwareRedisQueue'",
+        extra={"spider": crawler.spider},
+    )
+
+
 def check_components(crawler: Crawler) -> None:
     """Raise SettingsError where the guard isn't there, or isn't nearest the downloader."""
     orders = {

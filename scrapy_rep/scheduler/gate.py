@@ -15,7 +15,7 @@ from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.scheduler.waiters import Alone
-from scrapy_rep.scheduler.waiting import line_about
+from scrapy_rep.scheduler.waiting import line_about, line_about_others
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import nudge
 
@@ -73,6 +73,11 @@ class Gate:
         """Whether a queue asks here, and so keeps the requests of unreachable origins."""
         self.gives_turns = False
         """Whether it also waits for the turns of requests before it lets them go."""
+        self.is_shared = False
+        """Whether workers share that queue, which has times of its own for what is deferred."""
+        self.elsewhere: tuple[int, float] = (0, math.inf)
+        """How many unreachable origins have requests there, and when the first is due."""
+        self.defer_timeout = options.defer_timeout
         self._waiting: dict[Origin, list[Waiter]] = {}
         self._to_ask: deque[tuple[Origin, Waiter]] = deque()
         self._asking = False
@@ -98,6 +103,11 @@ class Gate:
     def of(cls, crawler: Crawler) -> Gate | None:
         """Return that of a crawl; None where it doesn't obey robots.txt."""
         return _GATES.get(crawler)
+
+    @property
+    def loses(self) -> bool:
+        """Whether requests of unreachable origins are to be kept, and there is nobody to do so."""
+        return self._defers and not self.in_use
 
     def opens(self, origin: Origin, waiter: Waiter) -> bool:
         """Return whether a request of ``origin`` may leave; if not, ``waiter`` is woken later."""
@@ -129,6 +139,43 @@ class Gate:
         """Return whether this worker's turn to send a request to ``origin`` has just come."""
         return self._turns is not None and origin is not None and self._turns.is_due(origin)
 
+    # What a queue asks that workers share.
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another origin would soon be looked up."""
+        return self._cache.has_room and not self._to_ask
+
+    def keeps_for(self, origin: Origin) -> float | None:
+        """Return for how many seconds requests of ``origin`` are to be kept: 0 if they may leave.
+
+        None where that is to be found out.
+        """
+        if not self._decider.needs_robotstxt(origin):
+            return 0.0
+        entry = self._cache.known(origin)
+        if entry is None:
+            return 0.0 if origin in self._asked else None
+        self._asked.discard(origin)
+        if not (entry.is_unreachable and self._defers):
+            return 0.0
+        return max(0.0, entry.end - self._clock.time()) + _MARGIN
+
+    def leaves(self, origin: Origin) -> None:
+        """Tell that a request of ``origin`` leaves."""
+        self._asked.discard(origin)
+
+    def wait_for(self, origin: Origin, waiter: Waiter) -> None:
+        """Find out about ``origin``, as soon as there is room; then ``waiter`` is woken."""
+        waiters = self._waiting.get(origin)
+        if waiters is None:
+            self._waiting[origin] = [waiter]
+            self._to_ask.append((origin, waiter))
+            self._news.add(origin)
+            self.ask()
+        else:
+            waiters.append(waiter)
+
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request``, whose origin is unreachable, is to wait for the next try.
 
@@ -157,9 +204,7 @@ class Gate:
         if origin not in self._waiting:
             nobody = Alone(request)
             nobody.turn.addErrback(lambda _: None)
-            self._waiting[origin] = [nobody]
-            self._to_ask.append((origin, nobody))
-            self.ask()
+            self.wait_for(origin, nobody)
 
     def is_full(self, slot: str) -> bool:
         """Return whether a download slot has enough to do, for the delay that its site asks for.
@@ -212,7 +257,7 @@ class Gate:
 
     def _defer(self, origin: Origin, entry: Entry, waiter: Waiter) -> bool:
         """Return whether ``waiter`` is to wait until ``origin`` is tried again; let it, if so."""
-        if not (entry.is_unreachable and self._defers and self.in_use):
+        if not (entry.is_unreachable and self._defers and self.in_use) or self.is_shared:
             self._end(waiter)
             return False
         now = self._clock.monotonic()
@@ -272,10 +317,13 @@ class Gate:
         nudge(self._crawler)
 
     def _only_deferred(self) -> bool:
-        """Return whether all that waits here is of unreachable origins."""
-        return bool(self._deferred) and not self._news
+        """Return whether all that waits is of unreachable origins."""
+        return bool(self._deferred or self.elsewhere[0]) and not self._news
 
     def _waiting_line(self) -> str:
+        origins, first = self.elsewhere
+        if origins:
+            return line_about_others(origins, first - self._clock.monotonic())
         entries = [(origin, self._cache.known(origin)) for origin in self._waiting]
         outages = [(origin, None if entry is None else entry.outage) for origin, entry in entries]
         patience = self._options.defer_timeout

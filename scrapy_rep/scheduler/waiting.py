@@ -38,6 +38,15 @@ def line_about(
     )
 
 
+def line_about_others(origins: int, seconds: float) -> str:
+    """Return a line about origins whose requests all workers share, the first due in ``seconds``."""
+    noun = "origin" if origins == 1 else "origins"
+    return (
+        f"Nothing is left to do but to wait for {origins} unreachable {noun}: the next try of a "
+        f"robots.txt is in {max(0.0, seconds):.0f} s"
+    )
+
+
 def _named(origin: Origin, outage: Outage | None, now: float) -> str:
     if outage is None:  # the memory holds it no more
         return str(origin)

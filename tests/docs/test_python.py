@@ -25,6 +25,7 @@ OTHERS = {
     "PLAYWRIGHT_CONTEXTS",
     "REDIS_URL",
     "SCHEDULER_PERSIST",
+    "SCHEDULER_QUEUE_CLASS",
     "ZYTE_API_AUTOMAP_PARAMS",
 }
 """Settings of other projects."""

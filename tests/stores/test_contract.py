@@ -366,7 +366,7 @@ class TestRedis(PersistentContract):
 
     @in_asyncio
     async def test_a_lease_of_another_type_is_left_alone(self, opened, caplog):
-        key = f"[rs]?*:lease:{ORIGIN}"
+        key = f"[rs]?*:lease:{{{ORIGIN}}}"
         self.client.rpush(key, "a list")
         store = opened()
         for holder in ("a", "b"):
@@ -395,7 +395,7 @@ class TestRedis(PersistentContract):
     @in_asyncio
     async def test_a_turn_of_another_type_is_an_error_of_that_origin_alone(self, opened):
         store = opened()
-        self.client.rpush(f"[rs]?*:turn:{ORIGIN}", b"a list")
+        self.client.rpush(f"[rs]?*:turn:{{{ORIGIN}}}", b"a list")
         asked = [store.reserve(origin, LONG) for origin in (OTHER, ORIGIN, OTHER)]
         first, error, second = await asyncio.gather(*asked, return_exceptions=True)
         assert second.mark - first.mark == LONG * 1e6

@@ -336,7 +336,7 @@ async def test_a_lease_of_another_type_is_no_fault_of_the_store(web, tmp_path):
     try:
         sites = [web.site(robots(RULES)) for _ in range(10)]
         for site in sites[:2]:
-            store.client.rpush(f"robots:lease:{site.url('')}", "a list")
+            store.client.rpush(f"robots:lease:{{{site.url('')}}}", "a list")
         failures = Failures(store.uri)
         pages = [site.url(path) for path in ("/1", "/private") for site in sites]
         result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)

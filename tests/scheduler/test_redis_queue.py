@@ -1,0 +1,384 @@
+"""scrapy-redis's queues with requests kept back, in a real Redis that several crawls use."""
+
+from __future__ import annotations
+
+import pickle
+from types import SimpleNamespace
+
+import pytest
+import pytest_twisted
+import scrapy
+
+from scrapy_rep import (
+    RobotsAwareRedisFifoQueue,
+    RobotsAwareRedisLifoQueue,
+    RobotsAwareRedisQueue,
+)
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.scheduler import redis_queue
+from scrapy_rep.scheduler.source import META_KEY
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
+from tests.crawling.process import CrawlProcess
+from tests.crawling.web import answer, held, robots
+from tests.scheduler.queues import FakeCrawler
+from tests.waiting import wait_until
+
+RULES = robots("User-agent: *\nDisallow: /private\n")
+KINDS = [RobotsAwareRedisQueue, RobotsAwareRedisFifoQueue, RobotsAwareRedisLifoQueue]
+MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "select"]
+LONG = 3600
+DOWN, UP = "http://down.example", "http://up.example"
+KEPT = "{list:requests}:deferred"
+
+
+@pytest.fixture
+def redis(redis_server):
+    client = redis_server.client
+    client.flushall()
+    return client
+
+
+# Real crawls.
+
+
+class Workers:
+    """Crawls that share a queue and a store."""
+
+    def __init__(self, uri):
+        self.uri = uri
+        self.started = []
+
+    def start(self, *urls, mode="asyncio", kind=RobotsAwareRedisQueue, **order):
+        settings = {
+            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+            "SCHEDULER_QUEUE_CLASS": f"scrapy_rep.{kind.__name__}",
+            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+            "SCHEDULER_PERSIST": True,
+            "REDIS_URL": self.uri,
+            "REP_STORE": self.uri,
+            "REP_UNREACHABLE_ACTION": "defer",
+            "REP_RETRY_DELAY": 0.5,
+            "REP_RETRY_DELAY_MAX": 0.5,
+            "REP_DEFER_TIMEOUT": LONG,
+            **order,
+        }
+        self.started.append(CrawlProcess(mode, urls, **settings))
+        return self.started[-1]
+
+
+@pytest.fixture
+def workers(redis, redis_server):
+    workers = Workers(redis_server.uri)
+    yield workers
+    for worker in workers.started:
+        worker.kill()
+
+
+@pytest.mark.parametrize(("kind", "mode"), list(zip(KINDS, MODES, strict=True)))
+def test_requests_wait_until_their_site_is_back(workers, web, redis, kind, mode):
+    down, up = web.site(answer(503)), web.site(RULES)
+    urls = [site.url(path) for site in (down, up) for path in ("/1", "/2", "/private")]
+    deferred = {"script": [["stats", {"robotstxt/deferred": 3}], ["say", "deferred"]]}
+    worker = workers.start(*urls, kind=kind, mode=mode, **deferred)
+    worker.hear("deferred")
+    down.change(RULES)
+    result = worker.result()
+    assert sorted(down.targets) == sorted(up.targets) == ["/1", "/2"]
+    assert set(result["dropped"].values()) == {"rule"}
+    assert len(result["dropped"]) == 2
+    assert result["stats"]["robotstxt/deferred"] == 3
+    assert "ERROR" not in result["log"]
+    assert redis.keys("*list:requests*") == []
+
+
+def test_they_are_dropped_after_the_timeout(workers, web, redis):
+    site = web.site(answer(503))
+    result = workers.start(site.url("/1"), site.url("/2"), REP_DEFER_TIMEOUT=1).result()
+    assert list(result["dropped"].values()) == ["unreachable"] * 2
+    assert result["stats"]["robotstxt/deferred"] == 2
+    assert result["stats"]["robotstxt/deferred_dropped"] == 2
+    assert redis.keys("*list:requests*") == []
+
+
+def end_leases(redis):
+    """End those of workers that were killed: nobody waits for that."""
+    for key in redis.keys("robots:lease:*"):
+        redis.delete(key)
+
+
+def test_a_killed_worker_takes_nothing_along_that_is_deferred(workers, web, redis):
+    site = web.site(answer(503))
+    urls = [site.url(f"/{number}") for number in range(9)]
+    deferred = {"script": [["stats", {"robotstxt/deferred": len(urls)}], ["say", "deferred"]]}
+    first = workers.start(*urls, **deferred)
+    first.hear("deferred")
+    first.kill()
+    site.change(RULES)
+    end_leases(redis)
+    assert sorted(workers.start().result()["fetched"]) == sorted(urls)
+
+
+def test_a_killed_worker_takes_nothing_along_that_waits_for_a_robotstxt(workers, web, redis):
+    sites = [web.site(held(RULES)) for _ in range(5)]
+    urls = [site.url(path) for site in sites for path in ("/1", "/2")]
+    first = workers.start(*urls, REP_CONCURRENT_FETCHES=1)
+    wait_until(lambda: redis.zcard(KEPT) == len(urls))
+    first.kill()
+    end_leases(redis)
+    for site in sites:
+        site.release()
+    result = workers.start().result()
+    assert sorted(result["fetched"]) == sorted(urls)
+
+
+def test_sites_that_wait_hold_up_no_other_site(workers, web, redis):
+    slow = [web.site(held(RULES)) for _ in range(5)]
+    quick = web.site(RULES)
+    urls = [site.url(path) for site in (*slow, quick) for path in ("/1", "/2")]
+    worker = workers.start(
+        *urls,
+        kind=RobotsAwareRedisFifoQueue,
+        REP_CONCURRENT_FETCHES=3,
+        CONCURRENT_REQUESTS=1,
+    )
+    wait_until(lambda: sorted(quick.targets) == ["/1", "/2"])
+    assert all(site.targets == [] for site in slow)
+    for site in slow:
+        site.release()
+    assert sorted(worker.result()["fetched"]) == sorted(urls)
+
+
+LOSES = "unreachable are dropped at once, as the scheduler keeps none back"
+
+
+def test_it_is_told_what_becomes_of_requests_that_nobody_defers(workers, web):
+    theirs = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue", "LOG_LEVEL": "INFO"}
+    result = workers.start(web.site(answer(503)).url("/1"), **theirs).result()
+    assert result["log"].count(LOSES) == 1
+    assert list(result["dropped"].values()) == ["unreachable"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, 0),
+        (SCRAPYS_QUEUE, 1),
+        ({**SCRAPYS_QUEUE, "REP_UNREACHABLE_ACTION": "drop"}, 0),
+        ({**SCRAPYS_QUEUE, "REP_DRY_RUN": True}, 0),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_it_is_told_of_other_schedulers_too(settings, told):
+    result = await crawl(settings={"REP_UNREACHABLE_ACTION": "defer", **settings})
+    assert sum(LOSES in message for message in result.messages()) == told
+
+
+def test_a_crawl_that_only_waits_says_so(workers, web):
+    waits = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 2}
+    log = workers.start(web.site(answer(503)).url("/1"), LOG_LEVEL="INFO", **waits).result()["log"]
+    assert LOSES not in log
+    assert log.count("Nothing is left to do but to wait for 1 unreachable origins") == 1
+
+
+# The queue alone.
+
+
+class Doors:
+    """A gate that is opened and shut by hand."""
+
+    in_use = is_shared = False
+    elsewhere = (0, 0.0)
+    idle = SimpleNamespace(begin=lambda: None, came=lambda: None, went=lambda: None)
+    has_room = True
+    defer_timeout = LONG
+
+    def __init__(self):
+        self.seconds = {}
+        """For how long requests of an origin are kept; None is not known."""
+        self.waiters = []
+        self.left = []
+
+    def origin_governing(self, request):
+        return origin_of(request.url)
+
+    def keeps_for(self, origin):
+        return self.seconds.get(str(origin), 0.0)
+
+    def leaves(self, origin):
+        self.left.append(str(origin))
+
+    def wait_for(self, origin, waiter):
+        self.waiters.append(waiter)
+
+
+class Fleet:
+    """Workers with queues of one kind, in one Redis."""
+
+    def __init__(self, redis, kind=RobotsAwareRedisQueue):
+        self.redis = redis
+        self.kind = kind
+
+    def worker(self, gate=None):
+        crawler = FakeCrawler(gate)
+        crawler.signals = SimpleNamespace(connect=lambda *_: None)
+        spider = scrapy.Spider("list")
+        spider.crawler = crawler
+        return self.kind(self.redis, spider, "%(spider)s:requests")
+
+
+def fill(queue, *urls, **attributes):
+    for url in urls:
+        queue.push(scrapy.Request(url, **attributes))
+
+
+def drain(queue, looks=99):
+    """Pop as often as a crawl does that is told to ask again; return the URLs."""
+    popped = [queue.pop() for _ in range(looks)]
+    return [request.url for request in popped if request is not None]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_open_comes_in_the_order_of_scrapy_redis(redis, kind):
+    urls = [f"{UP}/{number}" for number in range(5)]
+    ours = Fleet(redis, kind).worker(Doors())
+    theirs = kind.__mro__[2](redis, scrapy.Spider("theirs"), "%(spider)s:requests")
+    for queue in (ours, theirs):
+        for number, url in enumerate(urls):
+            queue.push(scrapy.Request(url, priority=number % 3))
+    assert drain(ours) == [theirs.pop().url for _ in urls]
+    assert len(ours) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_comes_back_is_next_in_that_order(redis, kind):
+    gate = Doors()
+    queue = Fleet(redis, kind).worker(gate)
+    gate.seconds = {DOWN: 600.0}
+    fill(queue, *(f"{DOWN}/{number}" for number in range(3)))
+    fill(queue, f"{UP}/1", f"{UP}/2")
+    assert len(queue) == 5
+    first = queue.pop().url
+    assert first.startswith(UP)
+    gate.seconds = {}
+    queue.found_out(DOWN, origin_of(DOWN))
+    urls = drain(queue)
+    numbers = [int(url[-1]) for url in urls if url.startswith(DOWN)]
+    if kind is RobotsAwareRedisQueue:
+        assert sorted(numbers) == [0, 1, 2]
+    else:
+        assert numbers == ([0, 1, 2] if kind is RobotsAwareRedisFifoQueue else [2, 1, 0])
+        assert urls[-1].startswith(UP)
+    assert redis.keys("*") == []
+
+
+def test_the_queue_asks_once_about_an_origin_that_is_not_known(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds = {DOWN: None}
+    fill(queue, *(f"{DOWN}/{number}" for number in range(3)))
+    assert drain(queue) == []
+    assert len(gate.waiters) == 1
+    assert gate.waiters[0].head().url.startswith(DOWN)
+    gate.seconds = {}
+    gate.waiters[0].wake()
+    assert len(drain(queue)) == 3
+    assert gate.left == [DOWN] * 3
+
+
+def test_without_room_it_only_makes_way(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds, gate.has_room = {DOWN: None}, False
+    fill(queue, f"{DOWN}/1", f"{UP}/1")
+    assert drain(queue) == [f"{UP}/1"]
+    assert gate.waiters == []
+    # Another worker has room.
+    other = Doors()
+    assert drain(Fleet(redis).worker(other)) == [f"{DOWN}/1"]
+
+
+def test_another_worker_lets_go_what_is_due(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds = {DOWN: 600.0}
+    fill(queue, f"{DOWN}/1", f"{DOWN}/2")
+    other = Fleet(redis).worker(Doors())
+    assert drain(other) == []
+    redis.zadd(f"{KEPT}:due", {DOWN: 0})
+    assert sorted(drain(other)) == [f"{DOWN}/1", f"{DOWN}/2"]
+
+
+def test_one_that_is_overdue_leaves_to_be_dropped(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds, gate.defer_timeout = {DOWN: 600.0}, 0.001
+    fill(queue, f"{DOWN}/1", f"{DOWN}/2")
+    redis.hset(f"{KEPT}:since", DOWN, 1)
+    popped = wait_until(queue.pop)
+    assert popped.meta[META_KEY] == ["overdue"]
+    assert wait_until(queue.pop).url.startswith(DOWN)
+    assert drain(queue) == []
+    assert redis.keys("*") == []
+
+
+def test_more_than_a_batch_comes_back(redis, monkeypatch):
+    monkeypatch.setattr(redis_queue, "_BATCH", 2)
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds = {DOWN: 600.0}
+    fill(queue, *(f"{DOWN}/{number}" for number in range(5)))
+    gate.seconds = {}
+    queue.found_out(DOWN, origin_of(DOWN))
+    assert len(drain(queue)) == 5
+
+
+def test_a_request_that_cannot_be_read_holds_up_no_other(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds = {DOWN: 600.0}
+    fill(queue, f"{DOWN}/1")
+    redis.zadd(KEPT, {f"{DOWN}\n{0:016d} 0 broken".encode(): 0})
+    redis.zadd(f"{KEPT}:due", {DOWN: 0})
+    gate.seconds = {}
+    urls, errors = [], []
+    for _ in range(9):
+        try:
+            urls += drain(queue, 1)
+        except (pickle.UnpicklingError, ValueError) as error:  # noqa: PERF203 - as scrapy-redis
+            errors.append(error)
+    assert urls == [f"{DOWN}/1"]
+    assert len(errors) == 1
+
+
+def test_what_cannot_be_kept_goes_to_the_middleware(redis, monkeypatch):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    fill(queue, f"{DOWN}/1")
+    gate.seconds = {DOWN: 600.0}
+
+    def fail(*_):
+        raise ConnectionError
+
+    monkeypatch.setattr(queue, "_encode_request", fail)
+    assert queue.pop().url == f"{DOWN}/1"
+
+
+def test_in_a_cluster_all_keys_are_in_one_slot(redis):
+    from redis.crc import key_slot
+
+    for name in ("list:requests", "{list}:requests", "list:{requests}"):
+        spider = scrapy.Spider("list")
+        spider.crawler = FakeCrawler()
+        spider.crawler.signals = SimpleNamespace(connect=lambda *_: None)
+        queue = RobotsAwareRedisQueue(redis, spider, name)
+        assert len({key_slot(key.encode()) for key in queue._keys}) == 1
+
+
+def test_clear_removes_all(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds = {DOWN: 600.0}
+    fill(queue, f"{DOWN}/1", f"{UP}/1")
+    queue.clear()
+    assert len(queue) == 0
+    assert redis.keys("*") == []
