@@ -39,7 +39,7 @@ def line_about(
 
 
 def line_about_others(origins: int, seconds: float) -> str:
-    """Return a line about origins whose requests all workers share, the first due in ``seconds``."""
+    """Return a line about origins whose requests Redis keeps, the first due in ``seconds``."""
     noun = "origin" if origins == 1 else "origins"
     return (
         f"Nothing is left to do but to wait for {origins} unreachable {noun}: the next try of a "
