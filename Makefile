@@ -8,9 +8,11 @@ LARGE := --workers 200 --origins 100000 --requests 300000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 STACKS := .venv-stacks
+CANARY := .venv-canary
+SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
-.PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test lint unit test-protocol \
-	test-all model faults stacks bench docs clean
+.PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test lint unit \
+	test-protocol test-all model faults stacks canary bench docs package clean
 .DEFAULT_GOAL := help
 
 help:
@@ -22,7 +24,9 @@ help:
 	@echo "make test          lint, types, import contracts and all tests"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
+	@echo "make canary        the tests of crawls with Scrapy's main branch"
 	@echo "make docs          docs/_build/html"
+	@echo "make package       wheel and sdist in dist/, built once and checked"
 	@echo "make clean         remove what the others made"
 
 $(INSTALLED): pyproject.toml
@@ -96,6 +100,15 @@ stacks: redis-server browser
 		--upgrade-strategy eager --editable . --group test --group stacks
 	@REP_STACKS=1 $(STACKS)/bin/python -m pytest -q -p no:cacheprovider --numprocesses=2 tests/stacks
 
+# In an environment of its own, too: what a coming Scrapy changes is seen before it is released.
+canary:
+	@test -d $(CANARY) || $(PYTHON) -m venv $(CANARY)
+	@$(CANARY)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(CANARY)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test
+	@$(CANARY)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "$(SCRAPY_MAIN)"
+	@$(CANARY)/bin/scrapy version
+	@$(CANARY)/bin/python -m pytest -q -p no:cacheprovider --numprocesses=6 --ignore=tests/protocol
+
 # Four processes, two hundred origins, one robots.txt request each; then with workers that die.
 fleet: $(INSTALLED) redis-server
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fleet
@@ -133,5 +146,11 @@ docs: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	@$(BIN)/sphinx-build -W -n -q docs docs/_build/html
 
+package: $(INSTALLED)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group package
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist .
+	@$(BIN)/twine check --strict dist/*
+
 clean:
-	rm -rf $(VENV) $(STACKS) docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml
+	rm -rf $(VENV) $(STACKS) $(CANARY) dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml
