@@ -75,7 +75,7 @@ MAX_TAG_TEXT: Final = 8_192
 """Characters of the robots tags for one crawler, on one page and in its headers, that are read
 (ours: real ones have tens)."""
 
-MAX_USAGE_BYTES: Final = 65_536
+MAX_USAGE_BYTES: Final = 32_768
 """Bytes of the lines about use that are read for one crawler; with more, all that they speak of is
 taken to be disallowed (ours)."""
 
