@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from dataclasses import dataclass, field, fields
 from functools import partial
 from os import PathLike, fspath
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 _TRUE: Final = {"1", "true"}
 _FALSE: Final = {"0", "false"}
-_NAMES: Final = re.compile(r"\s*[\w.-]+(?:\s*,\s*[\w.-]+)+\s*").fullmatch
 _MAX_PREFIX: Final = 200
 """Characters of REP_STORE_PREFIX."""
 
@@ -80,20 +78,13 @@ def _tokens(value: Any) -> tuple[str, ...] | None:
     if value is None or value == "":
         return None
     if isinstance(value, str):
-        value = _listed(value)
+        value = json.loads(value) if value.lstrip().startswith("[") else [value]
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         raise TypeError
     tokens = tokens_of_setting(value)
     if not tokens:
         raise ValueError
     return tokens
-
-
-def _listed(text: str) -> Any:
-    """Return the list that the command line writes as JSON, or with commas; a User-Agent is one."""
-    if text.lstrip().startswith("["):
-        return json.loads(text)
-    return text.split(",") if _NAMES(text) else [text]
 
 
 def _store(value: Any) -> str:
@@ -321,11 +312,11 @@ class Options:
             except SettingsError:
                 raise
             except (ValueError, TypeError, OverflowError):
-                raise _wrong(name, value) from None
+                raise _wrong(option.metadata, value) from None
         options = cls(**values)
         for low, high in (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max")):
             if getattr(options, low) > getattr(options, high):
-                raise _wrong(_metadata(low)["name"], getattr(options, low))
+                raise _wrong(_metadata(low), getattr(options, low))
         return options
 
     @property
@@ -366,6 +357,6 @@ def _metadata(field_name: str) -> Any:
     return next(option.metadata for option in fields(Options) if option.name == field_name)
 
 
-def _wrong(name: str, value: Any) -> SettingsError:
-    metadata = next(o.metadata for o in fields(Options) if o.metadata["name"] == name)
-    return SettingsError(f"{name} is {metadata['shown'](value)!r}: it takes {metadata['takes']}")
+def _wrong(metadata: Any, value: Any) -> SettingsError:
+    name, shown, takes = metadata["name"], metadata["shown"](value), metadata["takes"]
+    return SettingsError(f"{name} is {shown!r}: it takes {takes}")

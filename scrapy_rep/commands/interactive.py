@@ -5,15 +5,29 @@ They are registered in the place of Scrapy's own, and do the same with one setti
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from scrapy.commands import check, fetch, parse, shell, view
+from scrapy.commands import ScrapyCommand, check, fetch, parse, shell, view
+from scrapy.exceptions import UsageError
+from scrapy.utils.project import inside_project
+
+if TYPE_CHECKING:
+    import argparse
 
 _SETTINGS: Final[dict[str, Any]] = {"REP_INTERACTIVE": True, "REP_TIMEOUT": 10.0}
 """Of priority ``command``: those of the project win."""
 
 
-class Check(check.Command):
+class _OfProject(ScrapyCommand):
+    """A command for projects alone: of packages' commands Scrapy does not look after that."""
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        if not inside_project():
+            raise UsageError("this command is only available from within a project")
+        super().process_options(args, opts)
+
+
+class Check(_OfProject, check.Command):
     """``scrapy check``."""
 
     default_settings: ClassVar[dict[str, Any]] = {**check.Command.default_settings, **_SETTINGS}
@@ -25,7 +39,7 @@ class Fetch(fetch.Command):
     default_settings: ClassVar[dict[str, Any]] = {**fetch.Command.default_settings, **_SETTINGS}
 
 
-class Parse(parse.Command):
+class Parse(_OfProject, parse.Command):
     """``scrapy parse``."""
 
     default_settings: ClassVar[dict[str, Any]] = {**parse.Command.default_settings, **_SETTINGS}

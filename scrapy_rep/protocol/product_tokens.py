@@ -17,6 +17,8 @@ _HEADER: Final = re.compile(r"[\s/(]").search
 _NAME: Final = re.compile(r"(?=[0-9._-]*[A-Za-z])([A-Za-z0-9._-]+)")
 _VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
 _PARENTHESES: Final = re.compile(r"[()]")
+_LIST: Final = re.compile(r"\s*[A-Za-z0-9._-]+(?:\s*,\s*[A-Za-z0-9._-]+)+\s*").fullmatch
+"""Names alone: a User-Agent has commas, too, in its comments."""
 _CHUNK: Final = re.compile(r"[^\s;,]+").findall
 _NOT_A_NAME: Final = re.compile(r"://|@|^\+|^www\.", re.IGNORECASE).search
 
@@ -38,13 +40,15 @@ def is_product_token(token: str) -> bool:
 def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
     """Return the tokens of a setting, one or several, the most specific first.
 
-    A whole User-Agent string among them is replaced by its tokens; a ``*`` behind a token is
-    dropped, and so are blanks and repetitions.
+    A string may have several, with commas between. A whole User-Agent string among them is
+    replaced by its tokens; a ``*`` behind a token is dropped, and so are blanks and repetitions.
 
     :raises ValueError: a name would be cut, or lost: it has other characters than letters of ASCII,
         digits, ``.``, ``_`` and ``-``.
     """
-    values = [value] if isinstance(value, str) else value
+    if isinstance(value, str):
+        value = [value]
+    values = [part for item in value for part in (item.split(",") if _LIST(item) else [item])]
     return _distinct(token for item in values for token in _tokens_of_item(item.strip()))
 
 

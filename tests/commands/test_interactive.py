@@ -66,6 +66,16 @@ def test_the_shell_names_the_rule_and_its_line(web, scrapy):
     assert f"<GET {url}>: Disallow: /private (line 2 of {site.url('/robots.txt')})." in said
 
 
+@pytest.mark.parametrize("command", ["check", "parse"])
+def test_outside_of_a_project_a_command_of_projects_is_refused(command, tmp_path):
+    run = [sys.executable, "-m", "scrapy", command]
+    process = subprocess.run(
+        run, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert process.returncode == 2
+    assert "only available from within a project" in process.stdout + process.stderr
+
+
 def test_a_setting_of_the_project_wins(web, scrapy):
     said = scrapy("fetch", web.site(robots("")).url("/"), url="http://a.example")
     assert f"REP_TIMEOUT={PATIENCE:.1f}, REP_INTERACTIVE=True" in said

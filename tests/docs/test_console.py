@@ -123,7 +123,9 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     lines = Lines("Nothing is left to do")
     defaults = {"REP_STORE": "sqlite:///robots.sqlite", "REP_UNREACHABLE_ACTION": "defer"}
     named = {"ROBOTSTXT_USER_AGENT": ["mybot-images", "mybot"]}
-    urls = [calm.url("/slow"), calm.url("/private"), failing.url("/")]
+    # The rule that drops most comes first in the summary.
+    private = [calm.url("/private/1"), calm.url("/private/2")]
+    urls = [calm.url("/slow"), *private, failing.url("/")]
     runs = [
         await crawl(delayed.url("/"), settings={**AS_BY_DEFAULT, **defaults, **named}),
         await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.1}),

@@ -37,6 +37,7 @@ def test_product_token(token, valid):
     [
         ("mybot", ("mybot",)),
         ("  mybot ", ("mybot",)),
+        ("mybot-news, mybot", ("mybot-news", "mybot")),
         (["mybot-images", "mybot"], ("mybot-images", "mybot")),
         (("mybot", "MyBot", "other"), ("mybot", "other")),
         (["", " ", "mybot"], ("mybot",)),
