@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import Oddity, as_text
 from scrapy_rep.protocol.limits import MAX_USAGE_BYTES
-from scrapy_rep.protocol.matching.wildcards import matches
 from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
 from scrapy_rep.protocol.usage.license import license_in
+from scrapy_rep.protocol.usage.paths import is_match
 from scrapy_rep.protocol.usage.statement import (
     ALLOW,
     ANY,
@@ -159,17 +159,10 @@ def _longest(lengths: list[dict[str, tuple[Statement, ...]]], target: str) -> li
     Of different paths that match and are equally long all hold: no line's place in the file counts.
     """
     for patterns in lengths:
-        found = [said for pattern, said in patterns.items() if _matches(pattern, target)]
+        found = [said for pattern, said in patterns.items() if is_match(pattern, target)]
         if found:
             return [statement for said in found for statement in said]
     return []
-
-
-def _matches(pattern: str, target: str) -> bool:
-    if "*" in pattern:
-        return matches(pattern, target)
-    # A canonical target has no raw $ of its own.
-    return target.startswith(pattern) or f"{target}$" == pattern
 
 
 def _licenses(lines: Iterable[Line]) -> tuple[Statement, ...]:

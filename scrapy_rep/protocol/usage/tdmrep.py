@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.matching.wildcards import matches
+from scrapy_rep.protocol.usage.paths import is_match
 from scrapy_rep.protocol.usage.statement import (
     ALLOW,
     DISALLOW,
@@ -73,7 +73,4 @@ def _text(value: Any) -> str:
 def _matches(location: Any, target: str) -> bool:
     if not isinstance(location, str) or not location.startswith(("/", "*")) or "\n" in location:
         return False
-    pattern = canonical_patterns(location.encode("utf-8", "surrogatepass"))
-    if "*" in pattern:
-        return matches(pattern, target)
-    return target.startswith(pattern) or f"{target}$" == pattern
+    return is_match(canonical_patterns(location.encode("utf-8", "surrogatepass")), target)
