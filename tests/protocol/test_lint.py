@@ -44,7 +44,7 @@ def codes(body):
         (GROUP + b"Disallow /", [(2, "no-colon")]),
         (GROUP + b"Disalow /", [(2, "misspelt"), (2, "no-colon")]),
         (GROUP + b"Crawl-delay: 5\nHost: a\nVisit-Time: 0600-0845", []),
-        (GROUP + b"Content-Usage: a\nContent-Signal: a\nLicense: a\nNoindex: /a\nHost: a", []),
+        (GROUP + b"Content-Usage: search=y\nContent-Signal: search=yes\nNoindex: /a\nHost: a", []),
         (GROUP + b"Clean-param: a /b\nNosnippet: /a", [(3, "unknown-field")]),
         (GROUP + b"Crawl-delay: ten\nCrawl-delay: -5", [(n, "delay-not-taken") for n in (2, 3)]),
         (GROUP + b"Crawl-delay: 86401\nRequest-rate: 1", [(n, "delay-not-taken") for n in (2, 3)]),
