@@ -74,7 +74,7 @@ class Reached:
         await asyncio.sleep(random.uniform(0, ROUND_TRIP / 2))
         if random.random() < world.lost:
             world.faults["store answer lost"] += 1
-            world.trouble()
+            world.trouble(60)  # as long the guard asks no more
             raise StoreError("made up")
         return turn._replace(seconds=turn.seconds + decided - asked)
 
@@ -211,7 +211,8 @@ class World:
             elif chance < self.deaths + self.cuts + self.jumps:
                 self.faults["store's clock jumps"] += 1
                 self.store_ahead += random.choice((-1, 1)) * random.choice((1, 100, 1e5))
-                self.trouble()
+                # Turns that were given twice are made up for by what a slot keeps less.
+                self.trouble(max(self.delays.values()) / (1 - OWN_PART))
             else:
                 task = self.loop.create_task(worker.send(random.choice(self.origins)))
                 worker.tasks.add(task)
