@@ -205,7 +205,7 @@ def test_a_url_without_an_origin_is_not_sent(url):
     scene = Scene(override("ignore", "." + HOST))
     decision = scene.decider.known(verbatim(url))
     assert decision.origin is None
-    assert decision.verdict == (False, Reason.NO_ORIGIN, None, None)
+    assert decision.verdict == Verdict(allowed=False, reason=Reason.NO_ORIGIN)
     assert scene.cache.calls == []
     with pytest.raises(LookupError, match="has no origin"):
         run(scene.decider.find_out(verbatim(url), decision))
@@ -221,7 +221,7 @@ def test_robotstxt_itself_is_allowed_known_or_not(path, knows):
     if knows:
         scene.knows(knows)
     decision = scene.decider.known(verbatim(f"{SITE}{path}"))
-    assert decision.verdict == (True, Reason.ROBOTSTXT, None, None)
+    assert decision.verdict == Verdict(allowed=True, reason=Reason.ROBOTSTXT)
     assert not [call for call in scene.cache.calls if call[0] == "find_out"]
 
 

@@ -353,7 +353,7 @@ async def test_a_lease_of_another_type_is_no_fault_of_the_store(web, tmp_path):
 async def test_a_worker_keeps_a_delay_by_itself_while_the_store_is_down(web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.2\n"))
     pages = [site.url(f"/{n}") for n in range(4)]
-    result = await crawl(*pages, settings={"REP_STORE": "redis://127.0.0.1:1/0"})
+    result = await crawl(*pages, settings={"REP_STORE": "redis://127.0.0.1:1/7"})
     assert sorted(result.fetched) == pages
     turns = result.stats["robotstxt/turns"] - result.stats.get("robotstxt/turns_late", 0)
     assert turns == len(pages)
