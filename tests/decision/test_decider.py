@@ -19,7 +19,7 @@ from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from tests.made_up_time import MadeUpTime
 
