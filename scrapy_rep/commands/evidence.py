@@ -87,7 +87,7 @@ def _sent(values: dict[str, Any]) -> str:
     if values["source"] in _SOURCES:
         parts.append(_SOURCES[values["source"]])
     if values["status"] is not None:
-        parts.append(f"HTTP status {values['status']}")
+        parts.append(f"status {values['status']}")
     if values["kind"] == "failed":
         parts.append("no response")
     if values["dry_run"]:
@@ -106,7 +106,7 @@ def _why(values: dict[str, Any]) -> str:
 
 def _robotstxt(found: Found) -> list[str]:
     file, age = found.values["robotstxt"], found.values["age"]
-    seen = file["error"] or (file["status"] and f"HTTP status {file['status']}")
+    seen = file["error"] or (file["status"] and f"status {file['status']}")
     how = f" ({printable(seen)})" if seen else ""
     lines = [f"  {printable(file['url'])}: {file['outcome']}{how}"]
     lines += [f"    redirected to {printable(hop)}" for hop in file["hops"]]
