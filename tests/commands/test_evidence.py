@@ -33,14 +33,14 @@ async def test_it_tells_what_was_decided_and_shows_the_line(web, robots_command,
     await crawl(old, site.url("/private"), settings=settings)
     run = robots_command("evidence", site.url("/private/open"), "--in", form)
     where = [
-        f"  {site.url('/robots.txt')}: available (HTTP status 200)",
+        f"  {site.url('/robots.txt')}: available (status 200)",
         f"    fetched at (a moment), 0 s before, {len(RULES)} bytes",
         f"    sha256 {SHA256}",
     ]
     assert shown(run) == [
         f"allowed: {site.url('/private/open')}",
         f"  redirected from {site.url('/old')}",
-        "  (a moment) GET, sent as testbot/1.0, HTTP status 200",
+        "  (a moment) GET, sent as testbot/1.0, status 200",
         "  product tokens: testbot",
         "  Allow: /private/open (line 3)",
         *where,
@@ -81,7 +81,7 @@ async def test_each_crawl_and_each_way_is_told(web, robots_command, tmp_path, fo
         "not judged",
         "allowed",
     ]
-    assert f"  {site.url('/robots.txt')}: unavailable (HTTP status 404)" in lines
+    assert f"  {site.url('/robots.txt')}: unavailable (status 404)" in lines
     assert "  exempt: dont_obey_robotstxt" in lines
     assert any(line.startswith("  override: {") and "ours" in line for line in lines)
     run = robots_command("evidence", failing.url("/"), "--in", form)
