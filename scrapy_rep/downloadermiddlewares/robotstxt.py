@@ -118,7 +118,7 @@ class RobotsTxtMiddleware:
         """What it decides by."""
         polite = options.crawl_delay and not options.dry_run
         reserves = polite and outlives_the_process(options.store)
-        self._delays = Delays(crawler, options, reserved=reserves) if polite else None
+        self._delays = Delays(crawler, options, reserved=reserves, clock=clock) if polite else None
         self._turns = (
             Turns(crawler, self._shared.store, self.decider.known, self._delays, clock)
             if self._delays is not None and reserves

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals
 
 from scrapy_rep import stats
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.lru import BoundedCache
-from scrapy_rep.utils.scrapy_internals import keep_apart
+from scrapy_rep.utils.scrapy_internals import keep_apart, nudge, seconds_until_free
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.crawl_delay import Delay
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
+    from scrapy_rep.utils.clock import Timer
 
 logger = logging.getLogger(__name__)
 
 _RESERVE: Final = 2
 """Requests that a slot with a long delay may have: one on its way, and one that is next."""
-_OWN_PART: Final = 0.98
-"""What a slot keeps of a delay whose turns are reserved: with all of it, one request that left late
-would make all those after it late, and near to those of other workers."""
+_LOOK: Final = 0.1
+"""Seconds between two looks at a slot that sends nothing until a download has ended."""
 
 
 @dataclass(eq=False)
@@ -69,13 +70,27 @@ class Delays:
 
     The delay is set again with every request: Scrapy forgets slots that nothing was asked of for a
     minute, and AutoThrottle adjusts their delays with every response.
+
+    Where turns of requests are reserved, these keep the delay, and the slot only its own: a request
+    whose turn has come must not wait behind one of another origin. So none leaves the scheduler
+    that the slot would not send at once.
     """
 
-    def __init__(self, crawler: Crawler, options: Options, *, reserved: bool = False) -> None:
-        """Take the options; ``reserved`` tells whether requests have turns as well."""
+    def __init__(
+        self,
+        crawler: Crawler,
+        options: Options,
+        *,
+        reserved: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        """Take the options; ``reserved`` tells whether turns of requests are reserved."""
         self._crawler = crawler
         self._max = options.crawl_delay_max
-        self._part = _OWN_PART if reserved else 1.0
+        self._reserved = reserved
+        self._clock = clock or Clock()
+        self._looks: dict[str, Timer] = {}
+        """When slots are free whose own delay keeps requests in the scheduler."""
         self._slots: BoundedCache[str, _Asked] = BoundedCache(options.memory_max_origins, 1)
         self._said: BoundedCache[Origin, float] = BoundedCache(options.memory_max_origins, 1)
         self._own = {
@@ -94,22 +109,32 @@ class Delays:
             if asked is not None and asked.origins.pop(origin, None) is not None:
                 self._said.drop(origin)
             return
-        if asked is None:
-            if not len(self._slots):
-                self._listen()
-            asked = _Asked()
-            self._slots.put(name, asked, 0)
-        asked.ask(origin, min(delay.seconds, self._max))
+        self._ask(name, origin, min(delay.seconds, self._max))
         if self._said.get(origin) != delay.seconds:
             self._said.put(origin, delay.seconds, 0)
             self._say(name, origin, delay)
 
-    def asked(self, request: Request, entry: Entry, tokens: tuple[str, ...]) -> float:
+    def asked(
+        self, request: Request, origin: Origin, entry: Entry, tokens: tuple[str, ...]
+    ) -> float:
         """Return the seconds that the fleet leaves between ``request`` and the one before it."""
         delay = entry.delay(tokens)
-        if delay is None or self._downloader.get_slot_key(request) in self._own:
+        name = self._downloader.get_slot_key(request)
+        if delay is None or name in self._own:
             return 0.0
-        return min(delay.seconds, self._max)
+        seconds = min(delay.seconds, self._max)
+        self._ask(name, origin, seconds)
+        return seconds
+
+    def seconds_until_free(self, request: Request) -> float:
+        """Return for how long the slot of ``request`` keeps it, or when to ask that again."""
+        slot: Slot | None = self._downloader.slots.get(self._downloader.get_slot_key(request))
+        if slot is None:
+            return 0.0
+        if slot.queue or slot.free_transfer_slots() <= 0:
+            return _LOOK
+        keep_apart(slot, slot.delay)
+        return seconds_until_free(slot)
 
     def is_full(self, name: str) -> bool:
         """Return whether slot ``name`` has as many requests as its delay lets it deal with soon."""
@@ -120,11 +145,48 @@ class Delays:
         slot = downloader.slots.get(name)
         concurrency = downloader.domain_concurrency if slot is None else slot.concurrency
         most = max(_RESERVE, min(concurrency, math.ceil(concurrency / asked.seconds)))
+        if self._reserved:
+            most = max(1, min(most, concurrency))
         if slot is not None and len(slot.active) >= most:
             return True
         # Not slot.active alone: what has just left the scheduler is not in its slot yet.
         active = sum(downloader.get_slot_key(request) == name for request in downloader.active)
-        return bool(active >= most)
+        if active >= most:
+            return True
+        return self._reserved and slot is not None and self._is_busy(name, slot, active)
+
+    def close(self) -> None:
+        """Look at no slot any more."""
+        for timer in self._looks.values():
+            timer.cancel()
+        self._looks.clear()
+
+    def _is_busy(self, name: str, slot: Slot, active: int) -> bool:
+        """Return whether the slot's own delay would keep a request; the engine asks again then."""
+        if not slot.delay:
+            return False
+        keep_apart(slot, slot.delay)
+        seconds = seconds_until_free(slot)
+        if active > len(slot.transferring):
+            seconds = max(seconds, slot.delay)
+        if not seconds:
+            return False
+        if name not in self._looks:
+            self._looks[name] = self._clock.call_later(seconds, self._look, name)
+        return True
+
+    def _look(self, name: str) -> None:
+        del self._looks[name]
+        nudge(self._crawler)
+
+    def _ask(self, name: str, origin: Origin, seconds: float) -> None:
+        asked = self._slots.get(name)
+        if asked is None:
+            if not self._reserved and not len(self._slots):
+                self._listen()
+            asked = _Asked()
+            self._slots.put(name, asked, 0)
+        asked.ask(origin, seconds)
 
     @property
     def _downloader(self) -> Any:
@@ -144,7 +206,7 @@ class Delays:
         slot: Slot | None = self._downloader.slots.get(name)
         if slot is None:
             return
-        seconds = asked.seconds * self._part
+        seconds = asked.seconds
         if asked.slot is not slot:
             asked.slot, asked.own_delay, asked.taken = slot, slot.delay, 0.0
         if seconds < asked.taken == slot.delay:

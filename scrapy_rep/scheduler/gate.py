@@ -339,6 +339,8 @@ class Gate:
             self._count(waiter)
         if self._turns is not None:
             self._turns.close()
+        if self._delays is not None:
+            self._delays.close()
         self._to_ask.clear()
         self._due.clear()
         self._due_at.clear()

@@ -11,6 +11,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.scheduler.waiters import Alone
+from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
 
 if TYPE_CHECKING:
@@ -34,6 +35,13 @@ _MARGIN: Final = 0.05
 """Seconds by which a worker that has missed a turn makes its next ones longer, doubling."""
 _LESS: Final = 0.9
 """By what that shrinks again with every turn that is used."""
+_OWN_PART: Final = 0.98
+"""What a worker keeps of a delay by itself: with all of it, one request that left late would make
+all those after it late, and near to those of other workers."""
+_MAX_USED: Final = 100_000
+"""Hosts of which it is remembered when the last turn was used."""
+_LOOK: Final = 1.0
+"""Seconds between two looks at a download slot that has a longer delay of its own."""
 _MISSES: Final = 4
 """Turns that are missed one after the other before the next one is used however late: a worker that
 is that busy is to go on, too."""
@@ -41,7 +49,7 @@ is that busy is to go on, too."""
 
 @dataclass(eq=False)
 class _Turn:
-    """The one turn of an origin that this worker has, or has asked for."""
+    """The one turn of a host that this worker has, or has asked for."""
 
     asked: float
     """When it was asked for, by the monotonic clock."""
@@ -60,7 +68,8 @@ class _Turn:
 class Turns:
     """Reserves in the store the time of each request to an origin that asks for a delay.
 
-    One turn ahead for each origin: a worker that dies leaves no more than that unused. A turn that
+    The origins of a host share its turns, as they share its download slot. One turn ahead for each
+    host: a worker that dies leaves no more than that unused. A turn that
     was missed is given back for the next, so that what a busy worker sends late comes not near to
     what another sends.
     """
@@ -79,7 +88,9 @@ class Turns:
         self._delays = delays
         self._store = store
         self._clock = clock
-        self._turns: dict[Origin, _Turn] = {}
+        self._turns: dict[str, _Turn] = {}
+        self._used: BoundedCache[str, float] = BoundedCache(_MAX_USED, 1)
+        """When the last turn of a host was used."""
         self._come: set[_Turn] = set()
         """Those that have come, and are not used yet."""
         self._places = PlacesBeside(crawler)
@@ -94,7 +105,9 @@ class Turns:
         entry, verdict = decision.entry, decision.verdict
         if entry is None or verdict is None or not verdict.allowed or not entry.asks_for_delay:
             return 0.0
-        return self._delays.asked(request, entry, decision.tokens)
+        if decision.origin is None:
+            return 0.0
+        return self._delays.asked(request, decision.origin, entry, decision.tokens)
 
     def lets_go(self, origin: Origin, waiter: Waiter) -> bool:
         """Return whether the next request of ``waiter`` may leave; if not, it is woken later."""
@@ -108,27 +121,29 @@ class Turns:
 
     def opens(self, origin: Origin, seconds: float, waiter: Waiter) -> bool:
         """Return whether it is this worker's turn, which is used; if not, ``waiter`` is woken."""
-        turn = self._turns.get(origin)
+        host = origin.host
+        turn = self._turns.get(host)
         now = self._clock.monotonic()
         if turn is not None and turn.has_come:
             self._come.discard(turn)
             self._give_places(now)
             if turn.missed >= _MISSES or now <= turn.until:
-                del self._turns[origin]
+                del self._turns[host]
+                self._used.put(host, now, 0)
                 self._margin *= _LESS
                 return True
             self._margin = max(_MARGIN, 2 * turn.margin)
             stats.count(self._crawler, stats.TURNS_LATE)
             again = _Turn(now, mark=turn.mark, missed=turn.missed + 1)
-            turn = self._ask(origin, seconds, again)
+            turn = self._ask(host, seconds, again)
         elif turn is None:
-            turn = self._ask(origin, seconds, _Turn(now))
+            turn = self._ask(host, seconds, _Turn(now))
         turn.waiters.append(waiter)
         return False
 
     def is_due(self, origin: Origin) -> bool:
         """Return whether a turn of ``origin`` has come that is not used yet."""
-        turn = self._turns.get(origin)
+        turn = self._turns.get(origin.host)
         return turn is not None and turn.has_come
 
     async def take(self, request: Request, origin: Origin, seconds: float) -> None:
@@ -137,7 +152,10 @@ class Turns:
             if self._closing:
                 raise CrawlClosingError
             waiter = Alone(request)
-            if self.opens(origin, seconds, waiter):
+            busy = self._delays.seconds_until_free(request)
+            if busy:
+                self._clock.call_later(min(busy, _LOOK), waiter.wake)
+            elif self.opens(origin, seconds, waiter):
                 return
             await maybe_deferred_to_future(waiter.turn)
 
@@ -154,24 +172,26 @@ class Turns:
         self._come.clear()
         self._places.give(0)
 
-    def _ask(self, origin: Origin, seconds: float, turn: _Turn) -> _Turn:
-        self._turns[origin] = turn
+    def _ask(self, host: str, seconds: float, turn: _Turn) -> _Turn:
+        self._turns[host] = turn
         turn.margin = min(self._margin, seconds)
-        deferred_from_coro(self._reserve(origin, seconds, turn))
+        deferred_from_coro(self._reserve(host, seconds, turn))
         return turn
 
-    async def _reserve(self, origin: Origin, seconds: float, turn: _Turn) -> None:
+    async def _reserve(self, host: str, seconds: float, turn: _Turn) -> None:
         wait = 0.0
         try:
-            wait, turn.mark = await self._store.reserve(
-                str(origin), seconds + turn.margin, turn.mark
-            )
+            wait, turn.mark = await self._store.reserve(host, seconds + turn.margin, turn.mark)
         except Exception:
-            logger.exception("Error while reserving the time of a request to %s", origin)
+            logger.exception("Error while reserving the time of a request to %s", host)
         if self._closing:
             return
         stats.count(self._crawler, stats.TURNS)
+        # Whatever the store has forgotten: of this worker's own requests.
+        own = self._used.get(host)
         begin = turn.asked + wait
+        if own is not None:
+            begin = max(begin, own + _OWN_PART * seconds)
         turn.until = begin + _LATE + turn.margin
         left = max(0.0, begin - self._clock.monotonic())
         turn.timer = self._clock.call_later(left, self._comes, turn)

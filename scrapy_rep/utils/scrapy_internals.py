@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
+from time import time
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy.core import downloader as downloader_module
 from scrapy.utils.asyncio import create_looping_call
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_now: Final[Callable[[], float]] = getattr(downloader_module, "monotonic", time)
+"""The clock of download slots, which was another one in older versions of Scrapy."""
 _INTERVAL: Final = 0.25
 """Seconds between two looks at the engine."""
 
@@ -147,6 +151,11 @@ class PlacesBeside:
         given = min(limit // 4, max(0, above))
         downloader.total_concurrency += given - self._given
         self._given = given
+
+
+def seconds_until_free(slot: Slot) -> float:
+    """Return how long the delay of ``slot`` still keeps a request, without its random part."""
+    return max(0.0, slot.lastseen + slot.delay - _now()) if slot.delay else 0.0
 
 
 def keep_apart(slot: Slot, seconds: float) -> bool:

@@ -25,6 +25,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.scrapy_internals import keep_apart
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import robots
+from tests.made_up_time import MadeUpTime
 
 
 def asks(*lines):
@@ -264,20 +265,26 @@ class Downloader:
 class Scene:
     """Delays, and the slots that they are for."""
 
-    def __init__(self, **more):
+    def __init__(self, *, reserved=False, **more):
         self.downloader = Downloader()
         self.counts = Counter()
         crawler = SimpleNamespace(
             settings=Settings(more),
-            engine=SimpleNamespace(downloader=self.downloader),
+            engine=SimpleNamespace(downloader=self.downloader, _slot=self),
             stats=SimpleNamespace(inc_value=lambda name, by: self.counts.update({name: by})),
             spider=None,
         )
         crawler.signals = self.signals = SignalManager(crawler)
-        self.delays = Delays(crawler, Options.from_settings(more))
+        self.time = MadeUpTime()
+        self.closing = None
+        self.nextcall = SimpleNamespace(schedule=lambda: self.counts.update({"nudges": 1}))
+        options = Options.from_settings(more)
+        self.delays = Delays(crawler, options, reserved=reserved, clock=self.time.clock)
 
     def slot(self, name="a", delay=0.0, jitter=0.5, concurrency=8):
         slot = SimpleNamespace(delay=delay, jitter=jitter, concurrency=concurrency, active=set())
+        slot.transferring, slot.queue, slot.lastseen = set(), [], 0.0
+        slot.free_transfer_slots = lambda: concurrency - len(slot.transferring)
         self.downloader.slots[name] = slot
         return slot
 
@@ -487,3 +494,65 @@ def test_a_slot_whose_sites_ask_for_nothing_any_more_is_never_full():
     assert scene.delays.is_full("a")
     scene.passes(None)
     assert not scene.delays.is_full("a")
+
+
+@pytest.fixture
+def reserved(monkeypatch):
+    scene = Scene(reserved=True)
+    monkeypatch.setattr("scrapy_rep.utils.scrapy_internals._now", lambda: scene.time.now)
+    scene.time.advance(100)
+    return scene
+
+
+def test_with_turns_the_slot_keeps_no_delay_but_its_own(reserved):
+    slot = reserved.slot(delay=0.1)
+    reserved.passes(2.0)
+    assert slot.delay == 0.1
+    assert not reserved.listens
+
+
+def test_with_turns_a_slot_is_full_as_long_as_its_own_delay_would_keep_a_request(reserved):
+    slot = reserved.slot(delay=3.0)
+    reserved.passes(2.0, signal=None)
+    assert not reserved.delays.is_full("a")
+    assert slot.jitter == 0
+    slot.lastseen = reserved.time.now
+    assert reserved.delays.is_full("a")
+    assert reserved.delays.is_full("a")
+    reserved.time.advance(2.9)
+    assert reserved.delays.is_full("a")
+    assert not reserved.counts["nudges"]
+    reserved.time.advance(0.1)
+    assert reserved.counts["nudges"] == 1
+    assert not reserved.delays.is_full("a")
+
+
+def test_with_turns_a_slot_is_full_while_a_request_is_on_its_way_to_it(reserved):
+    slot = reserved.slot(delay=0.5)
+    request = reserved.passes(2.0, signal=None)
+    reserved.downloader.active.add(request)
+    assert reserved.delays.is_full("a")
+    slot.transferring.add(request)
+    assert not reserved.delays.is_full("a")
+    reserved.delays.close()
+    assert not reserved.time.timers
+
+
+@pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (2, 2), (0, 1)])
+def test_with_turns_a_slot_is_full_with_what_it_sends_at_once(reserved, concurrency, most):
+    slot = reserved.slot(concurrency=concurrency)
+    reserved.passes(2.0, signal=None)
+    slot.active.update(range(most - 1))
+    assert not reserved.delays.is_full("a")
+    slot.active.add("another")
+    assert reserved.delays.is_full("a")
+
+
+def test_how_long_a_slot_keeps_a_request_that_waits_elsewhere(reserved):
+    request = reserved.passes(2.0, signal=None)
+    assert reserved.delays.seconds_until_free(request) == 0
+    slot = reserved.slot(delay=3.0, concurrency=1)
+    slot.lastseen = reserved.time.now - 1
+    assert reserved.delays.seconds_until_free(request) == pytest.approx(2)
+    slot.transferring.add(request)
+    assert 0 < reserved.delays.seconds_until_free(request) < 1

@@ -18,6 +18,7 @@ from tests.made_up_time import MadeUpTime
 from tests.waiting import PATIENCE
 
 A, B = (origin_of(f"http://{name}.example") for name in "ab")
+A_TOO = origin_of("https://a.example")
 DELAY = 2.0
 LATE = 0.1
 """Seconds by which a turn is missed."""
@@ -53,9 +54,13 @@ class Worker:
             engine=SimpleNamespace(downloader=self.downloader, _slot=slot),
             stats=SimpleNamespace(inc_value=self.count),
         )
-        self.turns = Turns(self.crawler, store, None, None, time.clock)
+        self.turns = Turns(self.crawler, store, None, self, time.clock)
         self.time = time
         self.sent = []
+
+    @staticmethod
+    def seconds_until_free(request):
+        return 0.0
 
     def count(self, name, by):
         self.counts[name] = self.counts.get(name, 0) + by
@@ -109,6 +114,37 @@ def test_one_origin_waits_for_no_other():
         sends(worker, 2, B)
     scene.time.advance(100)
     assert [worker.sent for worker in scene.workers] == [[0, 0, 4, 4], [2, 2, 6, 6]]
+
+
+def test_the_origins_of_a_host_share_its_turns():
+    scene = Scene(2)
+    for worker in scene.workers:
+        sends(worker, 2, A)
+        sends(worker, 2, A_TOO)
+    scene.time.advance(100)
+    assert sorted(at for worker in scene.workers for at in worker.sent) == list(range(0, 16, 2))
+
+
+def test_a_worker_keeps_the_delay_by_itself_where_the_store_forgets():
+    scene = Scene()
+    (worker,) = scene.workers
+    sends(worker, 1)
+    scene.time.advance(1)
+    scene.store._turns.clear()
+    sends(worker, 1)
+    scene.time.advance(100)
+    assert worker.sent == [0, pytest.approx(0.98 * DELAY)]
+
+
+def test_who_waits_elsewhere_asks_when_the_slot_is_free():
+    scene = Scene()
+    (worker,) = scene.workers
+    busy = [1.5, 0.5, 0.0, 0.0]
+    worker.seconds_until_free = lambda request: busy.pop(0)
+    sends(worker, 1)
+    scene.time.advance(100)
+    assert worker.sent == [1.5]
+    assert not busy
 
 
 def test_a_worker_that_dies_leaves_one_turn_unused():
@@ -221,7 +257,7 @@ def test_an_error_of_the_store_delays_nobody_for_ever(caplog):
     assert not worker.opens()
     scene.time.advance(0)
     assert worker.opens()
-    assert caplog.messages == [f"Error while reserving the time of a request to {A}"]
+    assert caplog.messages == ["Error while reserving the time of a request to a.example"]
 
 
 def test_who_waits_when_the_crawl_closes_is_told():
