@@ -122,7 +122,8 @@ class RobotsAwarePriorityQueue:
 
         :raises ValueError: it can't be written to disk, and is to be kept in memory.
         """
-        slot = self._downloader_interface.get_slot_key(request)
+        # A spider may give it a name of any type, and names are sorted here.
+        slot = str(self._downloader_interface.get_slot_key(request))
         lane = self._lanes.lane(slot, self._origin(request))
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = 1 if moved else self._start_order if start else self._order

@@ -191,3 +191,13 @@ def test_pop_looks_at_no_slot_twice():
     queue._ready_lane = lambda slot, look=queue._ready_lane: looked.append(slot.name) or look(slot)
     assert len(drain(queue)) == 50
     assert len(looked) <= 500 + 50 + 2
+
+
+def test_a_slot_whose_name_is_no_text_hinders_no_other(tmp_path):
+    for key in ("", tmp_path):
+        queue = ours(FakeCrawler(), key=key)
+        names = [5, "a", 2.5, "b", True]
+        for name in names:
+            queue.push(Request("https://a.example/", meta={"download_slot": name}))
+        assert len(drain(queue)) == len(names)
+        queue.close()
