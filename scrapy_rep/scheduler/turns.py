@@ -6,10 +6,13 @@ import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from scrapy import signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
 from scrapy_rep.scheduler.waiters import Alone
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
@@ -90,12 +93,13 @@ class Turns:
         self._clock = clock
         self._turns: dict[str, _Turn] = {}
         self._used: BoundedCache[str, float] = BoundedCache(_MAX_USED, 1)
-        """When the last turn of a host was used."""
+        """When the last request in its turn was sent to a host."""
         self._come: set[_Turn] = set()
         """Those that have come, and are not used yet."""
         self._places = PlacesBeside(crawler)
         self._closing = False
         self._margin = 0.0
+        crawler.signals.connect(self._sent, signals.request_reached_downloader)
 
     def seconds_before(self, request: Request, decision: Decision) -> float:
         """Return the delay that the fleet keeps before ``request``, 0 where it keeps none.
@@ -172,6 +176,17 @@ class Turns:
         self._come.clear()
         self._places.give(0)
 
+    def _sent(self, request: Request) -> None:
+        """Note when a request that had a turn reaches its download slot, which sends it at once."""
+        if not len(self._used) or TRANSFER_KEY in request.meta:
+            return
+        host = urlparse_cached(request).hostname or ""
+        if self._used.get(host) is None:
+            return
+        decision = self._known(request)
+        if decision is not None and self.seconds_before(request, decision):
+            self._used.put(host, self._clock.monotonic(), 0)
+
     def _ask(self, host: str, seconds: float, turn: _Turn) -> _Turn:
         self._turns[host] = turn
         turn.margin = min(self._margin, seconds)
@@ -187,16 +202,19 @@ class Turns:
         if self._closing:
             return
         stats.count(self._crawler, stats.TURNS)
-        # Whatever the store has forgotten: of this worker's own requests.
-        own = self._used.get(host)
-        begin = turn.asked + wait
-        if own is not None:
-            begin = max(begin, own + _OWN_PART * seconds)
-        turn.until = begin + _LATE + turn.margin
-        left = max(0.0, begin - self._clock.monotonic())
-        turn.timer = self._clock.call_later(left, self._comes, turn)
+        self._begins(turn.asked + wait, host, seconds, turn)
 
-    def _comes(self, turn: _Turn) -> None:
+    def _begins(self, at: float, host: str, seconds: float, turn: _Turn) -> None:
+        turn.until = at + _LATE + turn.margin
+        left = max(0.0, at - self._clock.monotonic())
+        turn.timer = self._clock.call_later(left, self._comes, host, seconds, turn)
+
+    def _comes(self, host: str, seconds: float, turn: _Turn) -> None:
+        # Whatever the store has forgotten, and however long the last one took to the downloader.
+        own = self._used.get(host)
+        if own is not None and self._clock.monotonic() < own + _OWN_PART * seconds:
+            self._begins(own + _OWN_PART * seconds, host, seconds, turn)
+            return
         turn.timer, turn.has_come = None, True
         self._come.add(turn)
         self._give_places(self._clock.monotonic())

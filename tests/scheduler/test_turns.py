@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
+from scrapy import Request
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import CrawlClosingError
@@ -53,10 +54,27 @@ class Worker:
         self.crawler = SimpleNamespace(
             engine=SimpleNamespace(downloader=self.downloader, _slot=slot),
             stats=SimpleNamespace(inc_value=self.count),
+            signals=SimpleNamespace(connect=self.connect),
         )
-        self.turns = Turns(self.crawler, store, None, self, time.clock)
+        self.turns = Turns(self.crawler, store, self.known, self, time.clock)
         self.time = time
         self.sent = []
+
+    def connect(self, reached, _):
+        self.reached = reached
+
+    @staticmethod
+    def known(request):
+        return SimpleNamespace(
+            origin=origin_of(request.url),
+            entry=SimpleNamespace(asks_for_delay="free" not in request.url),
+            verdict=SimpleNamespace(allowed=True),
+            tokens=(),
+        )
+
+    @staticmethod
+    def asked(*_):
+        return DELAY
 
     @staticmethod
     def seconds_until_free(request):
@@ -134,6 +152,19 @@ def test_a_worker_keeps_the_delay_by_itself_where_the_store_forgets():
     sends(worker, 1)
     scene.time.advance(100)
     assert worker.sent == [0, pytest.approx(0.98 * DELAY)]
+
+
+def test_what_takes_long_to_its_slot_comes_not_near_to_the_next():
+    scene = Scene()
+    (worker,) = scene.workers
+    sends(worker, 2)
+    scene.time.advance(0.9)
+    worker.reached(Request(f"{A}/"))
+    scene.time.advance(0.5)
+    worker.reached(Request(f"{A}/free"))  # of another origin that asks for nothing
+    worker.reached(Request(f"{B}/"))
+    scene.time.advance(100)
+    assert worker.sent == [0, pytest.approx(0.9 + 0.98 * DELAY)]
 
 
 def test_who_waits_elsewhere_asks_when_the_slot_is_free():
