@@ -349,6 +349,8 @@ def test_a_file_with_a_license_and_no_group():
         ('<https://a.example/1>; rel="next"; type="application/rsl+xml"', []),
         ('<1>; rel="license"; type="application/rsl+xml"', []),
         ("<https://a.example/1", []),
+        # What is never closed is read once, not from each of its parts anew.
+        ('<1>; title="<https://a.example/1>; rel=license; type=application/rsl+xml', []),
         ('<https://a.example/1>; rel="next", <https://a.example/2>; rel="license"; type="application/rsl+xml"', ["2"]),
     ],
 )  # fmt: skip

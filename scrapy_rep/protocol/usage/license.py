@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 RSL: Final = "application/rsl+xml"
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*").fullmatch
-# RFC 8288 §3; a quoted string is passed over whole.
-_LINK: Final = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.)*")*)')
+# RFC 8288 §3; a quoted string is passed over whole, one that isn't closed up to the end.
+_LINK: Final = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.?)*(?:"|\Z))*)')
 _PARAMETER: Final = re.compile(r';\s*(rel|type)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
 _CHALLENGE: Final = re.compile(r"(?:^|,)\s*license(?=[\s,]|$)", re.IGNORECASE).search
 
