@@ -62,8 +62,15 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
             if response is not None:
                 logger.debug("Item dropped, by preferences about use: %a", response.url)
             return item if self._dry_run else None
-        if ItemAdapter.is_item(item) and ITEM_FIELD in ItemAdapter(item).field_names():
-            ItemAdapter(item)[ITEM_FIELD] = dict(values["results"])
+        # Whatever is raised here would end the callback, and lose all that it has still to yield.
+        try:
+            if ItemAdapter.is_item(item):
+                adapter = ItemAdapter(item)
+                if ITEM_FIELD in adapter.field_names():
+                    adapter[ITEM_FIELD] = dict(values["results"])
+        except Exception:
+            url = None if response is None else response.url
+            logger.exception("Error while an item was marked with preferences about use: %a", url)
         return item
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 
 import pytest
 import pytest_twisted
@@ -49,6 +50,20 @@ ALL = set(SITES)
 class Declared:
     url: str
     robots_usage: dict = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    """An item that can't be marked."""
+
+    url: str
+    robots_usage: dict = dataclasses.field(default_factory=dict)
+
+
+class FrozenSpider(ListSpider):
+    def parse(self, response):
+        yield Frozen(response.url)
+        yield {"url": response.url}
 
 
 class ItemSpider(ListSpider):
@@ -348,3 +363,15 @@ async def test_a_reservation_in_headers_and_meta_elements(web):
 async def test_a_wrong_setting_stops_the_crawl(name, value):
     with pytest.raises(SettingsError, match=f"{name} is .*: it takes "):
         await crawl(settings={name: value})
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_item_that_cannot_be_marked_costs_no_other(web):
+    site = web.site(usage("Content-Usage: train-ai=y"))
+    told = Told({"site": site})
+    found = await crawl(
+        site.url("/page"), settings=TRAINING, opened=told.listen, spidercls=FrozenSpider
+    )
+    assert told.items == [Frozen(site.url("/page")), {"url": site.url("/page")}]
+    (line,) = found.messages(logging.ERROR)
+    assert line.startswith("Error while an item was marked with preferences about use: ")
