@@ -7,6 +7,7 @@ import json
 import pytest
 
 from scrapy_rep.protocol import RobotsTxt
+from scrapy_rep.protocol.limits import MAX_TAG_TEXT
 from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
 from scrapy_rep.protocol.usage.usage import Usage
@@ -448,3 +449,14 @@ def test_every_source_names_its_revision():
     assert all(REVISIONS.values())
     for source in REVISIONS:
         assert Statement(source, "", "unknown", "", None).revision == REVISIONS[source]
+
+
+@pytest.mark.parametrize("value", ["0,", "x,", "noindex,"])
+def test_of_more_text_than_is_read_all_is_disallowed(value):
+    most = value * (MAX_TAG_TEXT // len(value))
+    usage = Usage(tokens=("a",))
+    for name in ("tdm-reservation", "robots"):
+        assert usage.with_meta({name: most}).result("ai-training") != "disallow"
+        assert usage.with_meta({name: most + value}).result("ai-training") == "disallow"
+    for name in ("TDM-Reservation", "X-Robots-Tag"):
+        assert usage.with_header(name, [most + value]).result("ai-training") == "disallow"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.protocol.limits import MAX_TAG_TEXT
 from scrapy_rep.protocol.usage.statement import DISALLOW, HEADER, META, TAGS, statements_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Stateme
 
 
 def _tags_in(words: str, raw: str, place: str) -> list[Statement]:
+    if len(words) > MAX_TAG_TEXT:
+        # Never less than what they may say.
+        return statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), raw, None, place)
     found = {match[0] for word in words.lower().split(",") if (match := _WORD(word.strip()))}
     labels = [label for label in LABELS if label in found]
     return statements_of(TAGS, dict.fromkeys(labels, DISALLOW), raw, None, place) if labels else []

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
+from scrapy_rep.protocol.limits import MAX_TAG_TEXT
 from scrapy_rep.protocol.usage.paths import is_match
 from scrapy_rep.protocol.usage.statement import (
     ALLOW,
@@ -17,7 +18,7 @@ from scrapy_rep.protocol.usage.statement import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from scrapy_rep.protocol.usage.statement import Statement, Value
 
@@ -26,11 +27,14 @@ POLICY: Final = "tdm-policy"
 _VALUES: Final[dict[str, Value]] = {"1": DISALLOW, "0": ALLOW}
 
 
-def tdm_in(label: str, values: Iterable[str], place: str) -> list[Statement]:
+def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
     """Return what a header, or a meta element, with a name of TDMRep says.
 
-    Of several values, which the report doesn't know, the restrictive one comes to count.
+    Of several values, which the report doesn't know, the restrictive one comes to count. Too many
+    reserve: never less than what they may say.
     """
+    if label == RESERVATION and sum(map(len, values)) > MAX_TAG_TEXT:
+        return _said(label, "1", values[0], place)
     return [
         statement
         for value in values
