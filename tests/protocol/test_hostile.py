@@ -119,3 +119,9 @@ def test_all_forms_of_a_url_share_one_effort():
 def test_a_target_costs_at_most_a_few_calls_a_character():
     for url in URLS(b"").values():
         assert calls(target_of, url) < 3 * URL_LENGTH
+
+
+def test_a_long_url_is_not_too_costly_for_a_few_rules():
+    rules = parse(b"user-agent: *\ndisallow: /*.pdf$\ndisallow: /*?sort=\n")
+    verdict = rules.verdict_for("/a?.pdf" + "x" * 2 * MAX_EFFORT)
+    assert verdict.reason is Reason.NO_RULE

@@ -99,11 +99,12 @@ class Wildcards:
         Raises TooCostlyError.
         """
         effort = effort or Effort()
-        effort.spend(len(target))
         candidates: Sequence[int]
         if self._index:
+            effort.spend(len(target))
             candidates = self._index.find(target)
         else:
+            effort.spend(len(self._parts) * len(target) * _LOOKED_FOR // _COMPARISONS)
             candidates = [number for number, part in enumerate(self._parts) if part in target]
         return self._first(candidates, target, other, effort) if candidates else other
 
