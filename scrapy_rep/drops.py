@@ -42,7 +42,8 @@ class Drops:
         self._is_interactive = is_interactive
         self._announcer = announcer
         self._by_cause: dict[Hashable, int] = {}
-        self._last: dict[Hashable, Verdict] = {}
+        self._told: dict[Hashable, str] = {}
+        """What is told of each cause; a rule is cut, as sites may have thousands of long ones."""
         self._dropped = 0
         self._exempt = 0
         _DROPS.put(crawler, self)
@@ -96,7 +97,7 @@ class Drops:
         if not self._dropped:
             return
         most = sorted(self._by_cause.items(), key=lambda item: -item[1])[:_MAX_SHOWN]
-        lines = [f"{count:>8}  {explain(self._last[cause])}" for cause, count in most]
+        lines = [f"{count:>8}  {self._told[cause]}" for cause, count in most]
         others = self._dropped - sum(count for _, count in most)
         if others:
             lines.append(f"{others:>8}  others")
@@ -114,7 +115,8 @@ class Drops:
         if not count and len(self._by_cause) >= _MAX_TOLD_APART:
             return logging.DEBUG, ""
         self._by_cause[cause] = count + 1
-        self._last[cause] = verdict
+        if not count or verdict.rule is None:  # a state changes, a rule does not
+            self._told[cause] = explain(verdict)
         if count or len(self._by_cause) > _MAX_SHOWN:
             return logging.DEBUG, ""
         is_last = len(self._by_cause) == _MAX_SHOWN
@@ -127,4 +129,4 @@ def _shown(url: str) -> str:
 
 def _cause_of(verdict: Verdict) -> tuple[Any, ...]:
     """Return what is the same for drops by one rule, or in one state of an origin."""
-    return verdict.robotstxt_url, verdict.reason, verdict.rule
+    return verdict.robotstxt_url, verdict.reason, verdict.line

@@ -86,9 +86,10 @@ class Contents:
         """The values of all Sitemap lines."""
         return map(_value_of, _SITEMAP.finditer(self.text))
 
-    def fields(self, span: Span) -> Iterator[Line]:
-        """Yield the lines of a span that have a field, read."""
-        return (read_line(number, line[0]) for number, line in self._numbered(FIELD, span))
+    def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
+        """Yield the lines of a span that have a field, or one of those with names, read."""
+        search = _fields(names) if names else FIELD
+        return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
     def agents_and_fields(self, span: Span, names: tuple[str, ...]) -> Iterator[tuple[Line, bool]]:
         """Yield the ``User-agent`` lines of a span, and lines of fields, all or those with names.
@@ -195,6 +196,11 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
     if _HASH in part.text:
         values = [value[: value.index(b"#")] if _HASH in value else value for value in values]
     return list(map(bytes.strip, values[1:])), words[1:]
+
+
+@lru_cache
+def _fields(names: tuple[str, ...]) -> re.Pattern[bytes]:
+    return lines_of(fields=names)
 
 
 @lru_cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,7 +12,13 @@ from scrapy_rep.protocol.group_search import Contents, Span, read_rules
 from scrapy_rep.protocol.lexer import LineKind, as_text
 from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
-from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, USAGE_WORDS, UsageRules, usage_lines
+from scrapy_rep.protocol.usage.rules import (
+    NO_USAGE_RULES,
+    USAGE_FIELDS,
+    USAGE_WORDS,
+    UsageRules,
+    usage_lines,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -174,8 +180,9 @@ class RobotsTxt:
         first = next(self._contents.groups(), None)
         if first:
             head = head._replace(stop=first[1].start)
-        ours = chain.from_iterable(map(self._contents.fields, self._whole_groups(tokens)))
-        return UsageRules(usage_lines(ours), usage_lines(self._contents.fields(head)))
+        lines = partial(self._contents.fields, names=USAGE_FIELDS)
+        ours = chain.from_iterable(map(lines, self._whole_groups(tokens)))
+        return UsageRules(usage_lines(ours), usage_lines(lines(head)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return what is said about the use of a URL of this file's origin; never raises.

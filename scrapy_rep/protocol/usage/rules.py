@@ -43,6 +43,7 @@ SOURCE_OF_FIELD: Final = {
     b"allowaitraining": LEGACY,
 }
 """Fields in lower case."""
+USAGE_FIELDS: Final = tuple(field.decode() for field in SOURCE_OF_FIELD)
 USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowaitraining")
 """One of these is in any file that has one of the fields."""
 
