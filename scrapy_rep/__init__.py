@@ -8,8 +8,11 @@ All that is written in settings or imported comes from here, from ``scrapy_rep.s
 (``origin_queues.py``), with ``JOBDIR`` on disk (``disk.py``). Before it pops one it asks the gate
 (``gate.py``). Of an origin that is not known the gate begins to find out, and the requests stay
 where they are; of one that is unreachable they stay until the next try; of all others they may
-leave, one slot after the other (``slot_order.py``), as far apart as their sites ask
-(``delays.py``). On its way out a request is noted to come from the queue (``source.py``).
+leave, one slot after the other (``slot_order.py``), as far apart as their sites ask: within a
+crawl (``delays.py``), and within a fleet, whose workers take turns (``turns.py``). On its way out a
+request is noted to come from the queue (``source.py``). Where nothing but unreachable origins is
+left, spiders hear of it (``idle.py``). Workers that share scrapy-redis's queue have the same there
+(``redis_queue.py``).
 
 In the engine it comes to ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``), which
 takes the note off and asks the decider (``decision/decider.py``). The decider alone knows the names
@@ -39,7 +42,7 @@ Whatever goes wrong is an outcome: nothing is raised but cancellation.
 **And back.** All who wait get the verdict on their own URL. The page's response goes to the
 callback as Scrapy has it; ``spidermiddlewares/metatags.py`` obeys the robots meta tags in it, and
 ``spidermiddlewares/usage.py`` what it says about its use, where the crawl has declared purposes.
-Extensions listen.
+Extensions listen: the report, the evidence, the figures in the log.
 
 An error of ours anywhere on this way drops the request and says so: nothing is let out that was
 not decided about.
