@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
 
+from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.usage.statement import DISALLOW, TDMREP_JSON
+from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.utils.text import moment, printable, short, without_credentials
 
 if TYPE_CHECKING:
@@ -53,6 +56,8 @@ class RobotsUsageDisallowed(RobotsTxtDisallowed):
     def __str__(self) -> str:
         results = ", ".join(f"{purpose}: {result}" for purpose, result in self.results.items())
         where = self.verdict.robotstxt_url or "robots.txt"
+        if any(s.place == TDMREP_JSON and s.value == DISALLOW for s in self.usage.statements):
+            where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
         return f"Not asked for, by what {where} says about use: {results}"
 
 

@@ -41,6 +41,8 @@ robotstxt_differs: Final = object()
 """``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide otherwise."""
 robotstxt_usage: Final = object()
 """``(request, usage, results, refused)``: what is said about the use of a page was judged."""
+robotstxt_tdmrep: Final = object()
+"""``(origin, record, source, request)``: what a tdmrep.json came to, by fetch or from the store."""
 robotstxt_followed: Final = object()
 """``(request, hop)``: a download handler has gone to the URL of ``hop``, which is judged next."""
 
@@ -113,6 +115,18 @@ class Announcer:
                 new=None if new is None else RobotsTxt.parse(new),
                 request=request,
             )
+
+    def learned_tdmrep(
+        self, origin: Origin, record: Record, previous: Record | None, request: Request
+    ) -> None:
+        """Tell what the look-up of a tdmrep.json came to, as ``learned`` does."""
+        self._send(
+            robotstxt_tdmrep,
+            origin=origin,
+            record=record,
+            source="store" if record is previous else "fetch",
+            request=request,
+        )
 
     def overridden(self, request: Request, override: Override) -> None:
         """Tell that ``override`` decides about ``request``."""

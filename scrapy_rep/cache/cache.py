@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,8 +13,11 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.cache.flights import Flights
 from scrapy_rep.cache.lookup import Lookup
+from scrapy_rep.cache.tdmrep import TdmrepCache
+from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.lru import BoundedCache
 
@@ -77,6 +81,7 @@ class Cache:
         fetch: Fetch,
         parsed: Parsed,
         learned: Learned = lambda *_: None,
+        learned_tdmrep: Learned = lambda *_: None,
         count: Callable[[str], None],
         clock: Clock,
         jitter: Callable[[], float],
@@ -97,19 +102,26 @@ class Cache:
         self._time = clock.time
         self._limit = FetchLimit(concurrent_fetches)
         self._flights: Flights[_Found] = Flights(self._look_up, self._landed)
-        self._lookup = Lookup(
+        lookup = partial(
+            Lookup,
             policy=policy,
             store=store,
-            fetch=fetch,
-            learned=learned,
-            count=count,
             clock=clock,
             jitter=jitter,
             limit=self._limit,
             name=name,
             lease=lease,
             known=self.known,
+            fetch=fetch,
         )
+        self._lookup = lookup(learned=learned, count=count, path=ROBOTSTXT)
+        self.tdmrep = TdmrepCache(
+            policy,
+            lookup(learned=learned_tdmrep, count=lambda _: None, path=TDMREP_PATH),
+            clock.time,
+            *entries.bounds,
+        )
+        """The same of tdmrep.json, which is asked for where usage is judged by it."""
 
     @property
     def closing(self) -> bool:
@@ -119,8 +131,8 @@ class Cache:
     @property
     def has_room(self) -> bool:
         """Whether another look-up would soon come to its fetch."""
-        fetching = len(self._flights) - self._limit.slow - self._lookup.waiting
-        return fetching < 2 * self._limit.places
+        fetching = len(self._flights) - self._lookup.waiting + self.tdmrep.fetching
+        return fetching - self._limit.slow < 2 * self._limit.places
 
     @property
     def flights(self) -> int:
@@ -178,10 +190,12 @@ class Cache:
     def close(self) -> None:
         """End every look-up; whoever waits gets CrawlClosingError."""
         self._flights.close()
+        self.tdmrep.close()
 
     async def finish(self) -> None:
         """Wait until the store has been told of everything."""
         await self._lookup.finish()
+        await self.tdmrep.finish()
 
     async def _look_up(self, origin: Origin, tokens: Tokens, page: Request) -> _Found:
         try:

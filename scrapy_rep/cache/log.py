@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Grant
+from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.utils.text import moment
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ class LookupLog:
         evidence = record.last.evidence
         if not isinstance(record.last, Unreachable):
             logger.debug(
-                "robots.txt of %s: %s (%s, %d bytes, redirects: %d)",
-                record.origin,
+                "%s: %s (%s, %d bytes, redirects: %d)",
+                _file_of(record),
                 type(record.last).__name__.lower(),
                 evidence.summary,
                 evidence.size,
@@ -48,10 +49,10 @@ class LookupLog:
         first = record.of_origin and (previous is None or previous.unreachable_since is None)
         logger.log(
             logging.WARNING if first else logging.DEBUG,
-            "robots.txt of %s is unreachable: %s; %s, next try in %.1f s",
-            record.origin,
+            "%s is unreachable: %s; %s, next try in %.1f s",
+            _file_of(record),
             evidence.summary,
-            _MEANWHILE[access.grant],
+            _meanwhile(record, access),
             (record.next_try or 0) - evidence.at,
         )
 
@@ -62,14 +63,24 @@ class LookupLog:
         self._remembered += 1
         logger.log(
             logging.INFO if self._remembered <= _MAX_REMEMBERED else logging.DEBUG,
-            "robots.txt of %s is unreachable since %s, as an earlier try found: %s; %s, next try "
-            "at %s%s",
-            record.origin,
+            "%s is unreachable since %s, as an earlier try found: %s; %s, next try at %s%s",
+            _file_of(record),
             moment(access.outage.since),
             access.outage.cause,
-            _MEANWHILE[access.grant],
+            _meanwhile(record, access),
             moment(access.outage.next_try),
             " - further ones are logged at DEBUG level"
             if self._remembered == _MAX_REMEMBERED
             else "",
         )
+
+
+def _file_of(record: Record) -> str:
+    is_tdmrep = record.origin.endswith(TDMREP_PATH)
+    return record.origin if is_tdmrep else f"robots.txt of {record.origin}"
+
+
+def _meanwhile(record: Record, access: Access) -> str:
+    if record.origin.endswith(TDMREP_PATH) and access.grant is not Grant.RULES:
+        return "what it reserves is unknown"
+    return _MEANWHILE[access.grant]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep import stats
 from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
 from scrapy_rep.cache.log import LookupLog
-from scrapy_rep.protocol.origin import origin_of, split_url
+from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores.base import Held, StoreError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
     Tokens = tuple[str, ...]
-    Fetch = Callable[[Origin, Request, Callable[[str], bool]], Awaitable[Outcome]]
+    Fetch = Callable[[Origin, Request, Callable[[str], bool], str], Awaitable[Outcome]]
     Learned = Callable[[Origin, Record, Record | None, Request], None]
 
 logger = logging.getLogger(__name__)
@@ -66,6 +66,7 @@ class Lookup:
         name: str,
         lease: float,
         known: Callable[[Origin], Entry | None],
+        path: str,
     ) -> None:
         """Take the parts of a crawl.
 
@@ -73,7 +74,7 @@ class Lookup:
         stored before: the same record where nothing was fetched; ``count`` is told the names of
         stats; ``jitter`` gives a number from 0 to 1. ``name`` tells this worker from all others
         that use the store, ``lease`` is for how many seconds a fetch is its own. ``known`` gives
-        what is in memory.
+        what is in memory. ``path`` is that of the file that is looked up.
         """
         self._policy = policy
         self._store = store
@@ -86,6 +87,7 @@ class Lookup:
         self._name = name
         self._lease = lease
         self._known = known
+        self._path = path
         self.waiting = 0
         """How many look-ups wait for another worker."""
         self._claims = 0
@@ -163,7 +165,7 @@ class Lookup:
 
     async def _held(self, origin: Origin) -> Held:
         try:
-            return await self._store.get(str(origin))
+            return await self._store.get(self._key(origin))
         except StoreError as error:
             logger.debug("The store has no record of %s: %s", origin, error)
             return Held(None, None)
@@ -177,7 +179,7 @@ class Lookup:
         """
         self._claims += 1
         holder = f"{self._name}-{self._claims}"
-        key = str(origin)
+        key = self._key(origin)
         # The lease is for the fetch, not for the time until its turn comes.
         await self._limit.acquire()
         place = Permit(self._limit, self._clock)
@@ -210,7 +212,7 @@ class Lookup:
         # Who waits for the answer doesn't wait for the disk.
         self._being_kept[origin] = record
         self._background.add(self._keep_fetched(origin, record, holder))
-        other = _answered_for(record.last)
+        other = _answered_for(record.last, self._path)
         if other is not None and self._known(other) is None:
             self._background.add(self._keep_other(other, record.last))
         return record
@@ -225,11 +227,13 @@ class Lookup:
             # SPEC F-3 speaks of rules; an origin in another state forbids nothing to a redirect.
             return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
 
-        outcome = await self._fetch(origin, page, is_disallowed)
+        outcome = await self._fetch(origin, page, is_disallowed, self._path)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # Of how often that was is nothing in the store.
             previous = self._newer(origin, previous)
-        record = self._policy.record_after(previous, str(origin), outcome, jitter=self._jitter())
+        record = self._policy.record_after(
+            previous, self._key(origin), outcome, jitter=self._jitter()
+        )
         self._log.fetched(record, previous, self._policy.access(record, self._clock.time()))
         self._learned(origin, record, previous, page)
         return record
@@ -253,8 +257,12 @@ class Lookup:
         if not self._is_fresh(held.record) and held.holder is None:
             jitter = self._jitter()
             await self._keep(
-                self._policy.record_after(held.record, str(origin), outcome, jitter=jitter)
+                self._policy.record_after(held.record, self._key(origin), outcome, jitter=jitter)
             )
+
+    def _key(self, origin: Origin) -> str:
+        """Return what the store knows the file of ``origin`` by."""
+        return str(origin) if self._path == ROBOTSTXT else f"{origin}{self._path}"
 
     async def _release(self, key: str, holder: str) -> None:
         try:
@@ -263,8 +271,8 @@ class Lookup:
             logger.debug("The lease of %s was not released: %s", key, error)
 
 
-def _answered_for(outcome: Outcome) -> Origin | None:
-    """Return the origin whose own robots.txt a chain of redirects ended at, if it did.
+def _answered_for(outcome: Outcome, path: str) -> Origin | None:
+    """Return the origin whose own file a chain of redirects ended at, if it did.
 
     RFC 9309 §2.3.1.2 gives the answer to the origin first asked; it is this one's just as well.
     """
@@ -272,4 +280,4 @@ def _answered_for(outcome: Outcome) -> Origin | None:
     if not evidence.hops or evidence.error is not None or isinstance(outcome, Unreachable):
         return None
     origin = origin_of(evidence.url)
-    return origin if evidence.url == origin.robotstxt_url else None
+    return origin if evidence.url == f"{origin}{path}" else None

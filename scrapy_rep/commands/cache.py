@@ -28,6 +28,7 @@ from scrapy_rep.commands.terminal import (
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.stores import registry
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.utils.text import printable
@@ -108,10 +109,10 @@ class _Cache:
         self._as_json = as_json
 
     async def list_all(self) -> int:
-        """Print a line per origin."""
+        """Print a line per record: of an origin, or of a tdmrep.json."""
         count = 0
         async for origin, record in self._records():
-            count += 1
+            count += not origin.endswith(TDMREP_PATH)
             values = {"outcome": None} if record is None else self._dict(record)
             self._print(_line(origin, record, self._options), {"origin": origin, **values})
         if not self._as_json:

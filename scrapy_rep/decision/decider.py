@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings, as_parsed
+from scrapy_rep.decision.tdmrep import known_tdmrep
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy_rep.overrides import Override, Overrides
     from scrapy_rep.protocol.matching.ruleset import RuleSet
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.usage.tdmrep import TdmRules
     from scrapy_rep.settings import Options
 
     Tokens = tuple[str, ...]
@@ -54,7 +56,7 @@ class Decision(NamedTuple):
     override: Override | None = None
     """The entry of REP_OVERRIDES that holds for the host."""
     usage: Judgement | None = None
-    """What robots.txt says about use, held against the declared purposes, where there are any."""
+    """What its site says about use, held against the declared purposes, where there are any."""
 
 
 class Decider:
@@ -127,22 +129,44 @@ class Decider:
 
         ``decision`` is what ``known`` returned, without a verdict. Raises CrawlClosingError.
         """
-        origin, target, tokens, _, _, override, _ = decision
+        origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
             raise LookupError(f"{request} has no origin")
-        entry = await self._cache.find_out(origin, tokens, request)
+        if entry is None or not _awaits_tdmrep(decision):
+            entry = await self._cache.find_out(origin, tokens, request)
         target, verdict = self._strictest(request, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
-        return self._judged(request, Decision(origin, target, tokens, verdict, entry, override))
+        found = Decision(origin, target, tokens, verdict, entry, override)
+        judged = self._judged(request, found)
+        if _awaits_tdmrep(judged):
+            said = await self._cache.tdmrep.find_out(origin, tokens, request)
+            judged = self._judged(request, found, said)
+        return judged
 
     async def look_up(self, request: Request) -> Entry:
         """Return what is known of the origin of ``request``, by the names that will be judged by.
 
-        Raises CrawlClosingError.
+        Its tdmrep.json, too, if ``request`` takes that. Raises CrawlClosingError.
         """
         origin = origin_of(request.url)
-        return await self._cache.find_out(origin, self.tokens_of(request, origin), request)
+        tokens = self.tokens_of(request, origin)
+        entry = self._known(origin) if self.lacks_tdmrep(origin, lambda: request) else None
+        if entry is None:
+            entry = await self._cache.find_out(origin, tokens, request)
+        if self.lacks_tdmrep(origin, lambda: request):
+            await self._cache.tdmrep.find_out(origin, tokens, request)
+        return entry
+
+    def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
+        """Return whether the next request of ``origin`` takes a tdmrep.json that isn't known."""
+        if not self.usage.reads_tdmrep or self._cache.tdmrep.known(origin) is not None:
+            return False
+        try:
+            decision = self.known(head())
+        except (LookupError, ValueError):  # the middleware meets the same
+            return False
+        return decision is not None and _awaits_tdmrep(decision)
 
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
         """Return the product tokens that count for ``request``, the most specific first."""
@@ -187,8 +211,10 @@ class Decider:
         return origin if self.needs_robotstxt(origin) else None
 
     def usage_of(self, decision: Decision) -> Usage:
-        """Return what robots.txt says about use, by the sources that are to be read."""
-        _, target, tokens, verdict, entry, _, _ = decision
+        """Return what is said about use, by the sources that are to be read."""
+        _, target, tokens, verdict, entry, _, judgement = decision
+        if judgement is not None:
+            return judgement.usage
         if entry is None:
             return Usage(tokens=tokens)
         usage = self.usage.read(entry.usage(target, tokens))
@@ -199,9 +225,14 @@ class Decider:
             else usage
         )
 
-    def _judged(self, request: Request, decision: Decision) -> Decision:
-        """Return a decision with what robots.txt says about use, which may be against it."""
-        verdict, entry = decision.verdict, decision.entry
+    def _judged(
+        self, request: Request, decision: Decision, tdmrep: TdmRules | None = None
+    ) -> Decision:
+        """Return a decision with what its site says about use, which may be against it.
+
+        It has no verdict where it takes a tdmrep.json that isn't known.
+        """
+        origin, target, tokens, verdict, entry, _, _ = decision
         if (
             entry is None
             or verdict is None
@@ -212,7 +243,13 @@ class Decider:
         purposes = self.usage.purposes_of(request)
         if not purposes:
             return decision
-        judgement = self.usage.judgement(entry.usage(decision.target, decision.tokens), purposes)
+        usage = entry.usage(target, tokens)
+        if self.usage.reads_tdmrep:
+            tdmrep = tdmrep or known_tdmrep(self._cache, origin, entry, tokens)
+            if tdmrep is None:
+                return decision._replace(verdict=None)
+            usage = usage.with_statements(tdmrep.said_of(target))
+        judgement = self.usage.judgement(usage, purposes)
         if judgement.refused and self.usage.drops:
             verdict = _USAGE
         return decision._replace(verdict=verdict, usage=judgement)
@@ -224,6 +261,12 @@ class Decider:
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
         others = partial(self._spellings.of, url, target, verbatim=verbatim)
         return _strictest(url, target, tokens, judge, others)
+
+
+def _awaits_tdmrep(decision: Decision) -> bool:
+    """Return whether a decision lacks nothing but what tdmrep.json says."""
+    _, target, tokens, verdict, entry, _, _ = decision
+    return verdict is None and entry is not None and entry.verdict(target, tokens) is not None
 
 
 def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:

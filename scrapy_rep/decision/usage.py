@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.protocol.usage.statement import DISALLOW, LEGACY, PURPOSES, UNKNOWN
+from scrapy_rep.protocol.usage.statement import DISALLOW, LEGACY, PURPOSES, TDMREP, UNKNOWN
 from scrapy_rep.settings import a_list_of, several_of
 from scrapy_rep.signals import META_KEY, Announcer
 
@@ -45,6 +45,8 @@ class UsageJudge:
         self._announcer = Announcer(crawler)
         self._sources = {*options.usage_sources, *([LEGACY] if options.usage_legacy else [])}
         self._refusing = {DISALLOW, *([UNKNOWN] if options.usage_unknown == "disallow" else [])}
+        self.reads_tdmrep = TDMREP in self._sources
+        """Whether the tdmrep.json of an origin is asked for."""
         self.drops = options.usage_action == "drop"
         """Whether a page is dropped before it is asked for."""
         self.drops_items = options.usage_action != "record"

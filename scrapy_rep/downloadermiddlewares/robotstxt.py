@@ -107,6 +107,7 @@ class RobotsTxtMiddleware:
             fetch=Fetcher(crawler, options).fetch,
             parsed=self._parsed,
             learned=self._announcer.learned,
+            learned_tdmrep=self._announcer.learned_tdmrep,
             count=partial(stats.count, crawler),
             clock=clock,
             jitter=random.random,

@@ -6,7 +6,7 @@ import logging
 from dataclasses import replace
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request, signals
 from scrapy.exceptions import StopDownload
@@ -25,7 +25,7 @@ from scrapy_rep.fetch.transfer import (
     Received,
     Transfer,
 )
-from scrapy_rep.protocol.origin import DEFAULT_PORTS, origin_of
+from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.outage import short_cause
 from scrapy_rep.protocol.outcome import (
     Available,
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MEANWHILE: Final = ", of which nothing may be fetched until a later try"
+
 
 class Fetcher:
     """Fetches robots.txt with the engine's own downloader, as the crawl would fetch a page.
@@ -70,19 +72,28 @@ class Fetcher:
         self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
 
     async def fetch(
-        self, origin: Origin, page: Request, is_disallowed: Callable[[str], bool]
+        self,
+        origin: Origin,
+        page: Request,
+        is_disallowed: Callable[[str], bool],
+        path: str = ROBOTSTXT,
     ) -> Outcome:
-        """Return how the fetch of the robots.txt of ``origin`` ended.
+        """Return how the fetch of the robots.txt of ``origin`` ended, or of another ``path``.
 
         ``page`` is the request that waits for it. ``is_disallowed`` tells of a URL whether rules
         that are already known forbid it (SPEC F-3). Raises only when it is cancelled.
         """
-        self._count(stats.REQUEST_COUNT)
+        chain = Chain(f"{origin}{path}", monotonic() + self.timeout(page))
+        if path == ROBOTSTXT:
+            self._count(stats.REQUEST_COUNT)
         self._listen()
         try:
-            outcome = await self._within_deadline(origin, page, is_disallowed)
+            outcome = await self._within_deadline(chain, page, is_disallowed)
         finally:
             self._stop_listening()
+        if path != ROBOTSTXT:
+            self._count(stats.TDMREP_COUNT.format(kind=type(outcome).__name__.lower()))
+            return outcome
         if isinstance(outcome, Available):
             outcome = self._in_plain_text(origin, outcome)
         evidence = outcome.evidence
@@ -109,10 +120,9 @@ class Fetcher:
         return min(float(bound) for bound in bounds if bound)
 
     async def _within_deadline(
-        self, origin: Origin, page: Request, is_disallowed: Callable[[str], bool]
+        self, chain: Chain, page: Request, is_disallowed: Callable[[str], bool]
     ) -> Outcome:
         seconds = self.timeout(page)
-        chain = Chain(origin.robotstxt_url, monotonic() + seconds)
         try:
             return await within(seconds, self._follow(chain, page, is_disallowed))
         except TimeoutError as error:
@@ -198,10 +208,11 @@ class Fetcher:
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         logger.log(
             logging.WARNING if self._told.is_first(obstacle.what) else logging.DEBUG,
-            "robots.txt of %s was not fetched: %s. That says nothing of the site, of which nothing "
-            "may be fetched until a later try; %s",
+            "%s of %s was not fetched: %s. That says nothing of the site%s; %s",
+            chain.start.rpartition("/")[2],
             origin_of(chain.start),
             obstacle,
+            _MEANWHILE if chain.start.endswith(ROBOTSTXT) else "",
             obstacle.advice,
         )
         evidence = chain.evidence(answer, error=printable(str(obstacle)))

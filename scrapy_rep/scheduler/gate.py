@@ -115,7 +115,7 @@ class Gate:
             self._end(waiter)
             return True  # it waits on disk since a crawl that had no such override
         entry = self._cache.known(origin)
-        if entry is not None:
+        if entry is not None and not self._decider.lacks_tdmrep(origin, waiter.head):
             self._asked.discard(origin)
             if self._defer(origin, entry, waiter):
                 return False

@@ -24,6 +24,11 @@ class BoundedCache(Generic[K, V]):
         self._bytes = 0
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """How many values it holds at most, and how many bytes of them."""
+        return self._max_entries, self._max_bytes
+
     def __len__(self) -> int:
         return len(self._values)
 

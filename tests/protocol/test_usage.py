@@ -10,6 +10,7 @@ from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.limits import MAX_TAG_TEXT
 from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
+from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 
 URL = "https://example.com"
@@ -271,13 +272,25 @@ def test_tdmrep_json(rules, path, result):
     assert said.result("search") == "unknown"
 
 
-@pytest.mark.parametrize("body", [b"{}", b"", b"\xff", b"[" * 100_000, b'"x"', b"1" * 5000])
+@pytest.mark.parametrize("body", [b"{}", b"", b"\xff", b"[" * 30_000, b'"x"', b"1" * 5000])
 def test_a_tdmrep_json_that_is_none_is_told(body):
     said = Usage().with_tdmrep(body, URL)
     assert said.result("tdm") == "unknown"
     assert [(s.source, s.label, s.value, s.place) for s in said.statements] == [
         ("tdmrep", "", "unknown", "tdmrep.json")
     ]
+
+
+def test_of_a_tdmrep_json_that_is_too_long_all_is_reserved():
+    said = tdmrep(rule("/", 0), rule("/" + 40_000 * "x", 0))
+    assert said.result("tdm") == "disallow"
+    assert [s.raw for s in said.statements] == ["a tdmrep.json of more than 32,768 bytes"]
+
+
+def test_a_tdmrep_json_that_can_not_be_had_is_told():
+    said = Usage().with_statements(TdmRules.unread("status 503").said_of("/"))
+    assert said.result("tdm") == "unknown"
+    assert [(s.label, s.value, s.raw) for s in said.statements] == [("", "unknown", "status 503")]
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,9 @@ class Judge:
     def needs_robotstxt(self, origin):
         return origin not in self.ungoverned
 
+    def lacks_tdmrep(self, origin, head):
+        return False
+
     async def look_up(self, request):
         if self.cache.closing:
             raise CrawlClosingError

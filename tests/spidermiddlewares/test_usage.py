@@ -355,7 +355,7 @@ async def test_a_reservation_in_headers_and_meta_elements(web):
         ("REP_PURPOSES", True),
         ("REP_USAGE_ACTION", "keep"),
         ("REP_USAGE_UNKNOWN", "ask"),
-        ("REP_USAGE_SOURCES", ["tdmrep"]),
+        ("REP_USAGE_SOURCES", ["tdm"]),
         ("REP_USAGE_LEGACY", "perhaps"),
     ],
 )

@@ -51,8 +51,9 @@ REVISIONS: Final[dict[str, str]] = {
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """What an operator can declare to use pages for."""
 
-SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS)
-"""What an operator can choose to be judged by; TDMRep in headers and meta elements is of TAGS."""
+SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP)
+"""What an operator can choose to be judged by: TDMREP is the file, what headers and meta elements
+say by it is of TAGS."""
 
 MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (CONTENT_USAGE, "train-ai"): ("ai-training",),

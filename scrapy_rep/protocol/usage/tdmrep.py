@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.limits import MAX_TAG_TEXT
+from scrapy_rep.protocol.limits import MAX_TAG_TEXT, MAX_USAGE_BYTES
 from scrapy_rep.protocol.usage.paths import is_match
 from scrapy_rep.protocol.usage.statement import (
     ALLOW,
@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.usage.statement import Statement, Value
 
+TDMREP_PATH: Final = "/.well-known/tdmrep.json"
+"""Where the file of an origin is."""
 RESERVATION: Final = "tdm-reservation"
 POLICY: Final = "tdm-policy"
 _VALUES: Final[dict[str, Value]] = {"1": DISALLOW, "0": ALLOW}
+_TOO_LONG: Final = f"a tdmrep.json of more than {MAX_USAGE_BYTES:,} bytes"
 
 
 def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
@@ -43,26 +46,63 @@ def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
     ]
 
 
-def tdm_in_file(body: bytes, target: str) -> list[Statement]:
-    """Return what a tdmrep.json says of a target, in canonical form; any bytes will do.
+class TdmRules:
+    """What a tdmrep.json says; any bytes will do.
 
     The first of its objects decides whose location matches.
     """
-    try:
-        rules = json.loads(body)
-    except (ValueError, RecursionError):
-        rules = None
-    if not isinstance(rules, list):
-        return statements_of(TDMREP, {}, body.decode("utf-8", "replace"), None, TDMREP_JSON)
-    for rule in rules:
-        if isinstance(rule, dict) and _matches(rule.get("location"), target):
-            raw = json.dumps(rule)
-            said = _said(RESERVATION, _text(rule.get(RESERVATION)), raw, TDMREP_JSON)
-            policy = rule.get(POLICY)
-            if isinstance(policy, str):
-                said += _said(POLICY, policy, policy, TDMREP_JSON)
-            return said
-    return []
+
+    __slots__ = ("_otherwise", "_rules", "nbytes")
+
+    def __init__(self, body: bytes) -> None:
+        self._rules: list[tuple[str, list[Statement]]] = []
+        self._otherwise: list[Statement] = []
+        self.nbytes = 3 * len(body)
+        """About how many bytes of memory it takes."""
+        if len(body) > MAX_USAGE_BYTES:
+            # Never less than what it may say.
+            reserved: dict[str, Value] = {RESERVATION: DISALLOW}
+            self._otherwise = statements_of(TDMREP, reserved, _TOO_LONG, None, TDMREP_JSON)
+            return
+        try:
+            rules = json.loads(body)
+            self._rules = [_rule_of(rule) for rule in rules if _is_rule(rule)]
+        except (ValueError, TypeError, RecursionError):
+            rules = None
+        if not isinstance(rules, list):
+            self._otherwise = _unread(body.decode("utf-8", "replace"))
+
+    @classmethod
+    def unread(cls, why: str) -> TdmRules:
+        """Return what a file says that can't be had, which is unknown."""
+        rules = cls(b"[]")
+        rules._otherwise = _unread(why)
+        return rules
+
+    def said_of(self, target: str) -> list[Statement]:
+        """Return what it says of a target, in canonical form."""
+        for pattern, said in self._rules:
+            if is_match(pattern, target):
+                return said
+        return self._otherwise
+
+
+def _is_rule(rule: Any) -> bool:
+    location = rule.get("location") if isinstance(rule, dict) else None
+    return isinstance(location, str) and location.startswith(("/", "*")) and "\n" not in location
+
+
+def _rule_of(rule: dict[str, Any]) -> tuple[str, list[Statement]]:
+    raw = json.dumps(rule)
+    said = _said(RESERVATION, _text(rule.get(RESERVATION)), raw, TDMREP_JSON)
+    policy = rule.get(POLICY)
+    if isinstance(policy, str):
+        said += _said(POLICY, policy, policy, TDMREP_JSON)
+    return canonical_patterns(rule["location"].encode("utf-8", "surrogatepass")), said
+
+
+def _unread(raw: str) -> list[Statement]:
+    return statements_of(TDMREP, {}, raw, None, TDMREP_JSON)
 
 
 def _said(label: str, value: str, raw: str, place: str) -> list[Statement]:
@@ -72,9 +112,3 @@ def _said(label: str, value: str, raw: str, place: str) -> list[Statement]:
 
 def _text(value: Any) -> str:
     return "" if isinstance(value, bool) else str(value)
-
-
-def _matches(location: Any, target: str) -> bool:
-    if not isinstance(location, str) or not location.startswith(("/", "*")) or "\n" in location:
-        return False
-    return is_match(canonical_patterns(location.encode("utf-8", "surrogatepass")), target)

@@ -29,7 +29,7 @@ from scrapy_rep.protocol.usage.statement import (
     statements_of,
 )
 from scrapy_rep.protocol.usage.tags import tags_in_header, tags_in_meta
-from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, tdm_in, tdm_in_file
+from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, TdmRules, tdm_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -112,7 +112,7 @@ class Usage:
             said = tdm_in(name, lines, HEADER)
         elif name == "link":
             said = license_in_link(joined)
-        return self._with(said)
+        return self.with_statements(said)
 
     def with_meta(self, elements: Mapping[str, str]) -> Usage:
         """Return this with what meta elements of HTML say: contents by names."""
@@ -122,11 +122,15 @@ class Usage:
                 said += tdm_in(name.strip().lower(), [content], META)
             else:
                 said += tags_in_meta(name, content, self.tokens)
-        return self._with(said)
+        return self.with_statements(said)
 
     def with_tdmrep(self, body: bytes, url: str) -> Usage:
         """Return this with what the tdmrep.json of its origin says of a URL; any bytes will do."""
-        return self._with(tdm_in_file(body, target_of(url)))
+        return self.with_statements(TdmRules(body).said_of(target_of(url)))
+
+    def with_statements(self, said: Iterable[Statement]) -> Usage:
+        """Return this with other statements."""
+        return replace(self, statements=distinct((*self.statements, *said)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, which go through JSON and a JOBDIR as they are."""
@@ -140,9 +144,6 @@ class Usage:
         """Return what ``as_dict`` was made of."""
         statements = tuple(Statement(**statement) for statement in values["statements"])
         return cls(statements, tuple(values["tokens"]))
-
-    def _with(self, said: Iterable[Statement]) -> Usage:
-        return replace(self, statements=distinct((*self.statements, *said)))
 
 
 def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:

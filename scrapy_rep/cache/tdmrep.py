@@ -1,0 +1,97 @@
+"""The memory of what the tdmrep.json of each origin says, and the way to find it out."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_rep.cache.flights import Flights
+from scrapy_rep.protocol.outcome import Unavailable
+from scrapy_rep.protocol.usage.tdmrep import TdmRules
+from scrapy_rep.utils.lru import BoundedCache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+
+    from scrapy_rep.cache.lookup import Lookup
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.policy import Access, Policy
+    from scrapy_rep.protocol.record import Record
+
+    Tokens = tuple[str, ...]
+
+_NONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+
+
+class _Held(NamedTuple):
+    """What a file says, and between which times that holds."""
+
+    rules: TdmRules
+    start: float
+    end: float
+
+
+class TdmrepCache:
+    """Knows, or finds out, what each origin reserves: fetched, stored and leased as robots.txt is.
+
+    What can't be had is unknown until the next try, and closes no origin.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        lookup: Lookup,
+        time: Callable[[], float],
+        max_origins: int,
+        max_bytes: int,
+    ) -> None:
+        self._policy = policy
+        self._lookup = lookup
+        self._time = time
+        self._held: BoundedCache[Origin, _Held] = BoundedCache(max_origins, max_bytes)
+        self._flights: Flights[TdmRules] = Flights(self._look_up, _landed)
+
+    @property
+    def fetching(self) -> int:
+        """How many look-ups are under way that wait for no other worker."""
+        return len(self._flights) - self._lookup.waiting
+
+    def known(self, origin: Origin) -> TdmRules | None:
+        """Return what is known of ``origin`` and still holds, or None. Nothing is awaited."""
+        held = self._held.get(origin)
+        return held.rules if held is not None and held.start <= self._time() < held.end else None
+
+    async def find_out(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
+        """Return what the file of ``origin`` says, when it is known. Raises CrawlClosingError."""
+        return await self._flights.join(origin, tokens, page)
+
+    def close(self) -> None:
+        """End every look-up; whoever waits gets CrawlClosingError."""
+        self._flights.close()
+
+    async def finish(self) -> None:
+        """Wait until the store has been told of everything."""
+        await self._lookup.finish()
+
+    async def _look_up(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
+        record = await self._lookup.record(origin, tokens, page)
+        access = self._policy.access(record, self._time())
+        rules = _rules_of(record, access)
+        self._held.put(origin, _Held(rules, access.start, access.end), rules.nbytes)
+        return rules
+
+
+async def _landed(_: TdmRules, __: Request) -> None:
+    """Tell nobody."""
+
+
+def _rules_of(record: Record, access: Access) -> TdmRules:
+    last = record.last
+    if access.copy is not None:
+        return TdmRules(access.copy.body)
+    evidence = last.evidence
+    if isinstance(last, Unavailable) and evidence.status in _NONE and evidence.error is None:
+        return TdmRules(b"[]")  # not used
+    return TdmRules.unread(evidence.summary)

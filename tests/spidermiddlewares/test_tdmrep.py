@@ -1,0 +1,300 @@
+"""tdmrep.json in crawls: asked for once per origin, before the pages that it speaks of."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import pytest_twisted
+import scrapy
+
+from scrapy_rep import Robots, RobotsUsageDisallowed, signals
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.web import HANGS, PAGE, answer, gzipped, held, redirect, robots
+from tests.waiting import until
+
+TDMREP = "/.well-known/tdmrep.json"
+SETTINGS = {
+    "REP_PURPOSES": "tdm",
+    "REP_USAGE_ACTION": "drop",
+    "REP_USAGE_SOURCES": "content-usage, tags, tdmrep",
+}
+QUEUES = pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
+
+
+def reserved(*locations, value=1):
+    return json.dumps([{"location": each, "tdm-reservation": value} for each in locations])
+
+
+def file(*locations, **more):
+    return answer(200, reserved(*locations, **more), headers={"Content-Type": "application/json"})
+
+
+def site_of(web, *answers, rules="", **more):
+    paths = {TDMREP: list(answers), **more.pop("paths", {})}
+    return web.site(robots(f"User-agent: *\n{rules}"), paths=paths, **more)
+
+
+def asked(site):
+    return site.targets.count(TDMREP)
+
+
+def pages(site):
+    return {target for target in site.targets if target != TDMREP}
+
+
+def said(response):
+    return response.meta["robotstxt"]["usage"]
+
+
+def raws(usage):
+    return [(s["source"], s["value"], s["raw"]) for s in usage["statements"]]
+
+
+@QUEUES
+@pytest_twisted.ensureDeferred
+async def test_it_is_asked_for_once_and_decides_before_the_request(web, queue):
+    site = site_of(web, file("/no"))
+    urls = [site.url(path) for path in ("/a", "/no/1", "/b", "/no/2", "/c")]
+    result = await crawl(*urls, settings={**SETTINGS, **queue})
+    assert asked(site) == 1
+    assert pages(site) == {"/a", "/b", "/c"}
+    assert result.dropped == {site.url("/no/1"): "usage", site.url("/no/2"): "usage"}
+    error = result.failures[0].value
+    assert isinstance(error, RobotsUsageDisallowed)
+    assert error.results == {"tdm": "disallow"}
+    assert str(error) == (
+        f"Not asked for, by what {site.url(TDMREP)} says about use: tdm: disallow"
+    )
+    (statement,) = error.usage.statements
+    assert (statement.place, statement.label) == ("tdmrep.json", "tdm-reservation")
+    assert said(result.responses[0])["results"] == {"tdm": "unknown"}
+    assert result.stats["robotstxt/request_count"] == 1
+    assert result.stats["robotstxt/tdmrep_count/available"] == 1
+    assert result.stats["response_received_count"] == 3
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"REP_PURPOSES": "tdm"},
+        {"REP_USAGE_SOURCES": "tdmrep"},
+        {"REP_PURPOSES": "tdm", "REP_USAGE_SOURCES": "content-usage,tags"},
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_without_purposes_or_the_source_it_is_not_asked_for(web, settings):
+    site = site_of(web, file("/"))
+    await crawl(site.url("/page"), settings=settings)
+    assert site.targets == ["/page"]
+
+
+@QUEUES
+@pytest_twisted.ensureDeferred
+async def test_where_robotstxt_disallows_it_or_the_pages_it_is_not_asked_for(web, queue):
+    closed = site_of(web, file("/"), rules="Disallow: /.well-known\n")
+    hidden = site_of(web, file("/"), rules="Disallow: /private\n")
+    urls = [closed.url("/page"), hidden.url("/private/1"), hidden.url("/private/2")]
+    result = await crawl(*urls, settings={**SETTINGS, **queue})
+    assert closed.targets == ["/page"]
+    assert hidden.targets == []
+    assert set(result.dropped.values()) == {"rule"}
+    usage = said(result.responses[0])
+    assert usage["results"] == {"tdm": "unknown"}
+    assert raws(usage) == [("tdmrep", "unknown", "robots.txt disallows /.well-known/tdmrep.json")]
+
+
+@pytest.mark.parametrize(
+    ("answers", "raw"),
+    [
+        ([answer(503)], "status 503"),
+        ([answer(403)], "status 403"),
+        ([[["close"]]], "connection closed"),
+        ([HANGS], "timed out after 0.2 s"),
+        ([answer(200, "<p>no")], "<p>no"),
+        ([redirect("/private/t")], None),
+        ([redirect(TDMREP)], "more than 5 redirects"),
+    ],
+)
+@pytest.mark.parametrize("unknown", ["allow", "disallow"])
+@pytest_twisted.ensureDeferred
+async def test_what_can_not_be_had_is_unknown(web, answers, raw, unknown):
+    site = site_of(web, *answers, rules="Disallow: /private\nContent-Usage: search=y\n")
+    raw = raw or f"redirect to a disallowed URL: {site.url('/private/t')}"
+    more = {"REP_USAGE_UNKNOWN": unknown, "REP_TIMEOUT": 0.2} if answers == [HANGS] else {}
+    settings = {**SETTINGS, "REP_USAGE_UNKNOWN": unknown, **more}
+    result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
+    if unknown == "disallow":
+        assert pages(site) == set()
+        assert set(result.dropped.values()) == {"usage"}
+        return
+    assert pages(site) == {"/1", "/2"}
+    for response in result.responses:
+        usage = said(response)
+        assert usage["results"] == {"tdm": "unknown"}
+        assert ("tdmrep", "unknown", raw) in raws(usage)
+
+
+@pytest.mark.parametrize("status", [404, 410])
+@pytest_twisted.ensureDeferred
+async def test_where_there_is_none_it_is_not_used(web, status):
+    site = site_of(web, answer(status))
+    result = await crawl(site.url("/page"), settings=SETTINGS)
+    assert said(result.responses[0]) == {
+        "results": {"tdm": "unknown"},
+        "statements": [],
+        "tokens": ["testbot"],
+    }
+
+
+@pytest_twisted.ensureDeferred
+async def test_unreachable_it_is_tried_again_when_its_time_has_come(web, clock):
+    site = site_of(web, answer(503), file("/"))
+
+    def later():
+        clock.advance(3600)
+        return [scrapy.Request(site.url("/2"))]
+
+    result = await crawl(
+        site.url("/1"),
+        settings=SETTINGS,
+        phases=[lambda: [scrapy.Request(site.url("/1b"))], later],
+    )
+    assert asked(site) == 2
+    assert pages(site) == {"/1", "/1b"}
+    assert result.dropped == {site.url("/2"): "usage"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_redirects_are_followed_and_the_answer_is_read_as_robotstxt_is(web):
+    end = site_of(web, gzipped(reserved("/")))
+    start = site_of(web, redirect(end.url(TDMREP)))
+    result = await crawl(start.url("/page"), settings=SETTINGS)
+    assert (start.targets, end.targets) == ([TDMREP], [TDMREP])
+    assert result.dropped == {start.url("/page"): "usage"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_of_a_file_that_is_too_long_all_is_taken_to_be_reserved(web):
+    site = site_of(web, file("/a", "/" + 40_000 * "x"))
+    result = await crawl(site.url("/page"), settings=SETTINGS)
+    assert result.dropped == {site.url("/page"): "usage"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_comes_later_replaces_it(web):
+    paths = {"/open": [answer(200, PAGE, headers={"TDM-Reservation": "0"})]}
+    site = site_of(web, file("/"), paths=paths)
+    settings = {**SETTINGS, "REP_USAGE_ACTION": "record"}
+    result = await crawl(site.url("/open"), site.url("/page"), settings=settings)
+    results = {r.url: said(r)["results"]["tdm"] for r in result.responses}
+    assert results == {site.url("/open"): "allow", site.url("/page"): "disallow"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_next_crawl_has_it_from_the_store(web, tmp_path):
+    site = site_of(web, file("/"))
+    settings = {**SETTINGS, "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    for _ in range(2):
+        result = await crawl(site.url("/page"), settings=settings)
+        assert result.dropped == {site.url("/page"): "usage"}
+    assert asked(site) == 1
+    assert len(site.robots_requests) == 1
+
+
+@QUEUES
+@pytest_twisted.ensureDeferred
+async def test_while_it_is_not_known_other_sites_go_on(web, queue):
+    slow = site_of(web, held(file("/no")), rules="Disallow: /private\n")
+    quick = site_of(web, file("/no"))
+    urls = [slow.url("/private"), *(slow.url(f"/{number}") for number in range(20))]
+    urls += [slow.url("/no"), quick.url("/a")]
+
+    async def release(crawler):
+        await until(lambda: "/a" in quick.targets and asked(slow))
+        if not queue:
+            # With our queue they are still in the scheduler.
+            urls = {request.url for request in crawler.engine._slot.inprogress}
+            assert urls <= {slow.url(TDMREP), quick.url("/a")}
+        slow.release()
+
+    result = await crawl(
+        *urls, settings={**SETTINGS, "CONCURRENT_REQUESTS": 2, **queue}, meanwhile=release
+    )
+    assert asked(slow) == 1
+    assert len(result.responses) == 21
+    assert result.dropped == {slow.url("/private"): "rule", slow.url("/no"): "usage"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_closes_waits_for_none(web):
+    site = site_of(web, HANGS)
+
+    async def close(crawler):
+        await until(lambda: asked(site))
+        await crawler.engine.close_spider_async(reason="enough")
+
+    result = await crawl(site.url("/page"), settings={**SETTINGS, **SCRAPYS_QUEUE}, meanwhile=close)
+    assert pages(site) == set()
+    assert result.stats["finish_reason"] == "enough"
+
+
+@pytest_twisted.ensureDeferred
+async def test_purposes_of_one_request_and_what_is_downloaded_directly(web):
+    site = site_of(web, file("/no"))
+    found = {}
+
+    class Spider(ListSpider):
+        async def start(self):
+            for path, purposes in (("/no/1", []), ("/no/2", ["tdm"])):
+                request = scrapy.Request(site.url(path), meta={"robotstxt_purposes": purposes})
+                try:
+                    await self.crawler.engine.download_async(request)
+                except RobotsUsageDisallowed as error:
+                    found[path] = error.results
+                else:
+                    found[path] = asked(site)
+            found["robots"] = (await Robots.of(self.crawler).usage(site.url("/no"))).statements
+            return
+            yield
+
+    await crawl(settings={**SETTINGS, "REP_PURPOSES": []}, spidercls=Spider)
+    assert found == {"/no/1": 0, "/no/2": {"tdm": "disallow"}, "robots": ()}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_tells_what_it_would_drop(web):
+    site = site_of(web, file("/no"))
+    settings = {**SETTINGS, "REP_DRY_RUN": True}
+    result = await crawl(site.url("/no"), site.url("/a"), settings=settings)
+    assert pages(site) == {"/no", "/a"}
+    assert result.stats["robotstxt/dry_run/forbidden_reason_count/usage"] == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_error_of_ours_drops_the_page(web, monkeypatch):
+    site = site_of(web, file("/no"))
+    monkeypatch.setattr("scrapy_rep.cache.tdmrep.TdmRules", None)
+    result = await crawl(site.url("/a"), settings=SETTINGS)
+    assert pages(site) == set()
+    assert result.dropped == {site.url("/a"): "error"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_signal_tells_what_it_came_to(web, tmp_path):
+    site = site_of(web, file("/no"))
+    heard = []
+
+    def listen(crawler):
+        def tdmrep(origin, record, source):
+            heard.append((str(origin), record.last.body.decode(), source))
+
+        crawler.keep = tdmrep
+        crawler.signals.connect(tdmrep, signals.robotstxt_tdmrep)
+
+    settings = {**SETTINGS, "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    for _ in range(2):
+        await crawl(site.url("/a"), settings=settings, opened=listen)
+    body = reserved("/no")
+    assert heard == [(site.url(""), body, "fetch"), (site.url(""), body, "store")]
