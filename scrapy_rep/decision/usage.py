@@ -100,7 +100,12 @@ class UsageJudge:
 
 def note(request: Request, judgement: Judgement) -> None:
     """Leave a judgement in the meta of ``request``, beside the verdict."""
-    request.meta[META_KEY][USAGE_KEY] = {"results": judgement.results, **judgement.usage.as_dict()}
+    request.meta[META_KEY][USAGE_KEY] = as_dict(judgement.usage, judgement.results)
+
+
+def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
+    """Return what is said, and what it came to, as plain values."""
+    return {"results": dict(results), **usage.as_dict()}
 
 
 def carry_over(hop: Request, request: Request) -> None:

@@ -200,6 +200,19 @@ async def test_a_drop_says_why(web):
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_drop_is_told_as_all_drops_are(web):
+    site = web.site(usage("Content-Usage: train-ai=n"))
+    settings = {"REP_USAGE_ACTION": "drop", **TRAINING}
+    result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
+    cause = f"usage ({site.url('/robots.txt')})"
+    assert result.stats["robotstxt/forbidden"] == 2
+    assert result.stats["robotstxt/forbidden_reason_count/usage"] == 2
+    told = result.messages(logging.INFO)
+    assert f"Forbidden by robots.txt: <GET {site.url('/1')}>: {cause}" in told
+    assert f"Requests dropped because of robots.txt: 2\n       2  {cause}" in told
+
+
+@pytest_twisted.ensureDeferred
 async def test_what_is_noted_in_meta_is_plain(web):
     found = await told(web, settings=TRAINING)
     noted = {found.name(r.url): r.meta["robotstxt"]["usage"] for r in found.crawl.responses}

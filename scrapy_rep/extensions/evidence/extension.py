@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from copy import deepcopy
 from dataclasses import asdict
 from pathlib import Path
 from time import time
@@ -16,11 +15,13 @@ from scrapy.exceptions import NotConfigured
 from scrapy_rep import signals, stats
 from scrapy_rep.cache.entry import mark_of
 from scrapy_rep.decision.decider import SCHEMES
+from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.evidence.forms import form_of
 from scrapy_rep.extensions.evidence.lines import Line, RobotsFile, iso, tail_of
 from scrapy_rep.extensions.evidence.writing import Writing
 from scrapy_rep.extensions.paths import path_of
 from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
+from scrapy_rep.protocol.usage.statement import HEADER, META
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
@@ -31,6 +32,8 @@ from scrapy_rep.utils.scrapy_internals import user_agents_of
 from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -40,6 +43,8 @@ if TYPE_CHECKING:
     from scrapy_rep.decision.decider import Decision
     from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.usage.statement import Value
+    from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
 
 logger = logging.getLogger(__name__)
@@ -50,6 +55,8 @@ _CLOSING_TIME: Final = 60.0
 """Seconds for what is still to be written when the crawl is over."""
 _NO_MATTER: Final = ("REP_EVIDENCE", "REP_REPORT")
 """Settings that decide nothing."""
+_AFTER: Final = (HEADER, META)
+"""Where that stands which is said about use after the request."""
 _SENT: Final = ("download", "handler")
 _WORDS: Final = {True: "allow", False: "disallow"}
 
@@ -57,15 +64,13 @@ _WORDS: Final = {True: "allow", False: "disallow"}
 class _Note:
     """What is known of a request that is on its way."""
 
-    __slots__ = ("at", "decision", "is_sent", "usage", "verdict")
+    __slots__ = ("at", "decision", "is_sent", "verdict")
 
     def __init__(self, verdict: Verdict | None = None, decision: Decision | None = None) -> None:
         self.at = time()
         self.verdict = verdict
         self.decision = decision
         self.is_sent = False
-        self.usage: Any = None
-        """What the line about it says of its use."""
 
 
 class RobotsEvidence:
@@ -99,6 +104,8 @@ class RobotsEvidence:
         for receiver, signal in (
             (self._fetched, signals.robotstxt_fetched),
             (self._loaded, signals.robotstxt_loaded),
+            (self._learned_tdmrep, signals.robotstxt_tdmrep),
+            (self._used, signals.robotstxt_usage),
             (self._decided, signals.robotstxt_verdict),
             (self._followed, signals.robotstxt_followed),
             (self._forbidden, signals.robotstxt_forbidden),
@@ -129,6 +136,16 @@ class RobotsEvidence:
         file = RobotsFile.of(record, access)
         self._files.put((file.url, mark_of(access)), file, 1)
         self._put("robotstxt", {"source": source}, file)
+
+    def _learned_tdmrep(self, record: Record, source: str) -> None:
+        file = RobotsFile.of(record, self._policy.access(record, time()), url=record.origin)
+        self._put("tdmrep", {"source": source}, file)
+
+    def _used(self, request: Request, usage: Usage, results: Mapping[str, Value]) -> None:
+        # What was known before the response is in the line of the page, or the drop.
+        if any(said.place in _AFTER for said in usage.statements):
+            url = without_credentials(request.url)
+            self._put("usage", {"url": url, "usage": as_dict(usage, results)})
 
     def _decided(self, request: Request, verdict: Verdict, decision: Decision) -> None:
         self._notes[request] = note = _Note(verdict, decision)
@@ -167,8 +184,6 @@ class RobotsEvidence:
             # Another component had the response: nothing was sent.
             source = "cache" if "cached" in response.flags else "component"
             self._write("page", request, note or _Note(), source, response.status)
-        elif (usage := _usage(request)) != note.usage:
-            self._put("usage", {"url": without_credentials(request.url), "usage": usage})
 
     def _write(
         self,
@@ -181,11 +196,11 @@ class RobotsEvidence:
         """Write what was decided of ``request``, and what became of it."""
         verdict, decision, meta = note.verdict, note.decision, request.meta
         rule = None if verdict is None else verdict.rule
+        judged = None if decision is None else decision.usage
         hops = [without_credentials(url) for url in meta.get("redirect_urls", ())]
         if source == "handler":
             hops.append(self._hops[request])
         agents = user_agents_of(request) if source in _SENT else None
-        note.usage = _usage(request)
         values = {
             "url": without_credentials(request.url),
             "hops": hops,
@@ -199,7 +214,7 @@ class RobotsEvidence:
             "reason": None if verdict is None else verdict.reason.value,
             "rule": None if rule is None else str(rule),
             "line": None if rule is None else rule.line,
-            "usage": note.usage,
+            "usage": None if judged is None else as_dict(judged.usage, judged.results),
             "override": None if decision is None else _override(decision.override),
             "exemption": _exemption(request) if verdict is None else None,
             "dry_run": self._dry_run,
@@ -273,12 +288,6 @@ class RobotsEvidence:
         stats.count(self._crawler, stats.EVIDENCE_WRITTEN, writing.written)
         if writing.lost:
             stats.count(self._crawler, stats.EVIDENCE_LOST, writing.lost)
-
-
-def _usage(request: Request) -> Any:
-    """Return what is known by now of the use of the page: more may be added to it."""
-    usage = (request.meta.get(signals.META_KEY) or {}).get("usage")
-    return None if usage is None else deepcopy(usage)
 
 
 def _override(override: Override | None) -> dict[str, Any] | None:

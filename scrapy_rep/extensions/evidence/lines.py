@@ -73,13 +73,13 @@ class RobotsFile:
     """Of the WARC record that holds it, once that is written."""
 
     @classmethod
-    def of(cls, record: Record, access: Access) -> RobotsFile:
-        """Return what ``access`` makes of ``record``."""
+    def of(cls, record: Record, access: Access, url: str | None = None) -> RobotsFile:
+        """Return what ``access`` makes of ``record``, of another file where ``url`` names it."""
         last, copy = record.last.evidence, access.copy
         answer = last if copy is None else copy.evidence
         body = None if copy is None else copy.body
         return cls(
-            url=f"{record.origin}/robots.txt",
+            url=url or f"{record.origin}/robots.txt",
             outcome=type(record.last).__name__.lower(),
             asked=last.at,
             status=last.status,
@@ -122,10 +122,14 @@ class Line(NamedTuple):
     """The robots.txt that it speaks of."""
 
     @property
+    def is_of_file(self) -> bool:
+        """Whether it tells what a file came to: the first line of each, which has its text."""
+        return self.file is not None and self.values["kind"] in {"robotstxt", "tdmrep"}
+
+    @property
     def text(self) -> bytes | None:
-        """The text that is to be kept with it: the first line of each robots.txt has it."""
-        is_first = self.file is not None and self.values["kind"] == "robotstxt"
-        return self.file.body if is_first and self.file is not None else None
+        """The text that is to be kept with it."""
+        return self.file.body if self.is_of_file and self.file is not None else None
 
     @property
     def nbytes(self) -> int:
@@ -140,4 +144,5 @@ class Line(NamedTuple):
     def encode(self, tail: str) -> bytes:
         """Return it as JSON; ``tail`` are the last members, which all lines have."""
         file = "null" if self.file is None else self.file.as_json
-        return f'{as_json(self.values)[:-1]},"robotstxt":{file},{tail}}}'.encode("ascii")
+        name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
+        return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")

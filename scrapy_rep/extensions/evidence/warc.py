@@ -45,7 +45,7 @@ class Warc:
         written = []
         for line in lines:
             file = line.file
-            if line.values["kind"] == "robotstxt" and file is not None and _has_answer(file):
+            if line.is_of_file and file is not None and _has_answer(file):
                 record = _response(writer, file)
                 writer.write_record(record)
                 written.append((file, record.rec_headers.get_header("WARC-Record-ID")))

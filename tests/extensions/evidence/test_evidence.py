@@ -20,6 +20,7 @@ from tests.extensions.evidence.evidence import is_sound, lines, of, records
 from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\nAllow: /private/open\n"
+USAGE = "User-agent: *\nContent-Usage: train-ai=y\nContent-Usage: /no train-ai=n\n"
 SHA256 = hashlib.sha256(RULES.encode()).hexdigest()
 AS_SPIDERS_DO = {"handle_httpstatus_all": False}
 
@@ -42,15 +43,6 @@ class Answers:
         if request.url.endswith("/mine"):
             return HtmlResponse(request.url, body=PAGE.encode())
         return None
-
-
-class NotesUsage:
-    """Notes on the way back what a header says."""
-
-    def process_response(self, request, response):
-        if "robotstxt" in request.meta:
-            request.meta["robotstxt"]["usage"] = {"statements": ["train-ai=n"]}
-        return response
 
 
 @pytest_twisted.ensureDeferred
@@ -267,11 +259,52 @@ async def test_what_another_crawl_has_looked_up_is_told(web, tmp_path):
 
 @pytest_twisted.ensureDeferred
 async def test_what_is_known_of_use_is_told(web, path):
-    site = web.site(robots(RULES))
-    settings = {"REP_EVIDENCE": path, "DOWNLOADER_MIDDLEWARES": {NotesUsage: 800}}
-    await crawl(site.url("/"), settings=settings)
+    paths = {"/header": [answer(200, PAGE, headers={"Content-Usage": "train-ai=n"})]}
+    site = web.site(robots(USAGE), paths=paths)
+    settings = {
+        "REP_EVIDENCE": path,
+        "REP_PURPOSES": "ai-training",
+        "REP_USAGE_ACTION": "drop",
+    }
+    await crawl(*map(site.url, ("/", "/no", "/header")), settings=settings)
+    (page,), (drop,) = of(path, site.url("/")), of(path, site.url("/no"))
+    assert (page["kind"], page["usage"]["results"]) == ("page", {"ai-training": "allow"})
+    assert [said["raw"] for said in page["usage"]["statements"]] == ["train-ai=y"]
+    assert (drop["kind"], drop["reason"]) == ("drop", "usage")
+    assert drop["usage"]["results"] == {"ai-training": "disallow"}
+    assert [said["line"] for said in drop["usage"]["statements"]] == [3]
+    # What a header says is known after the page has its line.
+    (header,) = of(path, site.url("/header"))
+    assert header["usage"]["results"] == {"ai-training": "allow"}
     (later,) = [line for line in lines(path) if line["kind"] == "usage"]
-    assert (later["url"], later["usage"]) == (site.url("/"), {"statements": ["train-ai=n"]})
+    assert later["url"] == site.url("/header")
+    assert later["usage"]["results"] == {"ai-training": "disallow"}
+    assert [said["place"] for said in later["usage"]["statements"]] == ["robots.txt", "header"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_a_tdmrep_json_came_to_is_told(web, path):
+    body = '[{"location": "/no", "tdm-reservation": 1}]'
+    site = web.site(robots(RULES), paths={"/.well-known/tdmrep.json": [answer(200, body)]})
+    settings = {
+        "REP_EVIDENCE": path,
+        "REP_PURPOSES": "tdm",
+        "REP_USAGE_ACTION": "drop",
+        "REP_USAGE_SOURCES": "tdmrep",
+    }
+    await crawl(site.url("/"), site.url("/no"), settings=settings)
+    (told,) = [line for line in lines(path) if line["kind"] == "tdmrep"]
+    sha256 = hashlib.sha256(body.encode()).hexdigest()
+    assert (told["source"], told["tdmrep"]["sha256"]) == ("fetch", sha256)
+    assert told["tdmrep"]["url"] == site.url("/.well-known/tdmrep.json")
+    if path.is_dir():
+        assert (path / "texts" / sha256[:2] / sha256).read_text() == body
+    else:
+        assert is_sound(path)
+        assert body.encode() in [each for _, kind, _, each in records(path) if kind == "response"]
+    (drop,) = of(path, site.url("/no"))
+    assert [said["place"] for said in drop["usage"]["statements"]] == ["tdmrep.json"]
+    assert drop["robotstxt"]["url"] == site.url("/robots.txt")
 
 
 @pytest_twisted.ensureDeferred
