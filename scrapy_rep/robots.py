@@ -82,7 +82,8 @@ class Robots:
     async def usage(self, page: str | Request) -> Usage:
         """Return what the robots.txt of ``page`` says about its use, by REP_USAGE_SOURCES.
 
-        No purposes need be declared for that. Raises as verdict does.
+        No purposes need be declared for that; where some are, its tdmrep.json, too, if that is one
+        of the sources. Raises as verdict does.
         """
         _, decision = await self.decide(page)
         return self._decider.usage_of(decision)

@@ -17,7 +17,7 @@ from scrapy_rep.cache.entry import mark_of
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.evidence.forms import form_of
-from scrapy_rep.extensions.evidence.lines import Line, RobotsFile, iso, tail_of
+from scrapy_rep.extensions.evidence.lines import Line, RobotsFile, iso, of_override, tail_of
 from scrapy_rep.extensions.evidence.writing import Writing
 from scrapy_rep.extensions.paths import path_of
 from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.decision.decider import Decision
-    from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.usage.statement import Value
     from scrapy_rep.protocol.usage.usage import Usage
@@ -149,7 +148,7 @@ class RobotsEvidence:
 
     def _decided(self, request: Request, verdict: Verdict, decision: Decision) -> None:
         self._notes[request] = note = _Note(verdict, decision)
-        if request in self._hops and (verdict.allowed or self._dry_run):
+        if self._hops and request in self._hops and (verdict.allowed or self._dry_run):
             note.is_sent = True
             self._write("page", request, note, "handler")
 
@@ -168,7 +167,7 @@ class RobotsEvidence:
 
     def _left(self, request: Request) -> None:
         note = self._notes.get(request)
-        if TRANSFER_KEY not in request.meta and (note is None or not note.is_sent):
+        if (note is None or not note.is_sent) and TRANSFER_KEY not in request.meta:
             self._sent("failed", request, None)
 
     def _sent(self, kind: str, request: Request, status: int | None) -> None:
@@ -202,6 +201,8 @@ class RobotsEvidence:
             hops.append(self._hops[request])
         agents = user_agents_of(request) if source in _SENT else None
         values = {
+            "kind": kind,
+            "time": iso(time()),
             "url": without_credentials(request.url),
             "hops": hops,
             "method": request.method,
@@ -215,26 +216,26 @@ class RobotsEvidence:
             "rule": None if rule is None else str(rule),
             "line": None if rule is None else rule.line,
             "usage": None if judged is None else as_dict(judged.usage, judged.results),
-            "override": None if decision is None else _override(decision.override),
+            "override": None if decision is None else of_override(decision.override),
             "exemption": _exemption(request) if verdict is None else None,
             "dry_run": self._dry_run,
             "age": None,
         }
         if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:
-            self._put(kind, values)
+            self._writing.put(Line(values))
             return
         override, entry = decision.override, decision.entry
         if override is not None and override.path is not None:
-            self._put(kind, values, self._file_of(override.path))
+            self._writing.put(Line(values, self._file_of(override.path)))
         elif entry is None:
-            self._put(kind, values)
+            self._writing.put(Line(values))
         elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
-            self._put_aged(kind, values, file, note.at)
+            self._put_aged(values, file, note.at)
         else:
-            self._background.add(self._write_late(kind, values, request, note.at, entry))
+            self._background.add(self._write_late(values, request, note.at, entry))
 
     async def _write_late(
-        self, kind: str, values: dict[str, Any], request: Request, at: float, entry: Entry
+        self, values: dict[str, Any], request: Request, at: float, entry: Entry
     ) -> None:
         """Write a line on a robots.txt that another crawl of this process has looked up."""
         try:
@@ -243,21 +244,19 @@ class RobotsEvidence:
             logger.exception("Error while asking by which robots.txt it was decided")
             record = None
         if record is None or not entry.is_of(self._policy.access(record, at)):
-            self._put(kind, values)  # nobody knows any more which text it was
+            self._writing.put(Line(values))  # nobody knows any more which text it was
             return
         key = f"{record.origin}/robots.txt", entry.mark
         if (file := self._files.get(key)) is None:
             self._learn(record, "memory")
             file = self._files.get(key)
-        self._put_aged(kind, values, file, at)
+        self._put_aged(values, file, at)
 
-    def _put_aged(
-        self, kind: str, values: dict[str, Any], file: RobotsFile | None, at: float
-    ) -> None:
+    def _put_aged(self, values: dict[str, Any], file: RobotsFile | None, at: float) -> None:
         if file is not None:
             known_since = file.asked if file.fetched is None else file.fetched
             values["age"] = round(at - known_since, 3)
-        self._put(kind, values, file)
+        self._writing.put(Line(values, file))
 
     def _file_of(self, path: str) -> RobotsFile:
         """Return the file of an override."""
@@ -288,17 +287,6 @@ class RobotsEvidence:
         stats.count(self._crawler, stats.EVIDENCE_WRITTEN, writing.written)
         if writing.lost:
             stats.count(self._crawler, stats.EVIDENCE_LOST, writing.lost)
-
-
-def _override(override: Override | None) -> dict[str, Any] | None:
-    if override is None:
-        return None
-    return {
-        "host": override.host,
-        "policy": override.policy,
-        "reason": override.reason,
-        "until": override.until_text,
-    }
 
 
 def _exemption(request: Request) -> str | None:

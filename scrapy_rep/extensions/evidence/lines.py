@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
 if TYPE_CHECKING:
+    from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.outcome import Evidence
     from scrapy_rep.protocol.policy import Access
     from scrapy_rep.protocol.record import Record
@@ -42,6 +43,18 @@ def tail_of(settings: dict[str, Any]) -> str:
     digest = sha256(as_json(dict(sorted(settings.items()))).encode()).hexdigest()
     members = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
     return as_json(members)[1:-1]
+
+
+def of_override(override: Override | None) -> dict[str, Any] | None:
+    """Return what is told of an entry of REP_OVERRIDES."""
+    if override is None:
+        return None
+    return {
+        "host": override.host,
+        "policy": override.policy,
+        "reason": override.reason,
+        "until": override.until_text,
+    }
 
 
 @dataclass(eq=False)

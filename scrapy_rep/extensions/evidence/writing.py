@@ -50,13 +50,14 @@ class Writing:
 
     def put(self, line: Line) -> None:
         """Let a line be written; nothing is waited for."""
+        nbytes = line.nbytes
         waiting = self._bytes_put - self._bytes_done
-        if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + line.nbytes > _MAX_BYTES):
+        if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + nbytes > _MAX_BYTES):
             self._crowded_out += 1
             line.let_go()
             self._tell(OSError("the disk is slower than the crawl"))
             return
-        self._bytes_put += line.nbytes
+        self._bytes_put += nbytes
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name="evidence", daemon=True)
             self._thread.start()
