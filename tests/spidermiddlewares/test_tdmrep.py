@@ -7,10 +7,13 @@ import json
 import pytest
 import pytest_twisted
 import scrapy
+from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import Robots, RobotsUsageDisallowed, signals
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, PAGE, answer, gzipped, held, redirect, robots
+from tests.downloadermiddlewares.test_modes import MODES
 from tests.waiting import until
 
 TDMREP = "/.well-known/tdmrep.json"
@@ -201,6 +204,28 @@ async def test_the_next_crawl_has_it_from_the_store(web, tmp_path):
         assert result.dropped == {site.url("/page"): "usage"}
     assert asked(site) == 1
     assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_crawls_that_use_a_store_fetch_it_once_together(web):
+    site = site_of(web, file("/no"))
+    crawls = [crawl(site.url("/no"), site.url(f"/{n}"), settings=SETTINGS) for n in range(3)]
+    found = await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
+    assert all(result.dropped == {site.url("/no"): "usage"} for _, result in found)
+    assert asked(site) == 1
+    assert pages(site) == {"/0", "/1", "/2"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_decides_in_each_mode(web, mode):
+    site = site_of(web, file("/no"))
+    process = CrawlProcess(mode, [site.url("/a"), site.url("/no")], **SETTINGS)
+    try:
+        result = process.result()
+    finally:
+        process.kill()
+    assert result["dropped"] == {site.url("/no"): "usage"}
+    assert (asked(site), pages(site)) == (1, {"/a"})
 
 
 @QUEUES
