@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.crawl_delay import Delay
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.usage.statement import Value
@@ -39,6 +40,8 @@ robotstxt_overridden: Final = object()
 """``(request, override)``: an entry of REP_OVERRIDES decided in place of robots.txt."""
 robotstxt_differs: Final = object()
 """``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide otherwise."""
+robotstxt_crawl_delay: Final = object()
+"""``(origin, delay, taken)``: a site asks for some time between two requests."""
 robotstxt_usage: Final = object()
 """``(request, usage, results, refused)``: what is said about the use of a page was judged."""
 robotstxt_tdmrep: Final = object()
@@ -140,6 +143,10 @@ class Announcer:
             verdict=verdict,
             builtin_allows=builtin_allows,
         )
+
+    def crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
+        """Tell what ``origin`` asks for, and the seconds that its slot has of it, if any."""
+        self._send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
 
     def usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals
 
 from scrapy_rep import stats
+from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import keep_apart, nudge, seconds_until_free
@@ -86,6 +87,7 @@ class Delays:
     ) -> None:
         """Take the options; ``reserved`` tells whether turns of requests are reserved."""
         self._crawler = crawler
+        self._announcer = Announcer(crawler)
         self._max = options.crawl_delay_max
         self._reserved = reserved
         self._clock = clock or Clock()
@@ -217,17 +219,18 @@ class Delays:
             asked.taken = slot.delay
 
     def _say(self, name: str, origin: Origin, delay: Delay) -> None:
-        taken = min(delay.seconds, self._max)
+        taken: float | None = min(delay.seconds, self._max)
         stats.count(self._crawler, stats.CRAWL_DELAY)
         if name in self._own:
+            taken = None
             what = f"the delay of DOWNLOAD_SLOTS[{name!a}] stands"
         elif delay.seconds > self._max:
             stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
             what = f"{taken:g} s are taken, REP_CRAWL_DELAY_MAX"
         else:
             slot = self._downloader.slots.get(name)
-            own = 0.0 if slot is None else slot.delay
-            what = f"{max(taken, own):g} s are taken"
+            taken = max(delay.seconds, 0.0 if slot is None else slot.delay)
+            what = f"{taken:g} s are taken"
         logger.info(
             "robots.txt of %s asks for %g s between two requests (%s: %s, line %d): %s",
             origin,
@@ -238,3 +241,4 @@ class Delays:
             what,
             extra={"spider": self._crawler.spider},
         )
+        self._announcer.crawl_delay(origin, delay, taken)

@@ -22,6 +22,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.parser import Field
 from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.settings import Options
+from scrapy_rep.signals import robotstxt_crawl_delay
 from scrapy_rep.utils.scrapy_internals import keep_apart
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import robots
@@ -556,3 +557,23 @@ def test_how_long_a_slot_keeps_a_request_that_waits_elsewhere(reserved):
     assert reserved.delays.seconds_until_free(request) == pytest.approx(2)
     slot.transferring.add(request)
     assert 0 < reserved.delays.seconds_until_free(request) < 1
+
+
+def test_a_signal_tells_what_is_taken_of_what_is_asked():
+    own = {"DOWNLOAD_SLOTS": {"own": {"delay": 0.1}}}
+    scene = Scene(REP_CRAWL_DELAY_MAX=30, **own)
+    scene.slot("slow", delay=5.0)
+    heard = []
+
+    def hear(origin, delay, taken):
+        heard.append((str(origin), delay.seconds, taken))
+
+    scene.signals.connect(hear, robotstxt_crawl_delay)
+    for slot, seconds in (("a", 2.0), ("a", 2.0), ("b", 90.0), ("slow", 2.0), ("own", 2.0)):
+        scene.passes(seconds, slot, host=slot)
+    assert heard == [
+        ("http://a.example", 2.0, 2.0),
+        ("http://b.example", 90.0, 30.0),
+        ("http://slow.example", 2.0, 5.0),
+        ("http://own.example", 2.0, None),
+    ]
