@@ -4,53 +4,39 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy_rep.protocol.outcome import Available, Unreachable
-from scrapy_rep.utils.text import short
+from scrapy_rep.extensions.evidence.lines import iso
+from scrapy_rep.extensions.report.rows import (
+    DiffersRow,
+    DropRow,
+    OriginRow,
+    OverrideRow,
+    SampleRow,
+)
+from scrapy_rep.extensions.report.texts import Texts
+from scrapy_rep.extensions.report.usage import UsageCounts
+from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.utils.text import short, without_credentials
 
 if TYPE_CHECKING:
     from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.crawl_delay import Delay
+    from scrapy_rep.protocol.policy import Access
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
 
 MAX_ORIGINS: Final = 100_000
-"""Origins, and rules, that are told apart; those that come on top are counted together."""
+"""Origins that are told apart; those that come on top are counted together."""
+MAX_DROPS: Final = 10_000
+"""The same of rules."""
+MAX_DIFFERING: Final = 200
+MAX_URL: Final = 500
+"""Characters of a URL."""
+SAMPLE: Final = 10
+"""URLs of each rule, until there are MAX_URLS; then one of each."""
+MAX_URLS: Final = 20_000
 _BEYOND: Final = "(further origins)"
-
-
-@dataclass
-class OriginRow:
-    """One origin."""
-
-    origin: str
-    outcome: str = "not asked for"
-    status: int | None = None
-    error: str | None = None
-    hops: int = 0
-    size: int = 0
-    truncated: bool = False
-    sha256: str | None = None
-    """Of the robots.txt whose rules hold, as it was read."""
-    fetched_at: float | None = None
-    fetches: int = 0
-    changes: int = 0
-    dropped: int = 0
-    unreachable_since: float | None = None
-    unreachable_until: float | None = None
-    """When it was reached again; None where it never was."""
-
-
-@dataclass
-class OverrideRow:
-    """One override that was used."""
-
-    host: str
-    policy: str
-    reason: str
-    until: str | None
-    requests: int = 0
 
 
 @dataclass
@@ -58,14 +44,24 @@ class Collected:
     """All counts of a crawl."""
 
     origins: dict[str, OriginRow] = field(default_factory=dict)
-    rules: Counter[tuple[str, str, int]] = field(default_factory=Counter)
-    """Requests dropped, by URL of the robots.txt, rule, cut where it is long, and line."""
-    reasons: Counter[str] = field(default_factory=Counter)
+    allowed: Counter[str] = field(default_factory=Counter)
+    """Requests that were allowed, by reason."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Requests that were dropped, or would have been, by reason."""
+    drops: dict[tuple[Any, ...], DropRow] = field(default_factory=dict)
     overrides: dict[str, OverrideRow] = field(default_factory=dict)
+    exempt: SampleRow = field(default_factory=SampleRow)
+    """Requests with ``dont_obey_robotstxt`` that were sent."""
     differing: int = 0
+    differing_urls: list[DiffersRow] = field(default_factory=list)
+    usage: UsageCounts = field(default_factory=UsageCounts)
+    texts: Texts = field(default_factory=Texts)
+    urls: int = 0
+    """How many there are in samples."""
 
     def row(self, origin: str) -> OriginRow:
         """Return the row of an origin, or the common one of those beyond the bound."""
+        origin = short(origin, MAX_URL)
         row = self.origins.get(origin)
         if row is None:
             if len(self.origins) >= MAX_ORIGINS:
@@ -73,57 +69,133 @@ class Collected:
             row = self.origins.setdefault(origin, OriginRow(origin))
         return row
 
-    def learned(self, record: Record, *, fetched: bool) -> OriginRow:
-        """Note what a look-up came to."""
+    def learned(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
+        """Note what a look-up came to, and what may be fetched by it."""
         row = self.row(record.origin)
-        evidence = record.last.evidence
+        last, copy = record.last.evidence, access.copy
+        answer = last if copy is None else copy.evidence
         row.outcome = type(record.last).__name__.lower()
-        row.status, row.error = evidence.status, evidence.error
-        row.hops, row.size, row.truncated = len(evidence.hops), evidence.size, evidence.truncated
-        row.fetched_at = evidence.at
+        row.status, row.error = last.status, None if last.error is None else short(last.error)
+        row.asked = iso(last.at)
+        row.hops, row.truncated = len(answer.hops), answer.truncated
         row.fetches += fetched
-        body = None if record.copy is None else record.copy.body
-        row.sha256 = None if body is None else sha256(body).hexdigest()
-        if isinstance(record.last, Unreachable):
-            row.unreachable_since = row.unreachable_since or record.unreachable_since
-            row.unreachable_until = None
+        row.size = last.size if copy is None else len(copy.body)
+        row.fetched = None if copy is None else iso(copy.evidence.at)
+        row.sha256 = None if copy is None else self.texts.add(copy.body)
+        if isinstance(record.last, Unreachable) and record.unreachable_since is not None:
+            self._unreachable(row, last.summary, record.unreachable_since)
         elif row.unreachable_since is not None and row.unreachable_until is None:
-            row.unreachable_until = evidence.at
-        if isinstance(record.last, Available):
-            row.size = len(record.last.body)
+            row.unreachable_until = iso(last.at)
         return row
 
-    def forbidden(self, origin: str, verdict: Verdict) -> OriginRow:
+    @staticmethod
+    def _unreachable(row: OriginRow, cause: str, since: float) -> None:
+        row.outcome = "unreachable"
+        row.unreachable_cause, row.unreachable_since = short(cause), iso(since)
+        row.unreachable_until = None
+
+    def passed(self, origin: str, verdict: Verdict) -> None:
+        """Note that a request was allowed."""
+        self.row(origin).allowed += 1
+        self.allowed[verdict.reason.value] += 1
+
+    def forbidden(self, url: str, origin: str, verdict: Verdict) -> OriginRow:
         """Note that a request was dropped."""
         row = self.row(origin)
         row.dropped += 1
-        self.reasons[verdict.reason.value] += 1
+        self.dropped[verdict.reason.value] += 1
+        if verdict.outage is not None:
+            self._unreachable(row, verdict.outage.cause, verdict.outage.since)
+        drop = self._drop(verdict)
         if verdict.rule is not None:
-            key = verdict.robotstxt_url or "", short(str(verdict.rule)), verdict.rule.line
-            if key not in self.rules and len(self.rules) >= MAX_ORIGINS:
-                key = "", "(further rules)", 0
-            self.rules[key] += 1
+            self.texts.used(row.sha256)
+            drop.sha256 = row.sha256
+        drop.cause = None if verdict.outage is None else short(verdict.outage.cause)
+        self.sample(drop, url)
         return row
 
-    def overridden(self, override: Override) -> OverrideRow:
-        """Note that an override decided."""
-        key = override.host
-        row = self.overrides.get(key)
-        if row is None:
-            row = self.overrides[key] = OverrideRow(
-                override.host, override.policy, override.reason, override.until_text
-            )
+    def _drop(self, verdict: Verdict) -> DropRow:
+        reason, url = verdict.reason.value, verdict.robotstxt_url
+        rule = None if verdict.rule is None else short(str(verdict.rule))
+        key = None if url is None else short(url, MAX_URL), reason, rule, verdict.line
+        if key not in self.drops and len(self.drops) >= MAX_DROPS:
+            key = _BEYOND, reason, None, None
+        return self.drops.setdefault(key, DropRow(*key))
+
+    def sample(self, row: DropRow | OverrideRow | SampleRow, url: str) -> None:
+        """Count a request, and keep its URL if there are not enough of these."""
         row.requests += 1
-        return row
+        if len(row.urls) >= (SAMPLE if self.urls < MAX_URLS else 1):
+            return
+        url = short(without_credentials(url), MAX_URL)
+        if url not in row.urls:
+            row.urls.append(url)
+            self.urls += 1
+
+    def overridden(self, url: str, override: Override) -> None:
+        """Note that an override decided."""
+        new = OverrideRow(override.host, override.policy, override.reason, override.until_text)
+        self.sample(self.overrides.setdefault(override.host, new), url)
+
+    def differs(self, url: str, verdict: Verdict) -> None:
+        """Note that the built-in would decide otherwise."""
+        self.differing += 1
+        if len(self.differing_urls) < MAX_DIFFERING:
+            url = short(without_credentials(url), MAX_URL)
+            rule = None if verdict.rule is None else short(str(verdict.rule))
+            self.differing_urls.append(
+                DiffersRow(url, verdict.allowed, verdict.reason.value, rule, verdict.line)
+            )
+
+    def delays(self, origin: str, delay: Delay, taken: float | None) -> dict[str, Any]:
+        """Note what an origin asks to be left between two requests, and what of it is taken."""
+        said = {
+            "asked": delay.seconds,
+            "taken": taken,
+            "field": short(f"{delay.field.name}: {delay.field.value}"),
+            "line": delay.field.line,
+        }
+        self.row(origin).crawl_delay = said
+        return said
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain values."""
+        """Return everything as plain values; those origins and rules first that dropped most."""
+        origins = sorted(
+            self.origins.values(),
+            key=lambda row: (row.outcome != "unreachable", -row.dropped, row.origin),
+        )
+        drops = sorted(self.drops.values(), key=lambda row: -row.requests)
         return {
-            "origins": [asdict(row) for row in self.origins.values()],
-            "rules": [
-                {"robotstxt_url": url, "rule": rule, "line": line, "dropped": count}
-                for (url, rule, line), count in self.rules.most_common()
-            ],
-            "reasons": dict(self.reasons),
+            "reasons": {"allowed": dict(self.allowed), "dropped": dict(self.dropped)},
+            "origins": [asdict(row) for row in origins],
+            "drops": [asdict(row) for row in drops],
             "overrides": [asdict(row) for row in self.overrides.values()],
+            "exempt": asdict(self.exempt),
+            "differing": {
+                "requests": self.differing,
+                "urls": [asdict(row) for row in self.differing_urls],
+            },
+            "usage": self.usage.as_dict(),
+            "texts": self.texts.as_dict(),
         }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Collected:
+        """Return what ``as_dict`` was made of."""
+        drops = [DropRow(**row) for row in values["drops"]]
+        overrides = [OverrideRow(**row) for row in values["overrides"]]
+        exempt = SampleRow(**values["exempt"])
+        sampled: list[DropRow | OverrideRow | SampleRow] = [*drops, *overrides, exempt]
+        return cls(
+            origins={row["origin"]: OriginRow(**row) for row in values["origins"]},
+            allowed=Counter(values["reasons"]["allowed"]),
+            dropped=Counter(values["reasons"]["dropped"]),
+            drops={(row.robotstxt_url, row.reason, row.rule, row.line): row for row in drops},
+            overrides={row.host: row for row in overrides},
+            exempt=exempt,
+            differing=values["differing"]["requests"],
+            differing_urls=[DiffersRow(**row) for row in values["differing"]["urls"]],
+            usage=UsageCounts.from_dict(values["usage"]),
+            texts=Texts.from_dict(values["texts"]),
+            urls=sum(len(row.urls) for row in sampled),
+        )

@@ -1,39 +1,50 @@
-"""The extension that listens, and writes at the end."""
+"""The extension that listens, and writes at the end; lines as it listens."""
 
 from __future__ import annotations
 
 import logging
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals as scrapy_signals
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.job import job_dir
 
-from scrapy_rep import signals, stats
+from scrapy_rep import signals
 from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.decision.usage import UsageJudge
+from scrapy_rep.extensions.evidence.lines import Line, iso
+from scrapy_rep.extensions.evidence.writing import Writing
 from scrapy_rep.extensions.paths import claim, path_of, release
 from scrapy_rep.extensions.report.counts import Collected
-from scrapy_rep.extensions.report.writers import JsonWriter, LinesWriter, Writer
+from scrapy_rep.extensions.report.runs import Runs, made_by
+from scrapy_rep.extensions.report.writers import LINES, LinesForm, renderer_of, replacing
+from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
+from scrapy_rep.utils.concurrency import in_thread, within
 from scrapy_rep.utils.text import short, without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from scrapy_rep.decision.decider import Decision
     from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.crawl_delay import Delay
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
 
 logger = logging.getLogger(__name__)
+
+_CLOSING_TIME: Final = 60.0
+"""Seconds for what is still to be written when the crawl is over."""
 
 
 class RobotsReport:
@@ -49,18 +60,24 @@ class RobotsReport:
             raise NotConfigured
         self._crawler = crawler
         self._options = options
+        self._policy = options.policy
         self._collected = Collected()
-        self._started = time()
         self._path = path_of("REP_REPORT", options.report, crawler.spider)
-        self._make_writer = _writer_for(self._path)
-        self._writer: Writer | None = None
+        self._render = renderer_of(self._path)
+        self._runs = Runs(job_dir(crawler.settings))
+        self._started = iso(time())
+        self._lines: Writing | None = None
         for receiver, signal in (
+            (self._decided, signals.robotstxt_verdict),
             (self._forbidden, signals.robotstxt_forbidden),
             (self._fetched, signals.robotstxt_fetched),
             (self._loaded, signals.robotstxt_loaded),
             (self._changed, signals.robotstxt_changed),
             (self._overridden, signals.robotstxt_overridden),
             (self._differs, signals.robotstxt_differs),
+            (self._delays, signals.robotstxt_crawl_delay),
+            (self._usage, signals.robotstxt_usage),
+            (self._sent, scrapy_signals.request_reached_downloader),
             (self._opened, scrapy_signals.spider_opened),
             (self._closed, scrapy_signals.spider_closed),
         ):
@@ -71,7 +88,7 @@ class RobotsReport:
         """Return the extension. Raises NotConfigured without REP_REPORT, and SettingsError."""
         return cls(crawler)
 
-    def _opened(self) -> None:
+    async def _opened(self, spider: Spider) -> None:
         wanted, self._path = self._path, claim(self._path)
         if self._path != wanted:
             logger.warning(
@@ -79,39 +96,48 @@ class RobotsReport:
                 "%%(name)s or another placeholder in REP_REPORT gives each a file of its own",
                 wanted,
                 self._path,
-                extra={"spider": self._crawler.spider},
+                extra={"spider": spider},
             )
+        resumes, self._collected = await in_thread(self._runs.read)
         try:
-            self._writer = self._make_writer(self._path)
+            if self._path.suffix == LINES:
+                self._lines = Writing(LinesForm(self._path, resumes=resumes), self._path)
         except OSError:
             logger.exception("No report is written: %s", self._path)
+        self._write("start", {"spider": spider.name, **made_by(self._crawler, self._options)})
+
+    def _decided(self, verdict: Verdict, decision: Decision) -> None:
+        if verdict.allowed and decision.origin is not None:
+            self._collected.passed(str(decision.origin), verdict)
 
     def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
-        row = self._collected.forbidden(_origin(request.url), verdict)
-        decision = _decision(request, verdict)
+        row = self._collected.forbidden(request.url, _origin(request.url), verdict)
         self._write("drop" if dropped else "would-drop", {
-            **decision,
+            **_decision(request, verdict),
             "sha256": row.sha256,
-            "fetched_at": row.fetched_at,
+            "fetched": row.fetched,
         })  # fmt: skip
 
-    def _fetched(self, origin: Origin, record: Record) -> None:
-        self._learned(origin, record, fetched=True)
+    def _fetched(self, record: Record) -> None:
+        self._learned(record, fetched=True)
 
-    def _loaded(self, origin: Origin, record: Record) -> None:
-        self._learned(origin, record, fetched=False)
+    def _loaded(self, record: Record) -> None:
+        self._learned(record, fetched=False)
 
-    def _learned(self, origin: Origin, record: Record, *, fetched: bool) -> None:
-        row = self._collected.learned(record, fetched=fetched)
+    def _learned(self, record: Record, *, fetched: bool) -> None:
+        access = self._policy.access(record, time())
+        row = self._collected.learned(record, access, fetched=fetched)
         self._write("fetch" if fetched else "load", {
-            "origin": str(origin),
+            "origin": record.origin,
             "outcome": row.outcome,
             "status": row.status,
             "error": row.error,
-            "hops": list(record.last.evidence.hops),
-            "size": row.size,
+            "hops": record.last.evidence.hops,
+            "asked": row.asked,
             "sha256": row.sha256,
-            "fetched_at": row.fetched_at,
+            "size": row.size,
+            "truncated": row.truncated,
+            "fetched": row.fetched,
         })  # fmt: skip
 
     def _changed(self, origin: Origin, old: RobotsTxt | None, new: RobotsTxt | None) -> None:
@@ -120,7 +146,7 @@ class RobotsReport:
         self._write("change", what)
 
     def _overridden(self, request: Request, override: Override) -> None:
-        self._collected.overridden(override)
+        self._collected.overridden(request.url, override)
         self._write("override", {
             "url": without_credentials(request.url),
             "host": override.host,
@@ -130,81 +156,77 @@ class RobotsReport:
         })  # fmt: skip
 
     def _differs(self, request: Request, verdict: Verdict, builtin_allows: bool) -> None:
-        self._collected.differing += 1
-        decision = _decision(request, verdict)
-        self._write("differs", {**decision, "builtin_allows": builtin_allows})
+        self._collected.differs(request.url, verdict)
+        self._write("differs", {**_decision(request, verdict), "builtin_allows": builtin_allows})
+
+    def _delays(self, origin: Origin, delay: Delay, taken: float | None) -> None:
+        said = self._collected.delays(str(origin), delay, taken)
+        self._write("crawl-delay", {"origin": str(origin), **said})
+
+    def _usage(
+        self, request: Request, usage: Usage, results: Mapping[str, str], refused: bool
+    ) -> None:
+        self._collected.usage.add(_origin(request.url), usage, results, refused=refused)
+
+    def _sent(self, request: Request) -> None:
+        if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:
+            self._collected.sample(self._collected.exempt, request.url)
+            url = without_credentials(request.url)
+            self._write("exempt", {"url": url, "method": request.method})
 
     def _write(self, kind: str, line: dict[str, Any]) -> None:
-        if self._writer is None:
-            return
+        if self._lines is not None:
+            self._lines.put(Line({"kind": kind, "time": iso(time()), **line}))
+
+    async def _closed(self, spider: Spider, reason: str) -> None:
+        # What is still heard while this is written belongs to no run.
+        collected, self._collected = self._collected, Collected()
+        crawl = self._crawl(spider, reason, collected)
+        self._write("end", crawl)
+        lines, self._lines = self._lines, None
         try:
-            self._writer.line({"kind": kind, "at": time(), **line})
-        except OSError:
-            logger.exception("The report can't be written to any more: %s", self._path)
-            self._writer = None
+            if lines is not None:
+                await within(_CLOSING_TIME, lines.end())
+            await in_thread(lambda: self._finish(crawl, collected))
+        except Exception:
+            logger.exception("The report was not written: %s", self._path)
+        else:
+            logger.info("robots.txt report: %s", self._path, extra={"spider": spider})
+        finally:
+            release(self._path)
 
-    def _closed(self, spider: Spider, reason: str) -> None:
-        if self._writer is not None:
-            self._finish(self._writer, spider, reason)
-        release(self._path)
+    def _finish(self, crawl: dict[str, Any], collected: Collected) -> None:
+        made = made_by(self._crawler, self._options)
+        report = {"crawl": crawl, **made, **collected.as_dict()}
+        self._runs.keep(report)
+        if self._path.suffix != LINES:
+            with replacing(self._path) as file:
+                file.write(self._render(report))
 
-    def _finish(self, writer: Writer, spider: Spider, reason: str) -> None:
+    def _crawl(self, spider: Spider, reason: str, collected: Collected) -> dict[str, Any]:
         counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
-        forbidden = stats.DRY_RUN_FORBIDDEN if self._options.dry_run else stats.FORBIDDEN
-        crawl = {
+        return {
             "spider": spider.name,
-            "started": self._started,
-            "finished": time(),
+            "finished": iso(time()),
             "finish_reason": reason,
             "dry_run": self._options.dry_run,
             "tokens": list(ProductTokens(self._crawler, self._options).of_crawl()),
-            "fetches": counts.get(stats.REQUEST_COUNT, 0),
-            "responses": counts.get("response_received_count", 0),
-            "dropped": counts.get(forbidden, 0),
+            "purposes": list(UsageJudge(self._crawler, self._options).purposes),
+            "allowed": collected.allowed.total(),
+            "dropped": collected.dropped.total(),
+            **self._runs.figures(self._started, counts),
         }
-        try:
-            writer.finish(crawl, self._collected)
-        except OSError:
-            logger.exception("The report was not written: %s", self._path)
-            return
-        logger.info("robots.txt report: %s", self._path, extra={"spider": spider})
-
-
-def _writer_for(path: Path) -> Callable[[Path], Writer]:
-    """Return what makes the writer of a report at ``path``. Raises SettingsError."""
-    if not path.parent.is_dir():
-        raise SettingsError(f"REP_REPORT is {str(path)!r}: there is no such directory")
-    writer = _writer_of_kind(path)
-    try:
-        path.open("a", encoding="utf-8").close()
-    except OSError as error:
-        raise SettingsError(
-            f"REP_REPORT is {str(path)!r}: it can't be written: {error.strerror}"
-        ) from None
-    return writer
-
-
-def _writer_of_kind(path: Path) -> Callable[[Path], Writer]:
-    if path.suffix == ".jsonl":
-        return LinesWriter
-    if path.suffix == ".json":
-        return JsonWriter
-    try:
-        from scrapy_rep.extensions.report.page import PageWriter  # noqa: PLC0415 - Jinja2 is an extra
-    except ImportError:
-        raise SettingsError(
-            f"REP_REPORT is {str(path)!r}: HTML takes Jinja2, which isn't installed: "
-            "pip install scrapy-rep[report]"
-        ) from None
-    return PageWriter
 
 
 def _decision(request: Request, verdict: Verdict) -> dict[str, Any]:
     # Its line and the file's hash tell a rule that is cut from all others.
+    values = verdict.as_dict()
+    for name in ("unreachable_since", "next_try"):
+        values[name] = None if values[name] is None else iso(values[name])
     return {
         "url": without_credentials(request.url),
         "method": request.method,
-        **verdict.as_dict(),
+        **values,
         "rule": None if verdict.rule is None else short(str(verdict.rule)),
     }
 

@@ -3,77 +3,89 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections import Counter
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from scrapy_rep.extensions.report.writers import most_telling, replacing
-from scrapy_rep.utils.text import moment, printable
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scrapy_rep.extensions.report.counts import Collected
+from scrapy_rep.utils.text import printable
 
 MAX_ROWS: Final = 1_000
 """Origins on the page; the others are summed up."""
-MAX_RULES: Final = 50
-MAX_DIFFERING: Final = 200
+MAX_DROPS: Final = 200
+"""Rules, and other reasons for drops."""
+MAX_TEXTS: Final = 4 * 1024**2
+"""Characters of texts of robots.txt, as they stand in the page."""
 
 _OUTCOMES: Final = ("available", "unavailable", "unreachable", "not asked for")
+_LINES: Final = re.compile(r"\r\n|\r|\n")
+_HERE: Final = files("scrapy_rep.extensions.report")
 
 
-class PageWriter:
-    """HTML: nothing that a site wrote is trusted."""
+def render(report: dict[str, Any]) -> str:
+    """Return the page of a report; nothing that a site wrote is trusted."""
+    origins, drops = report["origins"], report["drops"]
+    rows, beyond = origins[:MAX_ROWS], origins[MAX_ROWS:]
+    outcomes = Counter(row["outcome"] for row in origins)
+    script, style = ((_HERE / name).read_text("utf-8") for name in ("page.js", "page.css"))
+    with_text = [*drops[:MAX_DROPS], *rows]
+    shown_texts = _texts(with_text, report["texts"])
+    hashes = {row["sha256"] for row in with_text if row["sha256"]}
+    return _template().render(
+        **report,
+        rows=rows,
+        beyond=beyond,
+        beyond_outcomes=Counter(row["outcome"] for row in beyond),
+        beyond_dropped=sum(row["dropped"] for row in beyond),
+        outcomes=[(name, outcomes[name]) for name in _OUTCOMES if outcomes[name]],
+        most=max(outcomes.values(), default=1),
+        shown_drops=drops[:MAX_DROPS],
+        unreachable=[row for row in origins if row["unreachable_since"]][:MAX_ROWS],
+        delays=[row for row in origins if row["crawl_delay"]][:MAX_ROWS],
+        shown_texts=shown_texts,
+        texts_left_out=len(hashes) - len(shown_texts),
+        script=Markup(script),  # noqa: S704 - our own file
+        style=Markup(style),  # noqa: S704 - our own file
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+    )
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._differing: list[dict[str, Any]] = []
-        here = files("scrapy_rep.extensions.report")
-        self._script = (here / "page.js").read_text("utf-8")
-        self._style = (here / "page.css").read_text("utf-8")
-        environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-        environment.filters["moment"] = _moment
-        environment.filters["shown"] = lambda text: printable(str(text))
-        self._template = environment.from_string((here / "page.html").read_text("utf-8"))
 
-    def line(self, line: dict[str, Any]) -> None:
-        """Keep those URLs on which the built-in would have decided otherwise, up to a bound."""
-        if line["kind"] == "differs" and len(self._differing) < MAX_DIFFERING:
-            self._differing.append(line)
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["moment"] = _moment
+    environment.filters["number"] = "{:,}".format
+    environment.filters["shown"] = lambda text: printable(str(text))
+    return environment.from_string((_HERE / "page.html").read_text("utf-8"))
 
-    def finish(self, crawl: dict[str, Any], collected: Collected) -> None:
-        """Write the page."""
-        rows = list(most_telling(collected))
-        beyond = rows[MAX_ROWS:]
-        outcomes = Counter(row["outcome"] for row in rows)
-        text = self._template.render(
-            crawl=crawl,
-            rows=rows[:MAX_ROWS],
-            beyond=beyond,
-            beyond_outcomes=Counter(row["outcome"] for row in beyond),
-            beyond_dropped=sum(row["dropped"] for row in beyond),
-            outcomes=[(name, outcomes[name]) for name in _OUTCOMES if outcomes[name]],
-            most=max(outcomes.values(), default=1),
-            origins=len(rows),
-            rules=collected.as_dict()["rules"][:MAX_RULES],
-            more_rules=max(0, len(collected.rules) - MAX_RULES),
-            reasons=collected.reasons.most_common(),
-            unreachable=[row for row in rows if row["unreachable_since"] is not None][:MAX_ROWS],
-            overrides=list(collected.overrides.values()),
-            differing=self._differing,
-            differing_count=collected.differing,
-            script=Markup(self._script),  # noqa: S704 - our own file
-            style=Markup(self._style),  # noqa: S704 - our own file
-            script_hash=_hash(self._script),
-            style_hash=_hash(self._style),
+
+def _texts(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the texts that rows speak of, with numbers of lines, as far as there is room."""
+    shown: dict[str, dict[str, Any]] = {}
+    room = MAX_TEXTS
+    for row in rows:
+        name = row["sha256"]
+        if name is None or name in shown or name not in texts:
+            continue
+        text = texts[name]["text"]
+        lines = escape(
+            "\n".join(
+                f"{number:>4}  {printable(line.replace(chr(9), '    '))}"
+                for number, line in enumerate(_LINES.split(text.rstrip("\r\n")), 1)
+            )
         )
-        with replacing(self._path) as file:
-            file.write(text)
+        room -= len(lines)
+        if room < 0:
+            break
+        url = row.get("robotstxt_url") or f"{row['origin']}/robots.txt"
+        shown[name] = {"lines": lines, "url": url, "left_out": texts[name]["left_out"]}
+    return shown
 
 
 def _hash(text: str) -> str:
@@ -81,5 +93,6 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode()
 
 
-def _moment(seconds: float | None) -> str:
-    return "" if seconds is None else moment(seconds).removesuffix(" UTC")
+def _moment(iso: str | None) -> str:
+    """Return a time to the second, without the letters of ISO 8601."""
+    return "" if iso is None else iso[:19].replace("T", " ")

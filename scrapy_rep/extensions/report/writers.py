@@ -1,70 +1,41 @@
-"""The forms of a report: evidence as JSON Lines, all as JSON, a page as HTML."""
+"""The forms of a report: lines as the crawl goes, or all at its end, as JSON or as a page."""
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
+
+from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.extensions.evidence.lines import as_json
+from scrapy_rep.extensions.evidence.parts import end_of_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from scrapy_rep.extensions.report.counts import Collected
+    from scrapy_rep.extensions.evidence.lines import Line
+
+LINES = ".jsonl"
 
 
-class Writer(Protocol):
-    """One form of a report."""
+class LinesForm:
+    """JSON Lines: what was written stays, however the crawl ends."""
 
-    def line(self, line: dict[str, Any]) -> None:
-        """Take a piece of evidence, as the crawl goes."""
+    def __init__(self, path: Path, *, resumes: bool) -> None:
+        """Open the file, to append to it where a crawl is resumed. Raises OSError."""
+        self._file = path.open("ab+", buffering=0)
+        # Of a crawl that was killed the last line may have no end.
+        self._file.truncate(end_of_lines(self._file) if resumes else 0)
 
-    def finish(self, crawl: dict[str, Any], collected: Collected) -> None:
-        """Write what there is to write at the end."""
+    def write(self, lines: Sequence[Line]) -> None:
+        """Write lines. Raises OSError."""
+        data = memoryview(b"".join(f"{as_json(line.values)}\n".encode() for line in lines))
+        while data:
+            data = data[self._file.write(data) :]
 
-
-class LinesWriter:
-    """JSON Lines, written as the crawl goes: what was written stays, however the crawl ends."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w", encoding="utf-8", buffering=1)
-
-    def line(self, line: dict[str, Any]) -> None:
-        """Write a line."""
-        self._file.write(json.dumps(line) + "\n")
-
-    def finish(
-        self,
-        crawl: dict[str, Any],
-        collected: Collected,  # noqa: ARG002 - the other writers need it
-    ) -> None:
-        """Write the last line."""
-        self.line({"kind": "end", **crawl})
+    def close(self) -> None:
+        """Write no more."""
         self._file.close()
-
-
-class JsonWriter:
-    """One JSON object; until the end its evidence is in a temporary file, not in memory."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        # Closed by finish().
-        self._evidence = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
-
-    def line(self, line: dict[str, Any]) -> None:
-        """Keep a line."""
-        self._evidence.write(json.dumps(line) + "\n")
-
-    def finish(self, crawl: dict[str, Any], collected: Collected) -> None:
-        """Write the object."""
-        with self._evidence, replacing(self._path) as file:
-            head = json.dumps({"crawl": crawl, **collected.as_dict()})
-            file.write(head[:-1] + ', "evidence": [')
-            self._evidence.seek(0)
-            for number, line in enumerate(self._evidence):
-                file.write(f"{',' if number else ''}\n{line.rstrip()}")
-            file.write("\n]}\n")
 
 
 class replacing:  # noqa: N801 - used as a function
@@ -86,8 +57,23 @@ class replacing:  # noqa: N801 - used as a function
             self._new.unlink()
 
 
-def most_telling(collected: Collected) -> Iterator[dict[str, Any]]:
-    """Yield the origins, those first of which there is most to say."""
-    rows = collected.as_dict()["origins"]
-    rows.sort(key=lambda row: (row["outcome"] != "unreachable", -row["dropped"], row["origin"]))
-    yield from rows
+def renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
+    """Return what makes the text of a report at ``path``. Raises SettingsError."""
+    if not path.parent.is_dir():
+        raise SettingsError(f"REP_REPORT is {str(path)!r}: there is no such directory")
+    render: Callable[[dict[str, Any]], str] = as_json
+    if path.suffix == ".html":
+        try:
+            from scrapy_rep.extensions.report.page import render  # noqa: PLC0415 - Jinja2 is an extra
+        except ImportError:
+            raise SettingsError(
+                f"REP_REPORT is {str(path)!r}: HTML takes Jinja2, which isn't installed: "
+                "pip install scrapy-rep[report]"
+            ) from None
+    try:
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise SettingsError(
+            f"REP_REPORT is {str(path)!r}: it can't be written: {error.strerror}"
+        ) from None
+    return render

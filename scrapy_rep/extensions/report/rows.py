@@ -1,0 +1,87 @@
+"""The rows of a report: plain values, as they are in JSON. Times are ISO 8601, in UTC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class OriginRow:
+    """One origin."""
+
+    origin: str
+    outcome: str = "not asked for"
+    status: int | None = None
+    error: str | None = None
+    hops: int = 0
+    asked: str | None = None
+    """When the last fetch of its robots.txt ended."""
+    fetches: int = 0
+    changes: int = 0
+    fetched: str | None = None
+    """When the text was fetched whose rules hold; None where there is none."""
+    sha256: str | None = None
+    """Of that text."""
+    size: int = 0
+    """Bytes of it; where there is none, of the last answer."""
+    truncated: bool = False
+    allowed: int = 0
+    dropped: int = 0
+    unreachable_cause: str | None = None
+    """Why it was unreachable, the last time that it was."""
+    unreachable_since: str | None = None
+    unreachable_until: str | None = None
+    """When it was reached again; None where it never was."""
+    crawl_delay: dict[str, Any] | None = None
+    """What it asks to be left between two requests: ``asked`` and ``taken``, in seconds, the
+    ``field`` and its ``line``."""
+
+
+@dataclass(slots=True)
+class DropRow:
+    """What dropped requests: a rule, or the state of an origin."""
+
+    robotstxt_url: str | None
+    reason: str
+    rule: str | None
+    """Cut where it is long."""
+    line: int | None
+    sha256: str | None = None
+    """Of the text that the line is of."""
+    cause: str | None = None
+    """Why its origin was unreachable, where that is the reason."""
+    requests: int = 0
+    urls: list[str] = field(default_factory=list)
+    """A sample of them."""
+
+
+@dataclass(slots=True)
+class OverrideRow:
+    """One override that was used."""
+
+    host: str
+    policy: str
+    reason: str
+    until: str | None
+    requests: int = 0
+    urls: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class SampleRow:
+    """Requests that have something in common."""
+
+    requests: int = 0
+    urls: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DiffersRow:
+    """A request on which the built-in decides otherwise."""
+
+    url: str
+    allowed: bool
+    reason: str
+    rule: str | None
+    line: int | None

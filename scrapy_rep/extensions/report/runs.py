@@ -1,0 +1,96 @@
+"""The runs of one crawl: with JOBDIR a report goes on where the one before it ended."""
+
+from __future__ import annotations
+
+import json
+import logging
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_rep import stats
+from scrapy_rep.extensions.evidence.lines import as_json
+from scrapy_rep.extensions.report.counts import Collected
+from scrapy_rep.extensions.report.writers import replacing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.settings import Options
+
+logger = logging.getLogger(__name__)
+
+_NAME: Final = "robots-report.json"
+_FIGURES: Final = {
+    "fetches": stats.REQUEST_COUNT,
+    "responses": "response_received_count",
+    "nofollow": stats.TAGS_NOFOLLOW,
+    "noindex": stats.TAGS_NOINDEX,
+    "too_many_tags": stats.TAGS_TOO_MANY,
+    **{f"license_required_{n}": stats.LICENSE_REQUIRED.format(status=n) for n in (401, 402, 403)},
+}
+"""Stats that are summed up over runs."""
+
+
+class Runs:
+    """What earlier runs came to, kept in JOBDIR in the form of a report in JSON."""
+
+    def __init__(self, jobdir: str | None) -> None:
+        self._path = None if jobdir is None else Path(jobdir, _NAME)
+        self._before: dict[str, Any] = {}
+
+    def read(self) -> tuple[bool, Collected]:
+        """Return whether this run resumes a crawl, and what that has collected."""
+        if self._path is None:
+            return False, Collected()
+        try:
+            if not self._path.exists():
+                self._path.touch()  # a run that is killed is one, too
+                return False, Collected()
+            report = json.loads(self._path.read_bytes() or "null")
+            if report is None:
+                return True, Collected()
+            before = {name: report["crawl"][name] for name in ("started", "runs", *_FIGURES)}
+            collected = Collected.from_dict(report)
+        except Exception:
+            logger.exception("The report begins anew, %s can't be read", self._path)
+            return True, Collected()
+        self._before = before
+        return True, collected
+
+    def figures(self, started: str, counts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the figures of all runs."""
+        before = self._before
+        return {
+            "started": before.get("started", started),
+            "runs": before.get("runs", 0) + 1,
+            **{name: before.get(name, 0) + counts.get(stat, 0) for name, stat in _FIGURES.items()},
+        }
+
+    def keep(self, report: dict[str, Any]) -> None:
+        """Keep a report for the next run."""
+        if self._path is None:
+            return
+        try:
+            with replacing(self._path) as file:
+                file.write(as_json(report))
+        except OSError:
+            logger.exception("The report can't be gone on with, %s was not written", self._path)
+
+
+def made_by(crawler: Crawler, options: Options) -> dict[str, Any]:
+    """Return the versions and the settings, but for defaults, that a run was made with."""
+    settings = {**options.changed(), "USER_AGENT": crawler.settings["USER_AGENT"]}
+    if options.overrides:
+        settings["REP_OVERRIDES"] = [asdict(override) for override in options.overrides]
+    return {
+        "versions": {
+            **{name: version(name) for name in ("scrapy-rep", "Scrapy")},
+            "Python": platform.python_version(),
+        },
+        "settings": settings,
+    }

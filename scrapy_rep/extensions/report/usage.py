@@ -1,0 +1,76 @@
+"""What a report says of preferences about use: results, what was said, and licences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_rep.protocol.usage.statement import LICENSE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_rep.protocol.usage.usage import Usage
+
+MAX_KINDS: Final = 1_000
+"""Statements, and licences, that are told apart."""
+_BEYOND: Final = "(further ones)"
+
+
+@dataclass
+class UsageCounts:
+    """Pages by what is said about their use."""
+
+    results: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By purpose and result."""
+    statements: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """By source, label and value."""
+    licenses: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By origin and URI."""
+    refused: int = 0
+
+    def add(self, origin: str, usage: Usage, results: Mapping[str, str], *, refused: bool) -> None:
+        """Count a page."""
+        self.results.update(results.items())
+        self.refused += refused
+        said = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
+        uris = {(origin, s.raw) for s in usage.statements if s.source == LICENSE}
+        for key in said:
+            _count(self.statements, key, (_BEYOND, "", ""))
+        for uri in uris:
+            _count(self.licenses, uri, (_BEYOND, ""))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values; what most pages have comes first."""
+        return {
+            "refused": self.refused,
+            "results": [
+                {"purpose": purpose, "result": result, "pages": pages}
+                for (purpose, result), pages in self.results.most_common()
+            ],
+            "statements": [
+                {"source": source, "label": label, "value": value, "pages": pages}
+                for (source, label, value), pages in self.statements.most_common()
+            ],
+            "licenses": [
+                {"origin": origin, "uri": uri, "pages": pages}
+                for (origin, uri), pages in self.licenses.most_common()
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> UsageCounts:
+        """Return what ``as_dict`` was made of."""
+        counts = cls(refused=values["refused"])
+        for row in values["results"]:
+            counts.results[row["purpose"], row["result"]] = row["pages"]
+        for row in values["statements"]:
+            counts.statements[row["source"], row["label"], row["value"]] = row["pages"]
+        for row in values["licenses"]:
+            counts.licenses[row["origin"], row["uri"]] = row["pages"]
+        return counts
+
+
+def _count(counts: Counter[Any], key: Any, beyond: Any) -> None:
+    counts[key if key in counts or len(counts) < MAX_KINDS else beyond] += 1

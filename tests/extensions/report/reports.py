@@ -1,0 +1,19 @@
+"""A report of what was collected."""
+
+from __future__ import annotations
+
+CRAWL = {
+    "spider": "list", "finished": "2026-11-22T08:11:27.182Z", "finish_reason": "finished",
+    "dry_run": False, "tokens": ["testbot"], "purposes": [], "allowed": 4, "dropped": 3,
+    "started": "2026-11-22T08:10:27.182Z", "runs": 1, "fetches": 5, "responses": 7, "nofollow": 0,
+    "noindex": 0, "too_many_tags": 0, "license_required_401": 0, "license_required_402": 0,
+    "license_required_403": 0,
+}  # fmt: skip
+MADE = {
+    "versions": {"scrapy-rep": "1.0", "Scrapy": "2.19.0", "Python": "3.13.1"},
+    "settings": {"REP_TIMEOUT": 7.0},
+}
+
+
+def report_of(collected, made=MADE, **crawl):
+    return {"crawl": {**CRAWL, **crawl}, **made, **collected.as_dict()}
