@@ -129,6 +129,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     urls = [calm.url("/slow"), *private, failing.url("/")]
     runs = [
         await crawl(delayed.url("/"), settings={**AS_BY_DEFAULT, **defaults, **named}),
+        await crawl(*private, settings={**AS_BY_DEFAULT, **defaults, "USER_AGENT": "mybot/1.0"}),
         await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.1}),
         await crawl(
             failing.url("/"),
