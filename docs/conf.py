@@ -100,7 +100,9 @@ class Setting(Known):
         if option is not None:
             takes = option.metadata["takes"]
             default = nodes.literal(text=in_words(option.default, takes))
-            line = nodes.paragraph("", "Default: ", default, nodes.Text(f". Takes {takes}."))
+            line = nodes.paragraph(
+                "", "Default: ", default, nodes.Text(f". Valid values: {takes}.")
+            )
             content_node.insert(0, line)
 
 

@@ -76,7 +76,7 @@ class Drops:
         if self._is_interactive:
             # Shown without a log, too (--nolog).
             sys.stderr.write(
-                f"Forbidden by robots.txt: {show(request)}: {explain(verdict)}. To go on without "
+                f"Forbidden by robots.txt: {show(request)}: {explain(verdict)}. To ignore "
                 "robots.txt: -s ROBOTSTXT_OBEY=False\n"
             )
         self._announcer.forbidden(request, verdict, dropped=True)
@@ -90,7 +90,7 @@ class Drops:
         """Log which rules and origins dropped most, if any did, and how many were not asked."""
         if self._exempt:
             logger.info(
-                "Requests that were sent without robots.txt (dont_obey_robotstxt): %d",
+                "Requests sent regardless of robots.txt (dont_obey_robotstxt): %d",
                 self._exempt,
                 extra={"spider": self._crawler.spider},
             )

@@ -58,7 +58,7 @@ class RobotsUsageDisallowed(RobotsTxtDisallowed):
         where = self.verdict.robotstxt_url or "robots.txt"
         if any(s.place == TDMREP_JSON and s.value == DISALLOW for s in self.usage.statements):
             where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
-        return f"Not asked for, by what {where} says about use: {results}"
+        return f"Forbidden by statements about use in {where}: {results}"
 
 
 class CrawlClosingError(Exception):

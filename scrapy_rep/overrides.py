@@ -118,7 +118,7 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
     if isinstance(value, tuple) and all(isinstance(entry, Override) for entry in value):
         return value
     if not isinstance(value, list | tuple):
-        raise ValueError("it takes a list of entries")  # noqa: TRY004 - as for all settings
+        raise ValueError("it must be a list of entries")  # noqa: TRY004 - as for all settings
     entries: list[Override] = []
     for number, entry in enumerate(value, 1):
         try:
@@ -132,18 +132,20 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
 
 def _entry(entry: Any) -> Override:
     if not isinstance(entry, dict):
-        raise ValueError("it takes a dict")  # noqa: TRY004 - as all that is wrong here
+        raise ValueError("it must be a dict")  # noqa: TRY004 - as all that is wrong here
     policy = entry.get("policy")
     if policy not in POLICIES:
-        raise ValueError(f"'policy' is to be one of {', '.join(POLICIES)}")
+        raise ValueError(f"'policy' must be one of {', '.join(POLICIES)}")
     needed = _NEEDS.get(policy)
     taken = (*_KEYS, needed) if needed else _KEYS
     unknown = [key for key in entry if key not in taken]
     if unknown:
-        raise ValueError(f"it takes {', '.join(taken)}, not {', '.join(map(str, unknown))}")
+        raise ValueError(
+            f"unknown keys: {', '.join(map(str, unknown))}; allowed: {', '.join(taken)}"
+        )
     reason = entry.get("reason")
     if not isinstance(reason, str) or not reason.strip():
-        raise ValueError("'reason' is to say why")
+        raise ValueError("'reason' is required")
     path: str | None = None
     tokens: tuple[str, ...] = ()
     if policy == "file":
@@ -168,12 +170,12 @@ def _host(value: Any) -> str:
         else:
             if name and not set(name) & set("/@") and origin.port == DEFAULT_PORTS["http"]:
                 return f"{dot}{origin.host}"
-    raise ValueError("'host' is to be a host name, or '.' and a domain, without scheme and port")
+    raise ValueError("'host' must be a host name, or '.' and a domain, without scheme and port")
 
 
 def _path(value: Any) -> str:
     if not isinstance(value, str | Path) or not str(value):
-        raise ValueError("'path' is to name the file with the rules")
+        raise ValueError("'path' must name the file with the rules")
     return str(value)
 
 
@@ -183,7 +185,7 @@ def _tokens(value: Any) -> tuple[str, ...]:
         tokens = tokens_of_setting(values)
         if tokens:
             return tokens
-    raise ValueError("'agent' is to be a product token or a list of them")
+    raise ValueError("'agent' must be a product token or a list of them")
 
 
 def _until(value: Any) -> float | None:
@@ -202,7 +204,7 @@ def _until(value: Any) -> float | None:
             return float(value.timestamp())
     except (ValueError, OverflowError):
         pass
-    raise ValueError("'until' is to be a date as 2026-12-31, or a date with a time, in UTC")
+    raise ValueError("'until' must be a date, such as 2026-12-31, or a date and time, in UTC")
 
 
 def _moment(text: str) -> datetime:

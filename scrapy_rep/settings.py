@@ -359,4 +359,4 @@ def _metadata(field_name: str) -> Any:
 
 def _wrong(metadata: Any, value: Any) -> SettingsError:
     name, shown, takes = metadata["name"], metadata["shown"](value), metadata["takes"]
-    return SettingsError(f"{name} is {shown!r}: it takes {takes}")
+    return SettingsError(f"{name} is {shown!r}: it must be {takes}")

@@ -85,7 +85,7 @@ def test_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, value)
     with pytest.raises(SettingsError) as caught:
         Options.from_settings(Settings({name: value}))
     message = str(caught.value)
-    assert message.startswith(f"{name} is {value!r}: it takes ")
+    assert message.startswith(f"{name} is {value!r}: it must be ")
     assert "\n" not in message
     assert name in message
 
@@ -108,7 +108,7 @@ def test_a_password_is_in_no_message(uri):
     assert "REP_STORE is " in str(caught.value)
     assert "***" in str(caught.value)
     for part in ("secret", "sec", "ret@", "user", "me:"):
-        assert part not in str(caught.value).partition(": it takes")[0].replace("redis-py", "")
+        assert part not in str(caught.value).partition(": it must be")[0].replace("redis-py", "")
 
 
 def test_a_password_is_not_among_what_was_changed():
@@ -155,7 +155,9 @@ def test_defaults_are_valid_and_nothing_is_changed():
 @pytest_twisted.ensureDeferred
 async def test_a_wrong_value_stops_the_crawl_before_any_request(web):
     site = web.site(robots(""))
-    with pytest.raises(SettingsError, match="REP_TIMEOUT is 'soon': it takes a number of seconds"):
+    with pytest.raises(
+        SettingsError, match="REP_TIMEOUT is 'soon': it must be a number of seconds"
+    ):
         await crawl(site.url("/"), settings={"REP_TIMEOUT": "soon"})
     assert site.journal == []
 

@@ -21,7 +21,7 @@ _MAX_REMEMBERED: Final = 10
 _MEANWHILE: Final = {
     Grant.NONE: "its pages may not be fetched",
     Grant.RULES: "its last copy is used",
-    Grant.ALL: "all of it is allowed by now",
+    Grant.ALL: "all its pages are allowed",
 }
 """What unreachable means, in words."""
 
@@ -63,7 +63,7 @@ class LookupLog:
         self._remembered += 1
         logger.log(
             logging.INFO if self._remembered <= _MAX_REMEMBERED else logging.DEBUG,
-            "%s is unreachable since %s, as an earlier try found: %s; %s, next try at %s%s",
+            "%s has been unreachable since %s, known from an earlier try: %s; %s, next try at %s%s",
             _file_of(record),
             moment(access.outage.since),
             access.outage.cause,

@@ -59,7 +59,7 @@ def cache(args: list[str], opts: argparse.Namespace, options: Options, ask: Ask)
     action, arguments = (args[0] if args else ""), args[1:]
     if action not in (*_OF_ALL, *_OF_ORIGIN):
         raise UsageError(
-            "what is to be done with the cache? One of: list, show ORIGIN, refresh ORIGIN, "
+            "cache requires an action, one of: list, show ORIGIN, refresh ORIGIN, "
             "drop ORIGIN, prune",
             print_help=False,
         )
@@ -128,11 +128,11 @@ class _Cache:
             record, self._options, time(), f"from {registry.shown(self._options.store)}"
         )
         if holder is not None:
-            lines.append("a crawl fetches it just now")
-        text = section("How robots.txt was got", lines)
+            lines.append("a crawl is fetching it")
+        text = section("robots.txt", lines)
         body = None if record.copy is None else record.copy.body
         if body is not None:
-            title = "What it says" if record.copy is record.last else "What the last good copy says"
+            title = "Text" if record.copy is record.last else "Text of the last good copy"
             text += section(title, [printable(line) for line in _lines(body)])
         self._print(
             "\n".join(text),
@@ -152,7 +152,7 @@ class _Cache:
         old, new = (b"" if r is None or r.copy is None else r.copy.body for r in (before, record))
         lines = [str(origin)]
         for when, each in (("before", before), ("after", record)):
-            what = "nothing was held" if each is None else _outcome(each, self._options)
+            what = "not stored" if each is None else _outcome(each, self._options)
             lines.append(f"  {when + ':':8}{what}")
         if before is not None and old != new:
             lines += _changes(old, new)

@@ -113,22 +113,20 @@ def as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
         f"  {printable(in_words(got.verdict))}",
     ]
     if got.decision.override is not None:
-        lines += section("An override decides", [printable(str(got.decision.override))])
+        lines += section("Override", [printable(str(got.decision.override))])
     if got.record is not None:
         stored = got.is_from_store(got.record)
         source = f"from {registry.shown(options.store)}" if stored else "just fetched"
         how = record_text.in_detail(got.record, options, time(), source)
-        lines += section("How robots.txt was got", how)
-    lines += section(
-        "Who asks", [", ".join(map(printable, got.decision.tokens)) or "nobody by name"]
-    )
+        lines += section("robots.txt", how)
+    lines += section("Product tokens", [", ".join(map(printable, got.decision.tokens)) or "none"])
     explanation = got.explanation(options)
     if explanation is not None:
-        lines += section("The group that holds", _group(explanation))
-        title = f"Rules of it that match {printable(explanation.target)}, the longest first"
+        lines += section("Group", _group(explanation))
+        title = f"Rules that match {printable(explanation.target)}, the longest first"
         lines += section(title, _matching(explanation))
     if got.usage.statements or purposes:
-        lines += section("What it says about use", _use(got.usage, purposes))
+        lines += section("Statements about use", _use(got.usage, purposes))
     return "\n".join(lines)
 
 
@@ -136,7 +134,7 @@ def _use(usage: Usage, purposes: Sequence[str]) -> list[str]:
     lines = []
     for said in usage.statements:
         where = f"line {said.line}" if said.line else said.place
-        value = f"{said.label}: {said.value}" if said.label else "nothing that can be read"
+        value = f"{said.label}: {said.value}" if said.label else "not valid"
         if said.source == LICENSE:
             value = "recorded, not evaluated"
         lines.append(f"{where:8} {said.source}: {printable(said.raw)} -> {value}")
@@ -147,16 +145,16 @@ def _use(usage: Usage, purposes: Sequence[str]) -> list[str]:
 
 def _group(explanation: Explanation) -> list[str]:
     if explanation.group is None:
-        return ["none: no group is for it, and none for '*'"]
+        return ["none: there is no group for these tokens, and none for '*'"]
     numbers = ", ".join(str(agent.line) for agent in explanation.group.agents)
     is_anyone = explanation.token == ANYONE
-    names = "that of '*'" if is_anyone else f"that of {explanation.token}"
+    names = "'*'" if is_anyone else explanation.token
     lines = [f"{names}, User-agent lines: {numbers}, rules: {len(explanation.group.rules)}"]
     others = explanation.tokens
     if explanation.token in others:
         others = others[: others.index(explanation.token)]
     if others:
-        lines.append(f"none has a group: {', '.join(map(printable, others))}")
+        lines.append(f"no group: {', '.join(map(printable, others))}")
     return lines
 
 

@@ -43,14 +43,14 @@ def summary(record: Record, options: Options, now: float) -> str:
     if record.copy is not None:
         size = len(record.copy.body)
         parts.append(f"{size} bytes" if since is None else f"a copy of {size} bytes")
-    parts.append(f"asked {ago(now - evidence.at)}")
+    parts.append(f"fetched {ago(now - evidence.at)}")
     if since is not None and record.tries > 1:
         parts.append(f"unreachable for {span(now - since)}, tries: {record.tries}")
     left = options.policy.access(record, now).end - now
     if options.policy.is_due(record, now):
-        parts.append("asked again when a crawl comes")
+        parts.append("fetched again by the next crawl")
     else:
-        parts.append(f"{'holds for' if since is None else 'next try in'} {span(left)}")
+        parts.append(f"{'valid for' if since is None else 'next try in'} {span(left)}")
     return ", ".join(parts)
 
 
@@ -60,26 +60,29 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     where = f"{printable(record.origin)}/robots.txt"
     lines = [f"{where}: {outcome_word(record)} ({what(evidence)})"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
-    cut = ", cut: there was more" if evidence.truncated else ""
+    cut = ", truncated" if evidence.truncated else ""
     lines.append(f"{evidence.size} bytes{cut}")
-    lines.append(f"asked at {moment(evidence.at)}, {ago(now - evidence.at)} ({source})")
+    lines.append(f"fetched at {moment(evidence.at)}, {ago(now - evidence.at)} ({source})")
     end = options.policy.access(record, now).end
     if record.unreachable_since is None:
         due = options.policy.is_due(record, now)
-        lines.append(f"{'held' if due else 'holds'} until {moment(end)}")
+        lines.append(f"{'was valid' if due else 'valid'} until {moment(end)}")
         return lines
     lines.append(f"unreachable since {moment(record.unreachable_since)}, tries: {record.tries}")
     if record.next_try is not None:
         lines.append(f"next try not before {moment(record.next_try)}")
     if not record.of_origin:
-        lines.append("that was not the site, and opens nothing however long it lasts")
+        lines.append("not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER")
         return lines
     if record.copy is None:
-        after, then = options.unreachable_allow_after, "all is allowed, as there is no copy"
+        after, then = (
+            options.unreachable_allow_after,
+            "everything is allowed, because there is no copy",
+        )
     else:
         after, then = options.unreachable_stale_after, "the last good copy is used"
     opened = evidence.at + max(0.0, after - record.unreachable_for)
-    lines.append(f"if it stays so at each try, from {moment(opened)} on {then}")
+    lines.append(f"if all tries fail until {moment(opened)}, {then}")
     return lines
 
 

@@ -79,7 +79,7 @@ class Command(ScrapyCommand):
 
     def short_desc(self) -> str:
         """Return what it is for."""
-        return "What a robots.txt says of URLs, why, and what is odd about it"
+        return "Check URLs against robots.txt, and explain the result"
 
     def long_desc(self) -> str:
         """Return what its subcommands do."""
@@ -98,17 +98,17 @@ class Command(ScrapyCommand):
         parser.add_argument(
             "--agent",
             metavar="TOKEN",
-            help="ask by this product token or User-Agent (default: that of the settings)",
+            help="product token or User-Agent of the crawler (default: from the settings)",
         )
         parser.add_argument(
             "--file",
             metavar="FILE",
-            help="check, explain: take the rules from a file, not the sites (-: standard input)",
+            help="check, explain: read the rules from FILE, not from the site (-: standard input)",
         )
         parser.add_argument(
             "--urls-from",
             metavar="FILE",
-            help="check: take URLs from a file, one a line, but for lines that begin with # "
+            help="check: read URLs from FILE, one per line; lines that start with # are comments "
             "(-: standard input)",
         )
         parser.add_argument(
@@ -117,20 +117,20 @@ class Command(ScrapyCommand):
             action="append",
             choices=PURPOSES,
             default=[],
-            help=f"explain: what comes of a use for this, too ({', '.join(PURPOSES)})",
+            help=f"explain: also show the result for this purpose ({', '.join(PURPOSES)})",
         )
         parser.add_argument(
             "--in",
             dest="evidence",
             metavar="PATH",
-            help="evidence: where it was written as REP_EVIDENCE had it",
+            help="evidence: the path that REP_EVIDENCE was set to",
         )
         parser.add_argument(
             "--fresh",
             action="store_true",
-            help="ask the sites, whatever the store holds; it stays as it is",
+            help="fetch robots.txt even if it is stored; the store is not changed",
         )
-        parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+        parser.add_argument("--json", action="store_true", help="print JSON")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Make settings for a crawl that asks."""
@@ -152,7 +152,9 @@ class Command(ScrapyCommand):
             except ValueError:
                 tokens = ()
             if not tokens:
-                raise UsageError("--agent takes a product token or a User-Agent", print_help=False)
+                raise UsageError(
+                    "--agent must be a product token or a User-Agent", print_help=False
+                )
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         super().process_options(args, opts)
         if opts.fresh:
@@ -178,12 +180,16 @@ class Command(ScrapyCommand):
         if unknown:
             raise UsageError(f"unknown option: {unknown[0]}", print_help=False)
         if not args or args[0] not in subcommands:
-            raise UsageError(f"what is to be done? One of: {', '.join(subcommands)}")
+            raise UsageError(f"a subcommand is required, one of: {', '.join(subcommands)}")
         for dest, (option, *takes) in _BELONGS_TO.items():
             if getattr(opts, dest) and args[0] not in takes:
-                raise UsageError(f"{option} belongs to {' and '.join(takes)}", print_help=False)
+                raise UsageError(
+                    f"{option} is an option of {' and '.join(takes)} only", print_help=False
+                )
         if args[0] == "cache" and opts.fresh:
-            raise UsageError("--fresh doesn't belong to cache: see cache refresh", print_help=False)
+            raise UsageError(
+                "--fresh is not an option of cache: use cache refresh", print_help=False
+            )
         try:
             self.exitcode = subcommands[args[0]](args[1:], opts)
             sys.stdout.flush()
@@ -200,7 +206,7 @@ class Command(ScrapyCommand):
             texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
             urls = [*urls, *(text for text in texts if text and not text.startswith("#"))]
         if not urls:
-            raise UsageError("check takes URLs", print_help=False)
+            raise UsageError("check requires URLs", print_help=False)
         found: list[Answer]
         started = time()
 
@@ -274,7 +280,7 @@ class Command(ScrapyCommand):
                 raise UsageError(f"{source}: {record}", print_help=False)
             if record is None or isinstance(record.last, Unreachable):
                 why = "" if record is None else f": {record_text.what(record.last.evidence)}"
-                print(f"{source}: nobody knows what its robots.txt says{why}", file=sys.stderr)
+                print(f"{source}: robots.txt is unreachable{why}", file=sys.stderr)
                 return UNKNOWN
             if not isinstance(record.last, Available):
                 print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
@@ -295,7 +301,7 @@ class Command(ScrapyCommand):
     def _evidence(args: list[str], opts: argparse.Namespace) -> int:
         (url,) = _one(args, "evidence takes one URL")
         if not opts.evidence:
-            raise UsageError("--in names where the evidence was written", print_help=False)
+            raise UsageError("evidence requires --in PATH", print_help=False)
         return evidence(url, Path(opts.evidence), as_json=opts.json)
 
     def _ask(self, question: Callable[[Crawler], Awaitable[Any]]) -> Any:

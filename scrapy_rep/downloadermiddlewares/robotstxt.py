@@ -392,7 +392,7 @@ class RobotsTxtMiddleware:
         deferred = self.gate.close()
         if deferred and not self._scheduler_keeps:
             logger.info(
-                "Deferred requests that are lost, as there is no JOBDIR to keep them: %d",
+                "Deferred requests lost, because JOBDIR is not set: %d",
                 deferred,
                 extra={"spider": self._crawler.spider},
             )

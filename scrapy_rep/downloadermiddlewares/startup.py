@@ -41,7 +41,7 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
     changed = {k: v for k, v in options.changed().items() if k not in _SHOWN_ANYWAY}
     logger.info(
         "Obeying robots.txt as %s, records in %s%s",
-        ", ".join(map(ascii, tokens)) or "a crawler without a product token ('*' alone)",
+        ", ".join(map(ascii, tokens)) or "'*' (no product token)",
         registry.shown(options.store),
         "".join(f", {name}={value!r}" for name, value in changed.items()),
         extra=extra,
@@ -50,15 +50,15 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
         logger.warning("Dry run: robots.txt is not obeyed, nothing is dropped", extra=extra)
     if not tokens:
         logger.warning(
-            "The User-Agent names no crawler, and so only the '*' groups of robots.txt are "
-            "obeyed: set ROBOTSTXT_USER_AGENT or a USER_AGENT with a name of your own",
+            "The User-Agent contains no product token, so only the '*' groups of robots.txt are "
+            "obeyed. Set ROBOTSTXT_USER_AGENT or USER_AGENT",
             extra=extra,
         )
     for token in tokens:
         if not is_product_token(token):
             logger.warning(
-                "No robots.txt can name %a by RFC 9309 §2.2.1, which takes letters, '_' and "
-                "'-' alone: set ROBOTSTXT_USER_AGENT",
+                "%a is not a valid product token: RFC 9309 §2.2.1 allows only letters, '_' and "
+                "'-'. Set ROBOTSTXT_USER_AGENT",
                 token,
                 extra=extra,
             )
@@ -70,15 +70,15 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
             extra=extra,
         )
     for name in unknown_settings(crawler.settings):
-        logger.warning("%s is no setting of this version of scrapy-rep", name, extra=extra)
+        logger.warning("%s is not a setting of this version of scrapy-rep", name, extra=extra)
 
 
 def log_loss(crawler: Crawler) -> None:
     """Tell what becomes of requests that nobody defers."""
     logger.info(
-        "Requests of origins whose robots.txt is unreachable are dropped at once, as the scheduler "
-        "keeps none back: REP_UNREACHABLE_ACTION = 'defer' takes SCHEDULER_PRIORITY_QUEUE = "
-        "'scrapy_rep.RobotsAwarePriorityQueue', with scrapy-redis SCHEDULER_QUEUE_CLASS = "
+        "Requests of origins whose robots.txt is unreachable are dropped at once, because the "
+        "scheduler does not defer them. To defer them, set SCHEDULER_PRIORITY_QUEUE to "
+        "'scrapy_rep.RobotsAwarePriorityQueue' or, with scrapy-redis, SCHEDULER_QUEUE_CLASS to "
         "'scrapy_rep.RobotsAwareRedisQueue'",
         extra={"spider": crawler.spider},
     )

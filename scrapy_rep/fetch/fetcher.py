@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MEANWHILE: Final = ", of which nothing may be fetched until a later try"
+_MEANWHILE: Final = ". Its pages may not be fetched until the next try"
 
 
 class Fetcher:
@@ -172,8 +172,8 @@ class Fetcher:
             return replace(outcome, body=text)
         if is_html(text) and self._told.is_first(origin):
             logger.warning(
-                "robots.txt of %s is an HTML page: what rules it has are obeyed line by line, most "
-                "likely there are none",
+                "robots.txt of %s is an HTML page: most likely it contains no rules; if it does, "
+                "they are obeyed",
                 origin,
             )
         return outcome
@@ -208,7 +208,7 @@ class Fetcher:
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         logger.log(
             logging.WARNING if self._told.is_first(obstacle.what) else logging.DEBUG,
-            "%s of %s was not fetched: %s. That says nothing of the site%s; %s",
+            "%s of %s was not fetched: %s. This is not an error of the site%s; %s",
             chain.start.rpartition("/")[2],
             origin_of(chain.start),
             obstacle,

@@ -223,14 +223,14 @@ class Delays:
         stats.count(self._crawler, stats.CRAWL_DELAY)
         if name in self._own:
             taken = None
-            what = f"the delay of DOWNLOAD_SLOTS[{name!a}] stands"
+            what = f"the delay in DOWNLOAD_SLOTS[{name!a}] is used"
         elif delay.seconds > self._max:
             stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
-            what = f"{taken:g} s are taken, REP_CRAWL_DELAY_MAX"
+            what = f"the delay is {taken:g} s (REP_CRAWL_DELAY_MAX)"
         else:
             slot = self._downloader.slots.get(name)
             taken = max(delay.seconds, 0.0 if slot is None else slot.delay)
-            what = f"{taken:g} s are taken"
+            what = f"the delay is {taken:g} s"
         logger.info(
             "robots.txt of %s asks for %g s between two requests (%s: %s, line %d): %s",
             origin,

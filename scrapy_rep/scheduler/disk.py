@@ -121,7 +121,7 @@ class Disk:
             raise ValueError(str(error)) from error
         number = self._number + 1
         key = priority, start, number * order
-        with self._writing("Requests are kept in memory as long as that is so"):
+        with self._writing("Requests are kept in memory until they can be written"):
             try:
                 self._run(_INSERT, (number, *_of(lane), *key, data))
             except OverflowError as error:  # of a priority
@@ -258,9 +258,11 @@ def _make(connection: sqlite3.Connection, path: Path) -> None:
     }
     is_ours = pragma["application_id"] == _APPLICATION_ID
     if is_ours and pragma["user_version"] > _VERSION:
-        raise SettingsError(f"{path} is of a newer version of scrapy-rep; it is left as it is")
+        raise SettingsError(
+            f"{path} was written by a newer version of scrapy-rep and is not changed"
+        )
     if not is_ours and pragma["schema_version"]:
-        raise SettingsError(f"{path} is a database, but none of ours; it is left as it is")
+        raise SettingsError(f"{path} is a database of another program and is not changed")
     connection.execute("PRAGMA journal_mode = WAL")
     # A kill loses nothing of it; a power cut loses what is newest, and nothing else.
     connection.execute("PRAGMA synchronous = NORMAL")

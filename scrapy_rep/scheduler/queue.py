@@ -64,7 +64,7 @@ class RobotsAwarePriorityQueue:
         except UnfitError as error:
             if not kwargs.get("key"):  # else it has been said of the queue in memory
                 logger.warning(
-                    "%s: Scrapy's own priority queue is used, which holds no requests back",
+                    "%s: Scrapy's own priority queue is used, which does not hold requests back",
                     error,
                     extra={"spider": crawler.spider},
                 )

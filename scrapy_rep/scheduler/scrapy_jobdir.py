@@ -132,7 +132,7 @@ class Mover:
         shutil.rmtree(self._copy, ignore_errors=True)
         if self._moved:
             logger.info(
-                "%d requests were moved that Scrapy's priority queue left in JOBDIR",
+                "Moved %d requests that Scrapy's priority queue had left in JOBDIR",
                 self._moved,
                 extra={"spider": self._crawler.spider},
             )

@@ -26,14 +26,11 @@ def line_about(
     if len(outages) > _MAX_NAMED:
         named.append(f"and {len(outages) - _MAX_NAMED} more")
     noun = "origin" if len(outages) == 1 else "origins"
-    line = (
-        f"Nothing is left to do but to wait for {len(outages)} unreachable {noun}: "
-        f"{', '.join(named)}"
-    )
+    line = f"Waiting for {len(outages)} unreachable {noun}: {', '.join(named)}"
     if left is None:
         return line
     return (
-        f"{line}. Requests that have waited for {patience:g} s (REP_DEFER_TIMEOUT) are dropped, "
+        f"{line}. Requests are dropped after {patience:g} s (REP_DEFER_TIMEOUT), "
         f"the first in {max(0.0, left):.0f} s"
     )
 
@@ -41,10 +38,7 @@ def line_about(
 def line_about_others(origins: int, seconds: float) -> str:
     """Return a line about origins whose requests Redis keeps, the first due in ``seconds``."""
     noun = "origin" if origins == 1 else "origins"
-    return (
-        f"Nothing is left to do but to wait for {origins} unreachable {noun}: the next try of a "
-        f"robots.txt is in {max(0.0, seconds):.0f} s"
-    )
+    return f"Waiting for {origins} unreachable {noun}: the next try is in {max(0.0, seconds):.0f} s"
 
 
 def _named(origin: Origin, outage: Outage | None, now: float) -> str:

@@ -252,7 +252,7 @@ class GuardedStore:
         self._told = True
         why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
         logger.warning(
-            "%s can't be used just now, records of robots.txt are kept in memory: %s",
+            "%s can't be used, records of robots.txt are kept in memory: %s",
             self._name,
             why,
         )

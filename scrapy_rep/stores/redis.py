@@ -240,8 +240,8 @@ class RedisStore:
         key = self._key("lease", origin)
         if self._told.is_first(key):
             logger.warning(
-                "The Redis key %a is none of scrapy-rep's, which leaves it alone: each worker "
-                "fetches that robots.txt by itself",
+                "The Redis key %a was not written by scrapy-rep and is not used: each worker "
+                "fetches this robots.txt itself",
                 key,
             )
         return held._replace(holder=holder)

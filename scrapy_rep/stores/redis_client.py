@@ -79,7 +79,7 @@ class Connector:
         """Return what an error says, without what must not be shown."""
         if isinstance(error, ReadOnlyError):
             return (
-                "it is a read-only replica: REP_STORE is to name the primary, or the sentinels "
+                "it is a read-only replica: REP_STORE must name the primary, or the sentinels "
                 "that know it (redis+sentinel://)"
             )
         message = f"{type(error).__name__}: {error}"

@@ -281,6 +281,7 @@ async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_aske
     since = again.failures[0].value.verdict.outage.since
     assert lines[0].startswith(f"robots.txt of {urls[0][:-1]} is unreachable since {moment(since)}")
     assert (
-        ", as an earlier try found: status 503; its pages may not be fetched, next try " in lines[0]
+        ", known from an earlier try: status 503; its pages may not be fetched, next try "
+        in lines[0]
     )
     assert [line.endswith("logged at DEBUG level") for line in lines] == [False, True]

@@ -96,7 +96,7 @@ def test_cache_refresh_fetches_what_still_holds_and_tells_the_change(web, store,
     )
     first = robots_command("cache", "refresh", *store, origin(site))
     assert first.status == 0
-    assert first.out.splitlines()[1] == "  before: nothing was held"
+    assert first.out.splitlines()[1] == "  before: not stored"
     same = robots_command("cache", "refresh", *store, origin(site))
     assert (same.status, same.out.splitlines()[-1]) == (0, "  the text is the same")
     changed = robots_command("cache", "refresh", *store, origin(site))
@@ -203,8 +203,8 @@ def test_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "what is to be done with the cache? One of: list, show ORIGIN"),
-        (["frobnicate"], "what is to be done with the cache?"),
+        ([], "cache requires an action, one of: list, show ORIGIN"),
+        (["frobnicate"], "cache requires an action"),
         (["list", "https://a.example"], "cache list takes no arguments"),
         (["show"], "cache show takes one origin"),
         (["drop", "https://a.example", "https://b.example"], "cache drop takes one origin"),
@@ -212,7 +212,7 @@ def test_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
         (["drop", "a.example:8080/x"], "did you mean https://a.example:8080 or http://"),
         (["show", "mailto:a@b"], "mailto:a@b: not an absolute http, https or ftp URL\n"),
         (["list"], "scrapy robots keeps nothing outside of a project: name a store"),
-        (["list", "-s", "REP_STORE=redis://"], "REP_STORE is 'redis://': it takes"),
+        (["list", "-s", "REP_STORE=redis://"], "REP_STORE is 'redis://': it must be"),
         (["list", "-s", "REP_STORE=redis://a?db=x"], "redis-py can't read that URL"),
     ],
 )

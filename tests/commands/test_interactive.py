@@ -55,7 +55,7 @@ def test_who_waits_is_told_at_once_why_nothing_comes(command, web, scrapy):
         f"Forbidden by robots.txt: <GET {url}>: unreachable: status 503, next try at "
     )
     assert line.endswith(
-        f"({site.url('/robots.txt')}). To go on without robots.txt: -s ROBOTSTXT_OBEY=False"
+        f"({site.url('/robots.txt')}). To ignore robots.txt: -s ROBOTSTXT_OBEY=False"
     )
 
 

@@ -151,8 +151,8 @@ def test_explain_tells_group_rules_and_fetch(web, robots_command):
     assert lines[0] == f"allowed: {site.url('/private/open')}"
     assert f"{site.url('/robots.txt')}: available (status 200)" in lines
     assert f"redirected to {site.url('/r')}" in lines
-    assert "that of '*', User-agent lines: 1, rules: 2" in lines
-    assert "none has a group: otherbot" in lines
+    assert "'*', User-agent lines: 1, rules: 2" in lines
+    assert "no group: otherbot" in lines
     assert lines[-2:] == [
         "-> line 3     length 13   Allow: /private/open",
         "line 2     length 8    Disallow: /private",
@@ -193,7 +193,7 @@ def test_explain_names_an_override(site, robots_command, tmp_path):
         '"path": "rules", ', ""
     )
     run = robots_command("explain", "-s", ignored, site.url("/private"))
-    assert (run.status, "Rules of it" in run.out) == (0, False)
+    assert (run.status, "Rules that match" in run.out) == (0, False)
 
 
 def test_an_override_is_no_robotstxt(site, robots_command):
@@ -243,7 +243,7 @@ def test_lint_takes_a_url(web, site, robots_command):
     assert robots_command("lint", web.site(answer(404)).url("/")).status == 0
     run = robots_command("lint", web.site(answer(503)).url("/"))
     assert (run.status, run.out) == (2, "")
-    assert run.err.endswith("nobody knows what its robots.txt says: status 503\n")
+    assert run.err.endswith("robots.txt is unreachable: status 503\n")
 
 
 def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
@@ -258,7 +258,7 @@ def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "what is to be done? One of: check, explain, lint"),
+        ([], "a subcommand is required, one of: check, explain, lint"),
         (["check"], "check takes URLs"),
         (["check", "--frobnicate", "http://a.example/"], "unknown option: --frobnicate"),
         (["check", "--file", "none.txt", "http://a.example/"], "none.txt: No such file"),
@@ -333,7 +333,7 @@ USE = "User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Signal: x\nLi
 def test_explain_tells_what_is_said_about_use(web, robots_command):
     site = web.site(robots(USE))
     run = robots_command("explain", site.url("/a"), "--purpose", "search", "--purpose", "tdm")
-    text = run.out[run.out.index("What it says about use") :]
+    text = run.out[run.out.index("Statements about use") :]
     assert [line.strip() for line in text.splitlines()[1:5]] == [
         "line 2   content-usage: train-ai=n, search=y -> train-ai: disallow",
         "line 2   content-usage: train-ai=n, search=y -> search: allow",

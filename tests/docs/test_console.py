@@ -32,7 +32,7 @@ TIMES = [
     (re.compile(r"\d+ s before"), "(before)"),
     (re.compile(r"settings [0-9a-f]{64}"), "(a digest)"),
     (re.compile(r"just now|\d+ \w+ ago"), "(ago)"),
-    (re.compile(r"holds for \d+ \w+"), "(a while)"),
+    (re.compile(r"valid for \d+ \w+"), "(a while)"),
     (re.compile(r"just fetched|from sqlite:///robots.sqlite"), "(source)"),
 ]
 
@@ -121,7 +121,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         await until(lambda: lines.heard)
         close(crawler)
 
-    lines = Lines("Nothing is left to do")
+    lines = Lines("Waiting for")
     defaults = {"REP_STORE": "sqlite:///robots.sqlite", "REP_UNREACHABLE_ACTION": "defer"}
     named = {"ROBOTSTXT_USER_AGENT": ["mybot-images", "mybot"]}
     # The rule that drops most comes first in the summary.

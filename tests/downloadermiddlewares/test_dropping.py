@@ -135,7 +135,7 @@ async def test_requests_that_do_not_obey_are_counted_and_told_of(web):
     requests = [Request(site.url(f"/{n}"), meta={"dont_obey_robotstxt": True}) for n in range(3)]
     result = await crawl(*requests)
     assert result.stats["robotstxt/exempt"] == len(site.targets) == 3
-    line = "Requests that were sent without robots.txt (dont_obey_robotstxt): 3"
+    line = "Requests sent regardless of robots.txt (dont_obey_robotstxt): 3"
     assert line in told(result, "Requests")
     # Nor is one of robots.txt itself counted.
     assert "robotstxt/exempt" not in (await crawl(site.url("/"))).stats
@@ -175,7 +175,7 @@ async def test_one_info_line_at_the_start(web):
     ("settings", "warning"),
     [
         ({"ROBOTSTXT_USER_AGENT": "bot.2000"}, "RFC 9309 §2.2.1"),
-        ({"USER_AGENT": "Mozilla/5.0 (X11; Linux) Firefox/130.0"}, "names no crawler"),
+        ({"USER_AGENT": "Mozilla/5.0 (X11; Linux) Firefox/130.0"}, "contains no product token"),
         ({"REP_MAX_SIZE": 1000}, "at least 500 KiB"),
         ({"REP_TIMOUT": 5}, "REP_TIMOUT is no setting"),
     ],

@@ -158,5 +158,7 @@ async def test_without_a_crawl_that_obeys_nothing_is_aborted(web):
 @pytest_twisted.ensureDeferred
 async def test_another_value_stops_the_crawl(web):
     site = web.site(robots(RULES))
-    with pytest.raises(SettingsError, match="REP_SUBRESOURCES_UNKNOWN is 'wait': it takes 'abort'"):
+    with pytest.raises(
+        SettingsError, match="REP_SUBRESOURCES_UNKNOWN is 'wait': it must be 'abort'"
+    ):
         await crawl(site.url("/a"), settings={"REP_SUBRESOURCES_UNKNOWN": "wait"})

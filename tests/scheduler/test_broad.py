@@ -134,7 +134,7 @@ async def test_unreachable_for_a_while_loses_nothing(web):
     paths = ("/1", "/private", "/3", "/4")
     urls = [*(site.url(path) for path in paths), other.url("/1")]
     ear = Ear("robotstxt_fetched")
-    lines = Lines("Nothing is left")
+    lines = Lines("Waiting for")
 
     def opened(crawler):
         ear.listen(crawler)
@@ -153,9 +153,7 @@ async def test_unreachable_for_a_while_loses_nothing(web):
     assert result.stats["robotstxt/deferred"] == 4
     assert "robotstxt/deferred_dropped" not in result.stats
     (line,) = lines.heard
-    assert line.startswith(
-        f"Nothing is left to do but to wait for 1 unreachable origin: {site.url('')} (status 503, next "
-    )
+    assert line.startswith(f"Waiting for 1 unreachable origin: {site.url('')} (status 503, next ")
     # Between the tries nothing was asked of the site.
     records = [w["record"] for _, w in ear.heard if str(w["origin"]) == site.url("")]
     assert len(records) == len(site.robots_requests)
@@ -243,9 +241,7 @@ async def test_a_stop_without_a_jobdir_says_how_many_deferred_requests_are_lost(
     long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
     urls = [site.url(f"/{n}") for n in range(3)]
     result = await crawl(*urls, settings={**DEFER, **long}, meanwhile=meanwhile)
-    assert lost(result) == [
-        "Deferred requests that are lost, as there is no JOBDIR to keep them: 3"
-    ]
+    assert lost(result) == ["Deferred requests lost, because JOBDIR is not set: 3"]
 
 
 @pytest_twisted.ensureDeferred

@@ -84,7 +84,7 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, line, queue):
     field, value = line.lower().split(": ")
     assert told(result) == [
         f"robots.txt of {site.url('')} asks for 0.4 s between two requests "
-        f"({field}: {value}, line 2): 0.4 s are taken"
+        f"({field}: {value}, line 2): the delay is 0.4 s"
     ]
     assert result.stats["robotstxt/crawl_delay"] == 1
 
@@ -92,11 +92,11 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, line, queue):
 @pytest.mark.parametrize(
     ("line", "settings", "delay", "what"),
     [
-        ("Crawl-delay: 500", {"REP_CRAWL_DELAY_MAX": 0.2}, 0.2, "0.2 s are taken, REP_CRAWL_DELAY_MAX"),
+        ("Crawl-delay: 500", {"REP_CRAWL_DELAY_MAX": 0.2}, 0.2, "the delay is 0.2 s (REP_CRAWL_DELAY_MAX)"),
         ("Crawl-delay: 0.1", {"DOWNLOAD_DELAY": 0.3}, 0.3, None),
         ("Crawl-delay: 9", {"REP_CRAWL_DELAY": False}, 0, None),
-        ("Crawl-delay: 9", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.1}}}, 0.1, "the delay of DOWNLOAD_SLOTS['127.0.0.1'] stands"),
-        ("Crawl-delay: 0.2", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"concurrency": 2}}}, 0.2, "0.2 s are taken"),
+        ("Crawl-delay: 9", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.1}}}, 0.1, "the delay in DOWNLOAD_SLOTS['127.0.0.1'] is used"),
+        ("Crawl-delay: 0.2", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"concurrency": 2}}}, 0.2, "the delay is 0.2 s"),
         ("Crawl-delay: -9", {}, 0, None),
         ("Crawl-delay: inf", {}, 0, None),
         ("Crawl-delay: 99999999999999", {}, 0, None),
@@ -429,8 +429,8 @@ def test_the_own_delay_of_a_slot_in_the_settings_stands(caplog):
     assert not scene.delays.is_full("a")
     assert scene.delays.is_full("b")
     assert [text.rpartition(": ")[2] for text in asked(caplog)] == [
-        "the delay of DOWNLOAD_SLOTS['a'] stands",
-        "4 s are taken",
+        "the delay in DOWNLOAD_SLOTS['a'] is used",
+        "the delay is 4 s",
     ]
     assert scene.counts == {"robotstxt/crawl_delay": 2}
 
@@ -445,7 +445,7 @@ def test_no_more_is_taken_than_the_setting_allows(caplog):
     (line,) = asked(caplog)
     assert line == (
         "robots.txt of http://a.example asks for 500 s between two requests (crawl-delay: 500.0, "
-        "line 2): 3 s are taken, REP_CRAWL_DELAY_MAX"
+        "line 2): the delay is 3 s (REP_CRAWL_DELAY_MAX)"
     )
 
 
@@ -456,9 +456,9 @@ def test_what_is_asked_is_told_once_for_each_change(caplog):
     for seconds in (2.0, 2.0, 4.0, 4.0, None, 4.0):
         scene.passes(seconds)
     assert [text.rpartition(": ")[2] for text in asked(caplog)] == [
-        "3 s are taken",  # the slot's own
-        "4 s are taken",
-        "4 s are taken",
+        "the delay is 3 s",  # the slot's own
+        "the delay is 4 s",
+        "the delay is 4 s",
     ]
     assert scene.counts == {"robotstxt/crawl_delay": 3}
 

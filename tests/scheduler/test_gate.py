@@ -634,7 +634,7 @@ def test_the_close_of_a_gate_that_was_never_asked():
 
 
 def said(caplog):
-    return [text for text in caplog.messages if text.startswith("Nothing is left to do")]
+    return [text for text in caplog.messages if text.startswith("Waiting for")]
 
 
 def waiting_alone():
@@ -655,7 +655,7 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
         scene.crawler.nothing_leaves()
         scene.gate.idle.look()
     assert said(caplog) == [
-        f"Nothing is left to do but to wait for 2 unreachable origins: {B} (status 503, next try in "
+        f"Waiting for 2 unreachable origins: {B} (status 503, next try in "
         f"8 s), {A} (status 503, next try in 19 s). Requests that have waited for 60 s "
         "(REP_DEFER_TIMEOUT) are dropped, the first in 59 s"
     ]
@@ -669,7 +669,7 @@ def test_the_line_tells_the_next_try_and_not_the_drop_where_that_comes_sooner(ca
     scene.opens(A)
     scene.gate.idle.look()
     assert said(caplog) == [
-        f"Nothing is left to do but to wait for 1 unreachable origin: {A} (status 503, next try in "
+        f"Waiting for 1 unreachable origin: {A} (status 503, next try in "
         "90 s). Requests that have waited for 60 s (REP_DEFER_TIMEOUT) are dropped, the first in "
         "60 s"
     ]

@@ -14,7 +14,7 @@ from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import robots
 from tests.scheduler.queues import Doors, FakeCrawler, ours
 
-HOW = "which is none of Scrapy's own: Scrapy's own priority queue is used, which holds no requests back"
+HOW = "which is none of Scrapy's own: Scrapy's own priority queue is used, which does not hold requests back"
 
 
 class OwnMemoryQueue(FifoMemoryQueue):

@@ -194,7 +194,7 @@ async def test_a_drop_says_why(web):
         2,
     )
     assert str(failure.value) == (
-        f"Not asked for, by what {found.sites['usage n'].url('/robots.txt')} says about use: "
+        f"Forbidden by statements about use in {found.sites['usage n'].url('/robots.txt')}: "
         "ai-training: disallow"
     )
 
@@ -374,7 +374,7 @@ async def test_a_reservation_in_headers_and_meta_elements(web):
 )
 @pytest_twisted.ensureDeferred
 async def test_a_wrong_setting_stops_the_crawl(name, value):
-    with pytest.raises(SettingsError, match=f"{name} is .*: it takes "):
+    with pytest.raises(SettingsError, match=f"{name} is .*: it must be "):
         await crawl(settings={name: value})
 
 

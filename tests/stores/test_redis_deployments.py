@@ -90,7 +90,7 @@ async def test_a_replica_is_told_as_what_it_is(redis_server, tmp_path):
         store = store_of(replica.uri)
         assert await store.get(ORIGIN) == (None, None)
         for call in (store.put(available()), store.claim(ORIGIN, "a", 30)):
-            with pytest.raises(StoreError, match="read-only replica: REP_STORE is to name the"):
+            with pytest.raises(StoreError, match="read-only replica: REP_STORE must name the"):
                 await call
         await store.close()
     finally:

@@ -101,7 +101,7 @@ class Writing:
         if not self._is_told:
             self._is_told = True
             logger.error(
-                "Evidence is lost, the crawl goes on: %s: %s",
+                "Evidence can't be written, the crawl continues: %s: %s",
                 self._path,
                 getattr(error, "strerror", None) or error,
                 exc_info=None if isinstance(error, OSError) else error,

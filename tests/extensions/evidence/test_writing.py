@@ -134,7 +134,7 @@ async def test_where_files_can_not_be_locked_each_crawl_has_a_part(web, path, mo
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        (5, "it takes the path of a directory"),
+        (5, "it must be the path of a directory"),
         ("none/evidence", "it can't be written: No such file or directory"),
         ("none/evidence.warc.gz", "it can't be written: No such file or directory"),
         ("file", "it can't be written: File exists"),
@@ -179,7 +179,9 @@ async def test_a_full_disk_is_told_once_and_stops_no_crawl(web, tmp_path):
     result = await crawl(*urls, settings={"REP_EVIDENCE": path})
     assert sorted(result.fetched) == urls
     (told,) = [text for text in result.messages(logging.ERROR) if "vidence" in text]
-    assert told == f"Evidence is lost, the crawl goes on: {path}: No space left on device"
+    assert (
+        told == f"Evidence can't be written, the crawl continues: {path}: No space left on device"
+    )
     # Those of the pages, of the robots.txt, the first one and the last.
     assert result.stats["robotstxt/evidence/lost"] == 8
     assert result.stats["robotstxt/evidence/written"] == 0

@@ -209,8 +209,8 @@ async def test_without_purposes_the_page_has_no_such_section(web, tmp_path):
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("report.txt", "it takes a path that ends in .html, .json or .jsonl"),
-        (5, "it takes a path that ends in"),
+        ("report.txt", "it must be a path that ends in .html, .json or .jsonl"),
+        (5, "it must be a path that ends in"),
         ("{tmp}/none/report.json", "there is no such directory"),
         ("{tmp}/folder.jsonl", "it can't be written: Is a directory"),
         ("{tmp}/folder.html", "it can't be written: Is a directory"),
