@@ -63,7 +63,7 @@ async def test_another_html_page_is_read_line_by_line_with_one_warning(web, cloc
     assert [site.targets for site in sites] == [["/public"]] * 2
     warned = [line for line in result.messages(logging.WARNING) if "HTML page" in line]
     assert sorted(warned) == sorted(
-        f"robots.txt of {site.url('')} is an HTML page: what rules it has are obeyed line by line, "
-        "most likely there are none"
+        f"robots.txt of {site.url('')} is an HTML page: most likely it contains no rules; if "
+        "it does, they are obeyed"
         for site in sites
     )

@@ -656,8 +656,8 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
         scene.gate.idle.look()
     assert said(caplog) == [
         f"Waiting for 2 unreachable origins: {B} (status 503, next try in "
-        f"8 s), {A} (status 503, next try in 19 s). Requests that have waited for 60 s "
-        "(REP_DEFER_TIMEOUT) are dropped, the first in 59 s"
+        f"8 s), {A} (status 503, next try in 19 s). Requests are dropped after 60 s "
+        "(REP_DEFER_TIMEOUT), the first in 59 s"
     ]
     assert scene.crawler.idles == 1
 
@@ -670,7 +670,7 @@ def test_the_line_tells_the_next_try_and_not_the_drop_where_that_comes_sooner(ca
     scene.gate.idle.look()
     assert said(caplog) == [
         f"Waiting for 1 unreachable origin: {A} (status 503, next try in "
-        "90 s). Requests that have waited for 60 s (REP_DEFER_TIMEOUT) are dropped, the first in "
+        "90 s). Requests are dropped after 60 s (REP_DEFER_TIMEOUT), the first in "
         "60 s"
     ]
 
