@@ -41,6 +41,10 @@ extensions = ["sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "scrapy-rep"
+html_static_path = ["_static"]
+html_css_files = ["wrap.css"]
+# Literal blocks are lines of the log and commands, not Python.
+highlight_language = "text"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 

@@ -279,7 +279,9 @@ async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_aske
     again = await crawl(*urls, settings=settings)
     lines = [text for text in again.messages(logging.INFO) if "an earlier try" in text]
     since = again.failures[0].value.verdict.outage.since
-    assert lines[0].startswith(f"robots.txt of {urls[0][:-1]} is unreachable since {moment(since)}")
+    assert lines[0].startswith(
+        f"robots.txt of {urls[0][:-1]} has been unreachable since {moment(since)}"
+    )
     assert (
         ", known from an earlier try: status 503; its pages may not be fetched, next try "
         in lines[0]
