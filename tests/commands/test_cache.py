@@ -39,9 +39,9 @@ def test_cache_list_tells_what_crawls_left(web, store, robots_command):
     run = robots_command("cache", "list", *store)
     lines = sorted(run.out.splitlines()[:-1])
     begins = [
-        f"available    {origin(sites[0])}  status 200, {len(RULES)} bytes, asked ",
-        f"unavailable  {origin(sites[1])}  status 404, asked ",
-        f"unreachable  {origin(sites[2])}  status 503, asked ",
+        f"available    {origin(sites[0])}  status 200, {len(RULES)} bytes, fetched ",
+        f"unavailable  {origin(sites[1])}  status 404, fetched ",
+        f"unreachable  {origin(sites[2])}  status 503, fetched ",
     ]
     assert [line.startswith(begin) for line, begin in zip(lines, begins, strict=True)] == [True] * 3
     assert run.out.splitlines()[-1].endswith("holds 3 origins")

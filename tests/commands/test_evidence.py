@@ -120,10 +120,10 @@ def test_what_can_not_be_read_is_told(robots_command, tmp_path):
         (["evidence", url, "--in", "evidence"], 1, "nothing was written of http://example.com/"),
         (["evidence", url, "--in", "none"], 2, "none: there is no such directory"),
         (["evidence", url, "--in", "no.warc.gz"], 2, "no.warc.gz: there is no such file"),
-        (["evidence", url], 2, "--in names where the evidence was written"),
+        (["evidence", url], 2, "evidence requires --in PATH"),
         (["evidence", "--in", "evidence"], 2, "evidence takes one URL"),
         (["evidence", "example.com", "--in", "evidence"], 2, "did you mean https://example.com"),
-        (["check", url, "--in", "evidence"], 2, "--in belongs to evidence"),
+        (["check", url, "--in", "evidence"], 2, "--in is an option of evidence only"),
     ):
         run = robots_command(*arguments)
         assert run.status == status

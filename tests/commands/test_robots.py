@@ -166,7 +166,7 @@ def test_explain_tells_until_when_nobody_knows(web, robots_command):
     assert run.out.startswith("can't tell: ")
     assert "unreachable (status 503)" in run.out
     assert "next try not before" in run.out
-    assert "on all is allowed, as there is no copy" in run.out
+    assert "everything is allowed, because there is no copy" in run.out
     robotstxt = json.loads(robots_command("explain", "--json", site.url("/")).out)["robotstxt"]
     assert (robotstxt["outcome"], robotstxt["status"]) == ("unreachable", 503)
     assert robotstxt["next_try"] > robotstxt["unreachable_since"] == robotstxt["at"]
@@ -259,21 +259,21 @@ def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
     ("arguments", "says"),
     [
         ([], "a subcommand is required, one of: check, explain, lint"),
-        (["check"], "check takes URLs"),
+        (["check"], "check requires URLs"),
         (["check", "--frobnicate", "http://a.example/"], "unknown option: --frobnicate"),
         (["check", "--file", "none.txt", "http://a.example/"], "none.txt: No such file"),
         (["check", "--file", "-", "--urls-from", "-"], "can't both come from standard input"),
-        (["check", "--agent", "", "http://a.example/"], "--agent takes a product token"),
-        (["check", "--agent", "*", "http://a.example/"], "--agent takes a product token"),
-        (["check", "--agent", "böt", "http://a.example/"], "--agent takes a product token"),
+        (["check", "--agent", "", "http://a.example/"], "--agent must be a product token"),
+        (["check", "--agent", "*", "http://a.example/"], "--agent must be a product token"),
+        (["check", "--agent", "böt", "http://a.example/"], "--agent must be a product token"),
         (["check", "--file", ".", "http://a.example/"], ".: Is a directory"),
         (["lint", "none.txt"], "none.txt: No such file or directory\n"),
         (["lint", "a.example"], "did you mean https://a.example or http://a.example?"),
         (["explain", "a.example/x"], "did you mean https://a.example or http://a.example?"),
         (["explain", "mailto:a@b"], "not an absolute http, https or ftp URL"),
         (["explain", "--file", "x", "http://a.example/"], "x: No such file"),
-        (["lint", "--file", "x", "x"], "--file belongs to check and explain"),
-        (["lint", "--urls-from", "x", "x"], "--urls-from belongs to check"),
+        (["lint", "--file", "x", "x"], "--file is an option of check and explain only"),
+        (["lint", "--urls-from", "x", "x"], "--urls-from is an option of check only"),
         (["check", "-s", "REP_TIMEOUT=soon", "http://a.example/"], "REP_TIMEOUT is 'soon'"),
     ],
 )
@@ -312,7 +312,7 @@ def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_co
     assert fresh.endswith(", asked just now")
     assert kept.startswith("disallowed ")
     assert len(site.robots_requests) == 2
-    assert "--fresh doesn't belong to cache" in robots_command("cache", "list", "--fresh").err
+    assert "--fresh is not an option of cache" in robots_command("cache", "list", "--fresh").err
 
 
 def test_outside_a_project_nothing_is_left_behind(site, robots_command, tmp_path):
@@ -337,7 +337,7 @@ def test_explain_tells_what_is_said_about_use(web, robots_command):
     assert [line.strip() for line in text.splitlines()[1:5]] == [
         "line 2   content-usage: train-ai=n, search=y -> train-ai: disallow",
         "line 2   content-usage: train-ai=n, search=y -> search: allow",
-        "line 3   content-signal: x -> nothing that can be read",
+        "line 3   content-signal: x -> not valid",
         "line 4   license: http://a.example/l -> recorded, not evaluated",
     ]
     assert text.endswith("for search: allow\n  for tdm: unknown\n")
@@ -351,4 +351,4 @@ def test_explain_tells_what_is_said_about_use(web, robots_command):
 def test_a_purpose_belongs_to_explain(robots_command):
     run = robots_command("check", "--purpose", "tdm", "http://a.example/")
     assert run.status == 2
-    assert "--purpose belongs to explain" in run.err
+    assert "--purpose is an option of explain only" in run.err

@@ -397,7 +397,7 @@ def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
     connection = sqlite3.connect(file_of(tmp_path))
     connection.execute("CREATE TABLE theirs (x)")
     connection.close()
-    refused(tmp_path, "none of ours")
+    refused(tmp_path, "of another program")
 
 
 def test_a_file_of_a_newer_version_is_refused_and_stays(tmp_path):
