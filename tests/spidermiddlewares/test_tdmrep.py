@@ -66,9 +66,7 @@ async def test_it_is_asked_for_once_and_decides_before_the_request(web, queue):
     error = result.failures[0].value
     assert isinstance(error, RobotsUsageDisallowed)
     assert error.results == {"tdm": "disallow"}
-    assert str(error) == (
-        f"Not asked for, by what {site.url(TDMREP)} says about use: tdm: disallow"
-    )
+    assert str(error) == (f"Forbidden by statements about use in {site.url(TDMREP)}: tdm: disallow")
     (statement,) = error.usage.statements
     assert (statement.place, statement.label) == ("tdmrep.json", "tdm-reservation")
     assert said(result.responses[0])["results"] == {"tdm": "unknown"}
