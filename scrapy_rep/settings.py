@@ -182,7 +182,7 @@ class Options:
         "ROBOTSTXT_USER_AGENT",
         None,
         _tokens,
-        "a product token of ASCII letters, '_' and '-', or a list of them, the most specific first",
+        "a product token or a User-Agent, or a list of them, the most specific first",
     )
     store: str = _setting(
         "REP_STORE",
