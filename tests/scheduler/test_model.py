@@ -117,7 +117,7 @@ class Model(RuleBasedStateMachine):
             options=Options.from_settings(
                 {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": TIMEOUT}
             ),
-            delays=SimpleNamespace(is_full=self.full),
+            delays=SimpleNamespace(is_full=self.full, close=lambda: None),
             clock=self.time.clock,
         )
         kind = f"Pickle{self.order}DiskQueue" if self.folder else f"{self.order}MemoryQueue"

@@ -78,10 +78,10 @@ def one_of_those_who_wait_is_woken(self, turn):
 
 
 def a_turn_is_used_twice(self, origin, seconds, waiter):
-    turn = self._turns.get(origin)
+    turn = self._turns.get(origin.host)
     used = opens(self, origin, seconds, waiter)
     if used and turn.missed == 0:
-        self._turns[origin] = turn
+        self._turns[origin.host] = turn
         turn.missed = 9
     return used
 

@@ -83,7 +83,7 @@ class Watched(Turns):
     """Tells whether a turn was used late, as four before it were missed."""
 
     def opens(self, origin, seconds, waiter):
-        turn = self._turns.get(origin)
+        turn = self._turns.get(origin.host)
         used = super().opens(origin, seconds, waiter)
         self.is_forced = used and turn.missed >= MISSES and self._clock.monotonic() > turn.until
         return used
@@ -111,9 +111,11 @@ class Worker:
         crawler = SimpleNamespace(
             engine=None,
             stats=SimpleNamespace(inc_value=lambda name, by: self.counts.update({name: by})),
+            signals=SimpleNamespace(connect=lambda *_: None),
         )
+        free = SimpleNamespace(seconds_until_free=lambda _: 0.0)
         self.turns = Watched(
-            crawler, store, None, None, Clock(loop.time, loop.time, self.call_later)
+            crawler, store, None, free, Clock(loop.time, loop.time, self.call_later)
         )
 
     def call_later(self, seconds, call, *arguments):

@@ -377,7 +377,7 @@ class TestRedis(PersistentContract):
         assert await store.get(ORIGIN) == (available(), None)
         assert self.client.lrange(key, 0, -1) == [b"a list"]
         warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
-        assert [text.partition(" is ")[0] for text in warned] == [f"The Redis key '{key}'"]
+        assert [text.partition(" was not")[0] for text in warned] == [f"The Redis key '{key}'"]
         await store.close()
 
     def forge_turn(self, made, after):
