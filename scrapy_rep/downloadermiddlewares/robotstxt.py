@@ -179,8 +179,8 @@ class RobotsTxtMiddleware:
                 return self._pass_ungoverned(request)
             verdict = decision.verdict
             entry = decision.entry
-            asks = entry is not None and entry.asks_for_delay
-            if verdict is None or not verdict.allowed or self._looks_closer or asks:
+            waits = self._turns is not None and entry is not None and entry.asks_for_delay
+            if verdict is None or not verdict.allowed or self._looks_closer or waits:
                 in_turn = in_turn or (note.source in _IN_TURN and self.gate.gives_turns)
                 return self._act(request, decision, note, in_turn=in_turn)
             self._pass(request, decision, verdict)
