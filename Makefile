@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 SEEDS ?= 100000
+MINUTES ?= 10
 LARGE := --workers 200 --origins 100000 --requests 300000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -12,7 +13,7 @@ CANARY := .venv-canary
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
 .PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test lint unit \
-	test-protocol test-all model faults stacks canary bench docs package clean
+	test-protocol test-all model faults stacks canary fuzz bench docs package clean
 .DEFAULT_GOAL := help
 
 help:
@@ -25,6 +26,8 @@ help:
 	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
 	@echo "make canary        the tests of crawls with Scrapy's main branch"
+	@echo "make fuzz          verdicts on random files beside a plain reference, for MINUTES=10"
+	@echo "make bench         the benchmarks that need a few minutes and no network"
 	@echo "make docs          docs/_build/html"
 	@echo "make package       wheel and sdist in dist/, built once and checked"
 	@echo "make clean         remove what the others made"
@@ -138,9 +141,12 @@ redis-server:
 		echo "== no redis-server: tests of the Redis store are skipped (apt-get install redis-server)"; \
 	fi
 
+fuzz: $(INSTALLED)
+	@$(BIN)/python -m fuzz.verdicts --minutes $(MINUTES)
+
 bench: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
-	@$(BIN)/python -m tests.benchmarks
+	@$(BIN)/python -m benchmarks
 
 docs: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tests.benchmarks.broad import OURS, crawl, start, web_of
-from tests.benchmarks.broad_web import host
+from benchmarks.broad import OURS, crawl, start, web_of
+from benchmarks.broad_web import host
 from tests.waiting import wait_until
 
 STORIES = ["rules", "rules", "missing", "recovers", "failing", "hang", "slow"]

@@ -1,6 +1,6 @@
 """The engine beside Protego, robotspy and urllib.robotparser: time and memory, as ratios.
 
-    python -m tests.benchmarks.compare [--rounds N] [--only parse|urls|rules|memory] [--all-engines]
+    python -m benchmarks.compare [--rounds N] [--only parse|urls|rules|memory] [--all-engines]
 
 Engines take turns within each round, so that a noisy moment of the machine hits all of them; times
 are of the processor, and a row's ratio is the median of the rounds' ratios. 'Ours' is what the

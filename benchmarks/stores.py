@@ -1,4 +1,4 @@
-"""What a store costs: ``python -m tests.benchmarks.stores [RECORDS]``.
+"""What a store costs: ``python -m benchmarks.stores [RECORDS]``.
 
 The hot path with SQLite against memory, in turns in one process; what an origin that a store knows
 costs, and a turn, against memory; then a file with a million
