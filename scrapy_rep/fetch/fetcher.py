@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LATER: Final = 1.0
+"""Seconds by which the download handler's own limit comes later than the fetch's."""
 _MEANWHILE: Final = ". Its pages may not be fetched until the next try"
 
 
@@ -233,7 +235,8 @@ class Fetcher:
             # Pages of the host keep their slot and its delay. A slot per request, as the user's
             # DOWNLOAD_DELAY would otherwise eat up the deadline of the next.
             "download_slot": f"robots.txt {next(self._numbers)} {url}",
-            "download_timeout": max(0.001, chain.deadline - monotonic()),
+            # After ours, so that it is ours that says what happened.
+            "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,
             # Size is the fetcher's business: what is too large is cut, not refused.
             "download_maxsize": 0
             if self._stoppable[scheme]
