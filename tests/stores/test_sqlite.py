@@ -402,6 +402,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks what it kills")
 def test_kill_in_mid_write_loses_nothing_that_was_said_to_be_written(path):
     """Fifty times, at moments that wander through the writes."""
     run = subprocess.run(

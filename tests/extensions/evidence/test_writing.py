@@ -7,6 +7,7 @@ import hashlib
 import logging
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 import pytest_twisted
@@ -169,6 +170,7 @@ async def test_warc_without_warcio_stops_the_crawl(tmp_path, monkeypatch):
         await crawl(settings={"REP_EVIDENCE": tmp_path / "evidence.warc.gz"})
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest_twisted.ensureDeferred
 async def test_a_full_disk_is_told_once_and_stops_no_crawl(web, tmp_path):
     site = web.site(robots(RULES))

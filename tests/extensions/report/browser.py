@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import fcntl
 import itertools
 import json
 import os
@@ -31,6 +30,8 @@ OPTIONS = (
 
 
 def find_browser():
+    if os.name != "posix":
+        return None  # Windows passes no descriptors on by their numbers
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
@@ -68,6 +69,8 @@ class Page:
 
     @staticmethod
     def _pipe():
+        import fcntl
+
         # Above those that the child puts its own in place of.
         ends = os.pipe()
         high = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends)
