@@ -143,7 +143,11 @@ class SQLite:
     def mount(self):
         """Put a disk of a megabyte there."""
         command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(self.directory)]
-        if os.name != "posix" or os.geteuid() != 0 or subprocess.run(command, check=False).returncode:
+        if (
+            os.name != "posix"
+            or os.geteuid() != 0
+            or subprocess.run(command, check=False).returncode
+        ):
             pytest.skip("mounts a small disk, which takes root")
         self.mounted = True
 
