@@ -16,6 +16,7 @@ from scrapy_rep import (
 )
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
+from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.scheduler.source import META_KEY, Source, note_returned, note_source
@@ -87,6 +88,8 @@ ALLOWED = Verdict(allowed=True, reason=Reason.NO_RULE)
 FORBIDDEN = Verdict(allowed=False, reason=Reason.RULE)
 UNREACHABLE = Verdict(allowed=False, reason=Reason.UNREACHABLE)
 PRIORITY = 7
+CONCURRENT_REQUESTS = 16
+"""Scrapy's default."""
 
 
 def decided(verdict):
@@ -129,9 +132,12 @@ def middleware(stand_in, *, keeps=True, **settings):
             **settings,
         }
     )
-    crawler.engine = SimpleNamespace(downloader=SimpleNamespace(total_concurrency=16))
+    crawler.engine = SimpleNamespace(
+        downloader=SimpleNamespace(total_concurrency=CONCURRENT_REQUESTS)
+    )
     made = RobotsTxtMiddleware.from_crawler(crawler)
     made.decider = made._cache = stand_in
+    made._waits = Waits(crawler, stand_in, made.gate, None)
     made.gate.defers = stand_in.defers
     made.gate.find_out = lambda origin, request: stand_in.asked.append((origin, request))
     made._scheduler_keeps = keeps
@@ -181,7 +187,7 @@ def in_situation(situation, stand_in, made):
     elif situation == "unreachable, deferring":
         stand_in.verdict = UNREACHABLE
     elif situation == "not known, no room":
-        made._waiting = made._max_waiting
+        made._waits.waiting = CONCURRENT_REQUESTS
     elif situation.startswith("closing"):
         stand_in.closing = True
         return situation.endswith("again")
@@ -258,7 +264,7 @@ def test_who_has_waited_goes_by_the_table(source, found, situation, returned, ke
     if action is Action.WAIT:
         action = Action.DROP  # once, for the next try
     assert outcome(made, coming_from(source, returned=returned)) == action.value
-    assert made._waiting == 0
+    assert made._waits.waiting == 0
 
 
 @pytest.mark.parametrize(
@@ -279,9 +285,9 @@ def test_who_waits_is_counted_only_as_long():
     counted = []
 
     async def find_out(request, decision):
-        counted.append(made._waiting)
+        counted.append(made._waits.waiting)
         return decision._replace(verdict=ALLOWED)
 
     stand_in.find_out = find_out
     assert outcome(made, coming_from("queue")) == "pass"
-    assert (counted, made._waiting) == ([1], 0)
+    assert (counted, made._waits.waiting) == ([1], 0)

@@ -412,7 +412,7 @@ async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachabl
         crawler.spider.idle = idle
         crawler.signals.connect(idle, signals.spider_idle)
         # Not by the clock.
-        judge_of(crawler)._watch._also = lambda: None
+        judge_of(crawler)._parts._watch._also = lambda: None
 
     async def meanwhile(crawler):
         await until(lambda: len(unreachable.robots_requests) > 1)

@@ -1,0 +1,155 @@
+"""What a crawl obeys robots.txt with: what each part is built from, and their start and end."""
+
+from __future__ import annotations
+
+import logging
+import random
+from functools import partial
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from scrapy import signals
+from scrapy.core.scheduler import Scheduler
+from scrapy.utils.misc import load_object
+
+from scrapy_rep import stats
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.shared import shared
+from scrapy_rep.decision.decider import Decider
+from scrapy_rep.downloadermiddlewares.dryrun import DryRun
+from scrapy_rep.downloadermiddlewares.events import Events
+from scrapy_rep.downloadermiddlewares.startup import log_loss, log_start, read_overrides
+from scrapy_rep.downloadermiddlewares.subresources import Subresources
+from scrapy_rep.drops import Drops
+from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.robotparser import RobotParser
+from scrapy_rep.robots import Robots
+from scrapy_rep.scheduler.delays import Delays
+from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.source import Source, note_source
+from scrapy_rep.scheduler.turns import Turns
+from scrapy_rep.settings import Options
+from scrapy_rep.signals import Announcer
+from scrapy_rep.stores.registry import outlives_the_process
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.scrapy_internals import ClosingWatch
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.parser import RobotsTxt
+
+logger = logging.getLogger(__name__)
+
+_LEASE_SLACK: Final = 5.0
+"""Seconds that a lease lasts beyond REP_TIMEOUT, in which the record is stored."""
+_CLOSING_TIME: Final = 5.0
+"""Seconds for what is still to be told to the store when the crawl is over."""
+_ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
+"""The built-in's signal, which came with Scrapy 2.18."""
+
+
+class Composition:
+    """All parts of a crawl that obeys robots.txt; whoever holds it keeps them alive."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        """Build them. Raises SettingsError."""
+        self._crawler = crawler
+        self._options = options = Options.from_settings(crawler.settings)
+        # Scrapy's own scheduler forgets everything at the end of a crawl without a JOBDIR.
+        self.scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or not issubclass(
+            load_object(crawler.settings["SCHEDULER"]), Scheduler
+        )
+        clock = Clock()
+        overrides = read_overrides(options, clock)
+        self.has_overrides = bool(overrides)
+        self.announcer = Announcer(crawler)
+        self.drops = Drops(crawler, self.announcer, is_interactive=options.interactive)
+        self.events = Events(crawler, self.announcer, overrides)
+        self._shared = shared(options)
+        self.cache = Cache(
+            policy=options.policy,
+            entries=self._shared.entries,
+            store=self._shared.store,
+            fetch=Fetcher(crawler, options).fetch,
+            parsed=self._parsed,
+            learned=self.announcer.learned,
+            learned_tdmrep=self.announcer.learned_tdmrep,
+            count=partial(stats.count, crawler),
+            clock=clock,
+            jitter=random.random,
+            concurrent_fetches=options.concurrent_fetches,
+            name=uuid4().hex,
+            lease=options.timeout + _LEASE_SLACK,
+        )
+        self.decider = Decider(crawler, options, self.cache, overrides)
+        polite = options.crawl_delay and not options.dry_run
+        reserves = polite and outlives_the_process(options.store)
+        self.delays = Delays(crawler, options, reserved=reserves, clock=clock) if polite else None
+        self.turns = (
+            Turns(crawler, self._shared.store, self.decider.known, self.delays, clock)
+            if self.delays is not None and reserves
+            else None
+        )
+        self.dry_run = (
+            DryRun(crawler, options, self.cache, self.announcer) if options.dry_run else None
+        )
+        self._robots = Robots(crawler, self.cache, self.decider)
+        self.gate = Gate(
+            crawler=crawler,
+            cache=self.cache,
+            decider=self.decider,
+            options=options,
+            delays=self.delays,
+            turns=self.turns,
+            clock=clock,
+        )
+        self._subresources = Subresources(crawler, self.decider, self.cache, options)
+        self._watch = ClosingWatch(crawler, self._close, self.gate.idle.look)
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
+
+    def _spider_opened(self) -> None:
+        self._shared.join(self)
+        self._watch.start()
+        if not self.gate.in_use:
+            self._crawler.signals.connect(_note_scheduler, signals.request_scheduled)
+        log_start(self._crawler, self._options, self.decider.tokens.of_crawl())
+        if self.gate.loses:
+            log_loss(self._crawler)
+        self.events.expired()
+
+    def _close(self) -> None:
+        deferred = self.gate.close()
+        if deferred and not self.scheduler_keeps:
+            logger.info(
+                "Deferred requests lost, because JOBDIR is not set: %d",
+                deferred,
+                extra={"spider": self._crawler.spider},
+            )
+        self.cache.close()
+
+    async def _spider_closed(self) -> None:
+        self._watch.stop()
+        self._close()
+        self._subresources.close()
+        self.drops.summarise()
+        try:
+            await within(_CLOSING_TIME, self.cache.finish())
+        except TimeoutError:
+            logger.warning("Some records of robots.txt may not have been stored")
+        finally:
+            await self._shared.leave(self)
+
+    async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
+        if _ROBOTS_PARSED is not None:
+            await self._crawler.signals.send_catch_log_async(
+                signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
+            )
+
+
+def _note_scheduler(request: Request) -> None:
+    # Only what comes from a scheduler may be given back to it.
+    note_source(request, Source.SCHEDULER)
