@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass, field, fields
-from functools import partial
-from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.exceptions import SettingsError
@@ -22,56 +19,15 @@ from scrapy_rep.protocol.usage.statement import (
     TAGS,
 )
 from scrapy_rep.stores import registry
+from scrapy_rep.utils.readers import a_list_of, boolean, integer, number, one_of, path, several_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from scrapy.settings import BaseSettings
 
-_TRUE: Final = {"1", "true"}
-_FALSE: Final = {"0", "false"}
 _MAX_PREFIX: Final = 200
 """Characters of REP_STORE_PREFIX."""
-
-
-def _number(*, low: float, above: bool = False) -> Callable[[Any], float]:
-    def parse(value: Any) -> float:
-        if isinstance(value, bool):
-            raise TypeError
-        number = float(value)
-        if not math.isfinite(number) or number < low or (above and number == low):
-            raise ValueError
-        return number
-
-    return parse
-
-
-def _integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
-    def parse(value: Any) -> int:
-        if isinstance(value, bool | float) and value != int(value):
-            raise ValueError
-        number = int(value)
-        if isinstance(value, bool) or not low <= number <= high:
-            raise ValueError
-        return number
-
-    return parse
-
-
-def _boolean(value: Any) -> bool:
-    text = str(value).lower()
-    if text not in _TRUE | _FALSE:
-        raise ValueError
-    return text in _TRUE
-
-
-def _one_of(*choices: str) -> Callable[[Any], str]:
-    def parse(value: Any) -> str:
-        if value not in choices:
-            raise ValueError
-        return str(value)
-
-    return parse
 
 
 def _tokens(value: Any) -> tuple[str, ...] | None:
@@ -107,46 +63,19 @@ def _prefix(value: Any) -> str:
     return value
 
 
-def _path(value: Any) -> str | None:
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str | PathLike):
-        raise TypeError
-    return str(fspath(value))
-
-
 def _report(value: Any) -> str | None:
-    path = _path(value)
-    if path is not None and not path.endswith((".html", ".json", ".jsonl")):
+    place = path(value)
+    if place is not None and not place.endswith((".html", ".json", ".jsonl")):
         raise ValueError
-    return path
+    return place
 
 
 def _meta_tags(value: Any) -> str | bool:
     if value in {"drop", "mark"}:
         return str(value)
-    if value is None or str(value).lower() not in _FALSE:
+    if boolean(value):
         raise ValueError
     return False
-
-
-def several_of(choices: Sequence[str], value: Any) -> tuple[str, ...]:
-    """Return names that are given as a list, or in one string with commas between them.
-
-    Raises ValueError and TypeError for what is none of ``choices``.
-    """
-    if not isinstance(value, str | list | tuple):
-        raise TypeError
-    names = value.split(",") if isinstance(value, str) else value
-    found = tuple(dict.fromkeys(name.strip() for name in names if name))
-    if not set(found) <= set(choices):
-        raise ValueError
-    return found
-
-
-def a_list_of(choices: Sequence[str]) -> str:
-    """Return in words what ``several_of`` takes."""
-    return f"a list of {', '.join(map(repr, choices))}"
 
 
 def _overrides(value: Any) -> tuple[Override, ...]:
@@ -170,8 +99,8 @@ def _setting(
 
 _SECONDS: Final = "a number of seconds, 0 or more"
 _SECONDS_ABOVE_0: Final = "a number of seconds above 0"
-_not_negative: Final = _number(low=0)
-_positive: Final = _number(low=0, above=True)
+_not_negative: Final = number(low=0)
+_positive: Final = number(low=0, above=True)
 
 
 @dataclass(frozen=True)
@@ -185,11 +114,7 @@ class Options:
         "a product token or a User-Agent, or a list of them, the most specific first",
     )
     store: str = _setting(
-        "REP_STORE",
-        "sqlite:///robots.sqlite",
-        _store,
-        registry.TAKES,
-        _shown_store,
+        "REP_STORE", "sqlite:///robots.sqlite", _store, registry.TAKES, _shown_store
     )
     store_prefix: str = _setting(
         "REP_STORE_PREFIX",
@@ -198,22 +123,22 @@ class Options:
         f"a string of printable characters, at most {_MAX_PREFIX}",
     )
     store_max_age: float = _setting(
-        "REP_STORE_MAX_AGE", 60 * 86_400.0, _number(low=1), "a number of seconds, 1 or more"
+        "REP_STORE_MAX_AGE", 60 * 86_400.0, number(low=1), "a number of seconds, 1 or more"
     )
     store_max_bytes: int = _setting(
         "REP_STORE_MAX_BYTES",
         4 * 1024**3,
-        _integer(1024**2),
+        integer(1024**2),
         f"a whole number of bytes, {1024**2} or more",
     )
     store_timeout: float = _setting(
-        "REP_STORE_TIMEOUT", 2.0, _number(low=0.05), "a number of seconds, 0.05 or more"
+        "REP_STORE_TIMEOUT", 2.0, number(low=0.05), "a number of seconds, 0.05 or more"
     )
     memory_max_origins: int = _setting(
-        "REP_MEMORY_MAX_ORIGINS", 100_000, _integer(1), "a whole number of origins, 1 or more"
+        "REP_MEMORY_MAX_ORIGINS", 100_000, integer(1), "a whole number of origins, 1 or more"
     )
     memory_max_bytes: int = _setting(
-        "REP_MEMORY_MAX_BYTES", 64 * 1024 * 1024, _integer(1), "a whole number of bytes, 1 or more"
+        "REP_MEMORY_MAX_BYTES", 64 * 1024 * 1024, integer(1), "a whole number of bytes, 1 or more"
     )
     cache_ttl: float = _setting("REP_CACHE_TTL", limits.CACHE_TTL, _not_negative, _SECONDS)
     cache_ttl_min: float = _setting(
@@ -229,11 +154,11 @@ class Options:
     max_redirects: int = _setting(
         "REP_MAX_REDIRECTS",
         limits.MAX_REDIRECTS,
-        _integer(0, 20),
+        integer(0, 20),
         "a whole number of redirects from 0 to 20",
     )
     max_size: int = _setting(
-        "REP_MAX_SIZE", limits.MAX_BODY_BYTES, _integer(1), "a whole number of bytes, 1 or more"
+        "REP_MAX_SIZE", limits.MAX_BODY_BYTES, integer(1), "a whole number of bytes, 1 or more"
     )
     unreachable_stale_after: float = _setting(
         "REP_UNREACHABLE_STALE_AFTER", limits.UNREACHABLE_STALE_AFTER, _not_negative, _SECONDS
@@ -242,7 +167,7 @@ class Options:
         "REP_UNREACHABLE_ALLOW_AFTER", limits.UNREACHABLE_ALLOW_AFTER, _not_negative, _SECONDS
     )
     unreachable_action: str = _setting(
-        "REP_UNREACHABLE_ACTION", "defer", _one_of("defer", "drop"), "'defer' or 'drop'"
+        "REP_UNREACHABLE_ACTION", "defer", one_of("defer", "drop"), "'defer' or 'drop'"
     )
     defer_timeout: float = _setting("REP_DEFER_TIMEOUT", 300.0, _not_negative, _SECONDS)
     retry_delay: float = _setting(
@@ -254,11 +179,11 @@ class Options:
     retry_delay_max: float = _setting(
         "REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _positive, _SECONDS_ABOVE_0
     )
-    soft_404: bool = _setting("REP_SOFT_404", True, _boolean, "True or False")
+    soft_404: bool = _setting("REP_SOFT_404", True, boolean, "True or False")
     concurrent_fetches: int = _setting(
-        "REP_CONCURRENT_FETCHES", 16, _integer(1), "a whole number of fetches, 1 or more"
+        "REP_CONCURRENT_FETCHES", 16, integer(1), "a whole number of fetches, 1 or more"
     )
-    crawl_delay: bool = _setting("REP_CRAWL_DELAY", True, _boolean, "True or False")
+    crawl_delay: bool = _setting("REP_CRAWL_DELAY", True, boolean, "True or False")
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 30.0, _not_negative, _SECONDS)
     overrides: tuple[Override, ...] = _setting(
         "REP_OVERRIDES", (), _overrides, "a list of dicts, each with a host, a policy and a reason"
@@ -268,32 +193,32 @@ class Options:
         "REP_REPORT", None, _report, "a path that ends in .html, .json or .jsonl"
     )
     evidence: str | None = _setting(
-        "REP_EVIDENCE", None, _path, "the path of a directory, or one that ends in .warc.gz"
+        "REP_EVIDENCE", None, path, "the path of a directory, or one that ends in .warc.gz"
     )
     subresources_unknown: str = _setting(
-        "REP_SUBRESOURCES_UNKNOWN", "abort", _one_of("abort", "allow"), "'abort' or 'allow'"
+        "REP_SUBRESOURCES_UNKNOWN", "abort", one_of("abort", "allow"), "'abort' or 'allow'"
     )
     purposes: tuple[str, ...] = _setting(
-        "REP_PURPOSES", (), partial(several_of, PURPOSES), a_list_of(PURPOSES)
+        "REP_PURPOSES", (), several_of(PURPOSES), a_list_of(PURPOSES)
     )
     usage_action: str = _setting(
         "REP_USAGE_ACTION",
         "record",
-        _one_of("record", "drop-items", "drop"),
+        one_of("record", "drop-items", "drop"),
         "'record', 'drop-items' or 'drop'",
     )
     usage_unknown: str = _setting(
-        "REP_USAGE_UNKNOWN", "allow", _one_of("allow", "disallow"), "'allow' or 'disallow'"
+        "REP_USAGE_UNKNOWN", "allow", one_of("allow", "disallow"), "'allow' or 'disallow'"
     )
     usage_sources: tuple[str, ...] = _setting(
         "REP_USAGE_SOURCES",
         (CONTENT_USAGE, CONTENT_SIGNAL, TAGS),
-        partial(several_of, SOURCES),
+        several_of(SOURCES),
         a_list_of(SOURCES),
     )
-    usage_legacy: bool = _setting("REP_USAGE_LEGACY", False, _boolean, "True or False")
-    dry_run: bool = _setting("REP_DRY_RUN", False, _boolean, "True or False")
-    interactive: bool = _setting("REP_INTERACTIVE", False, _boolean, "True or False")
+    usage_legacy: bool = _setting("REP_USAGE_LEGACY", False, boolean, "True or False")
+    dry_run: bool = _setting("REP_DRY_RUN", False, boolean, "True or False")
+    interactive: bool = _setting("REP_INTERACTIVE", False, boolean, "True or False")
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:

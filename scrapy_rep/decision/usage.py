@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from scrapy_rep import stats
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.usage.statement import DISALLOW, LEGACY, PURPOSES, TDMREP, UNKNOWN
-from scrapy_rep.settings import a_list_of, several_of
 from scrapy_rep.signals import META_KEY, Announcer
+from scrapy_rep.utils.readers import a_list_of, several_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -24,6 +24,7 @@ PURPOSES_KEY: Final = "robotstxt_purposes"
 """Key of ``Request.meta``, and attribute of a spider, that names other purposes."""
 USAGE_KEY: Final = "usage"
 """Key of ``Request.meta["robotstxt"]``: a judgement, as plain values."""
+_purposes: Final = several_of(PURPOSES)
 
 
 class Judgement(NamedTuple):
@@ -56,7 +57,7 @@ class UsageJudge:
         named = getattr(crawler.spider, PURPOSES_KEY, None)
         if named is not None:
             try:
-                self.purposes = several_of(PURPOSES, named)
+                self.purposes = _purposes(named)
             except (ValueError, TypeError):
                 raise SettingsError(
                     f"{PURPOSES_KEY} of the spider is {named!r}: it takes {a_list_of(PURPOSES)}"
@@ -71,7 +72,7 @@ class UsageJudge:
         if named is None:
             return self.purposes
         try:
-            return several_of(PURPOSES, named)
+            return _purposes(named)
         except (ValueError, TypeError):
             raise ValueError(
                 f"{PURPOSES_KEY} of {request} is {named!r}: it takes {a_list_of(PURPOSES)}"

@@ -1,0 +1,92 @@
+"""Readers of settings, whose values come as Python has them, or as a command line has them.
+
+Each returns a value, or raises ValueError, TypeError or OverflowError.
+"""
+
+from __future__ import annotations
+
+import math
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_TRUE: Final = {"1", "true"}
+_FALSE: Final = {"0", "false"}
+
+
+def number(*, low: float, above: bool = False) -> Callable[[Any], float]:
+    """Return what reads a finite number of at least ``low``, or above it."""
+
+    def read(value: Any) -> float:
+        if isinstance(value, bool):
+            raise TypeError
+        found = float(value)
+        if not math.isfinite(found) or found < low or (above and found == low):
+            raise ValueError
+        return found
+
+    return read
+
+
+def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
+    """Return what reads a whole number from ``low`` to ``high``."""
+
+    def read(value: Any) -> int:
+        if isinstance(value, bool | float) and value != int(value):
+            raise ValueError
+        found = int(value)
+        if isinstance(value, bool) or not low <= found <= high:
+            raise ValueError
+        return found
+
+    return read
+
+
+def boolean(value: Any) -> bool:
+    """Return a bool, which may be written as 0 or 1, too."""
+    text = str(value).lower()
+    if text not in _TRUE | _FALSE:
+        raise ValueError
+    return text in _TRUE
+
+
+def one_of(*choices: str) -> Callable[[Any], str]:
+    """Return what reads one of some strings."""
+
+    def read(value: Any) -> str:
+        if value not in choices:
+            raise ValueError
+        return str(value)
+
+    return read
+
+
+def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
+    """Return what reads some of ``choices``: a list, or a string with commas between them."""
+
+    def read(value: Any) -> tuple[str, ...]:
+        if not isinstance(value, str | list | tuple):
+            raise TypeError
+        names = value.split(",") if isinstance(value, str) else value
+        found = tuple(dict.fromkeys(name.strip() for name in names if name))
+        if not set(found) <= set(choices):
+            raise ValueError
+        return found
+
+    return read
+
+
+def a_list_of(choices: Sequence[str]) -> str:
+    """Return in words what ``several_of`` takes."""
+    return f"a list of {', '.join(map(repr, choices))}"
+
+
+def path(value: Any) -> str | None:
+    """Return a path; None for none."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str | PathLike):
+        raise TypeError
+    return str(fspath(value))
