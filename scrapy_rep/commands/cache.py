@@ -35,16 +35,15 @@ from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.commands.spider import Asking
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.settings import Options
     from scrapy_rep.stores.base import Held, Store
-
-    Ask = Callable[[Callable[[Crawler], Awaitable[Any]]], Any]
 
 _OF_ORIGIN: Final = ("show", "refresh", "drop")
 _OF_ALL: Final = ("list", "prune")
@@ -54,8 +53,9 @@ _MAX_DIFF: Final = 2_000
 """Lines of a robots.txt above which two are not compared line by line."""
 
 
-def cache(args: list[str], opts: argparse.Namespace, options: Options, ask: Ask) -> int:
-    """Do what ``args`` say, in a crawl that ``ask`` makes; return the exit status."""
+def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+    """Do what ``args`` say; return the exit status."""
+    options = asking.options
     action, arguments = (args[0] if args else ""), args[1:]
     if action not in (*_OF_ALL, *_OF_ORIGIN):
         raise UsageError(
@@ -95,7 +95,7 @@ def cache(args: list[str], opts: argparse.Namespace, options: Options, ask: Ask)
         finally:
             await store.close()
 
-    status = ask(question)
+    status = asking.ask(question)
     return UNKNOWN if status is None else int(status)
 
 

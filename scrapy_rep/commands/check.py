@@ -1,24 +1,84 @@
-"""What ``scrapy robots check`` prints: a line for each URL."""
+"""``scrapy robots check``: whether URLs may be fetched, a line for each."""
 
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from time import time
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, ago, coloured, with_scheme
+from scrapy.exceptions import UsageError
+
+from scrapy_rep.commands.arguments import name_of, read
+from scrapy_rep.commands.spider import Answer, answers_on
+from scrapy_rep.commands.terminal import (
+    FINE,
+    FOUND,
+    UNKNOWN,
+    Progress,
+    ago,
+    coloured,
+    with_scheme,
+)
 from scrapy_rep.decision.decider import verdict_of_rules
 from scrapy_rep.exceptions import explain
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
-    from scrapy_rep.commands.spider import Answer
+    import argparse
+    from collections.abc import Callable
+
+    from scrapy_rep.commands.spider import Asking
     from scrapy_rep.decision.spellings import Spellings
     from scrapy_rep.protocol.matching.ruleset import RuleSet
 
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
+_WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
+
+
+def check(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+    """Print what is said of URLs; return the exit status, the worst of theirs."""
+    if opts.file == opts.urls_from == "-":
+        raise UsageError("rules and URLs can't both come from standard input", print_help=False)
+    if opts.urls_from:
+        lines = read(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
+        texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
+        urls = [*urls, *(text for text in texts if text and not text.startswith("#"))]
+    if not urls:
+        raise UsageError("check requires URLs", print_help=False)
+    started = time()
+
+    def show(url: str, answer: Answer) -> None:
+        print(_line(url, answer, started, as_json=opts.json), flush=True)
+
+    if opts.file:
+        tokens, spellings = asking.names()
+        rules = RobotsTxt.parse(read(opts.file)).rules_for(*tokens)
+        name = name_of(opts.file)
+        found = [Answer(verdict_of(rules, url, name, spellings)) for url in urls]
+        for url, answer in zip(urls, found, strict=True):
+            show(url, answer)
+    else:
+        found = _asked(urls, asking, show)
+    if not found:
+        return UNKNOWN
+    return max(status_of(answer.verdict) for answer in found)
+
+
+def _asked(urls: list[str], asking: Asking, show: Callable[[str, Answer], None]) -> list[Answer]:
+    """Return the answers on ``urls``, each shown as it comes."""
+    progress = Progress(len(urls))
+
+    def answered(url: str, answer: Answer) -> None:
+        progress.clear()
+        show(url, answer)
+        progress.step()
+
+    found: list[Answer] | None = asking.ask(lambda crawler: answers_on(crawler, urls, answered))
+    return found or []
 
 
 def verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
@@ -37,10 +97,7 @@ def status_of(verdict: Verdict | ValueError) -> int:
     return FINE if verdict.allowed else FOUND
 
 
-_WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
-
-
-def line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
+def _line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
     """Return a line for people, or for programs, of a command that ``started`` then."""
     verdict, asked_at = answer
     status = status_of(verdict)

@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.exceptions import UsageError
 
+from scrapy_rep.commands.arguments import one
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, span, with_scheme
 from scrapy_rep.extensions.evidence.reading import read
 from scrapy_rep.utils.text import printable, without_credentials
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import argparse
 
+    from scrapy_rep.commands.spider import Asking
     from scrapy_rep.extensions.evidence.reading import Found
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -28,8 +31,12 @@ _SOURCES = {
 }
 
 
-def evidence(url: str, path: Path, *, as_json: bool) -> int:
-    """Print what was written at ``path`` of ``url``; return the exit status, of the last line."""
+def evidence(args: list[str], opts: argparse.Namespace, _: Asking) -> int:
+    """Print what was written of a URL; return the exit status, of the last line."""
+    url = one(args, "evidence takes one URL")
+    if not opts.evidence:
+        raise UsageError("evidence requires --in PATH", print_help=False)
+    path = Path(opts.evidence)
     try:
         url = without_credentials(Request(url).url)
     except ValueError as error:
@@ -46,7 +53,7 @@ def evidence(url: str, path: Path, *, as_json: bool) -> int:
         print(f"{path}: nothing was written of {printable(url)}", file=sys.stderr)
         return FOUND
     for each in found:
-        print(_as_json(each) if as_json else "\n".join(_as_text(each)))
+        print(_as_json(each) if opts.json else "\n".join(_as_text(each)))
     decisions = [each.values.get("decision") for each in found if each.values["kind"] != "usage"]
     return FOUND if decisions[-1:] == ["disallow"] else FINE
 

@@ -1,4 +1,4 @@
-"""What ``scrapy robots explain`` prints: everything about one verdict."""
+"""``scrapy robots explain``: everything about one verdict."""
 
 from __future__ import annotations
 
@@ -8,21 +8,32 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from scrapy.exceptions import UsageError
+
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.terminal import coloured, section
+from scrapy_rep.commands.arguments import name_of, one, read
+from scrapy_rep.commands.check import status_of, verdict_of
+from scrapy_rep.commands.terminal import UNKNOWN, coloured, section, with_scheme
+from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import explain as in_words
-from scrapy_rep.protocol.explain import Explanation, explain
-from scrapy_rep.protocol.parser import ANYONE
+from scrapy_rep.protocol.explain import Explanation
+from scrapy_rep.protocol.explain import explain as explained
+from scrapy_rep.protocol.origin import origin_of, target_of
+from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.usage.statement import LICENSE, REVISIONS
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.robots import Robots
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
-    from scrapy_rep.decision.decider import Decision
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.commands.spider import Asking
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
@@ -52,18 +63,53 @@ class Got:
         """Return which rules match, where rules decide."""
         _, target, tokens, _, _, override, _ = self.decision
         if self.body is not None:
-            return explain(self.body, target, *tokens)
+            return explained(self.body, target, *tokens)
         if override is not None and override.path is not None:
-            return explain(Path(override.path).read_bytes(), target, *tokens)
+            return explained(Path(override.path).read_bytes(), target, *tokens)
         if self.record is None or (override is not None and not override.tokens):
             return None
         access = options.policy.access(self.record, time())
         if access.grant is not Grant.RULES or access.copy is None:
             return None
-        return explain(access.copy.body, target, *tokens)
+        return explained(access.copy.body, target, *tokens)
 
 
-def as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
+def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+    """Print all about the verdict on a URL; return the exit status."""
+    url = one(args, "explain takes one URL")
+    try:
+        origin_of(url)
+    except ValueError as error:
+        raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
+    started = time()
+
+    async def question(crawler: Crawler) -> Got:
+        robots = Robots.of(crawler)
+        verdict, decision = await robots.decide(url)
+        usage = await robots.usage(url)
+        return Got(url, verdict, decision, await robots.record(url), usage, started)
+
+    got = _by_file(url, opts.file, asking) if opts.file else asking.ask(question)
+    if got is None:
+        return UNKNOWN
+    show = _as_json if opts.json else _as_text
+    print(show(got, asking.options, opts.purpose))
+    return status_of(got.verdict)
+
+
+def _by_file(url: str, path: str, asking: Asking) -> Got:
+    """Return what a file says of ``url``, in place of its site."""
+    tokens, spellings = asking.names()
+    body = read(path)
+    robots = RobotsTxt.parse(body)
+    verdict = verdict_of(robots.rules_for(*tokens), url, name_of(path), spellings)
+    if isinstance(verdict, ValueError):
+        raise UsageError(f"{url}: {verdict}", print_help=False)
+    decision = Decision(origin_of(url), target_of(url), tokens, verdict)
+    return Got(url, verdict, decision, None, robots.usage(url, *tokens), time(), body)
+
+
+def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
     """Return it for programs."""
     explanation = got.explanation(options)
     result: dict[str, Any] = {
@@ -103,7 +149,7 @@ def as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
     return json.dumps(result)
 
 
-def as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
+def _as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
     """Return it for people."""
     word = "allowed" if got.verdict.allowed else "disallowed"
     if got.verdict.reason is Reason.UNREACHABLE:

@@ -1,21 +1,64 @@
-"""What ``scrapy robots lint`` prints: each line, and what it was taken for."""
+"""``scrapy robots lint``: each line of a robots.txt, and what it was taken for."""
 
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.commands.terminal import coloured, counted
+from scrapy.exceptions import UsageError
+
+from scrapy_rep.commands import record_text
+from scrapy_rep.commands.arguments import name_of, one, read
+from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, counted
+from scrapy_rep.protocol.lint import lint as linted
+from scrapy_rep.protocol.outcome import Available, Unreachable
+from scrapy_rep.robots import Robots
 from scrapy_rep.utils.text import printable, short
 
 if TYPE_CHECKING:
+    import argparse
+
+    from scrapy_rep.commands.spider import Asking
     from scrapy_rep.protocol.lint import Lint
+    from scrapy_rep.protocol.record import Record
 
 _WIDTH: Final = 56
 """Characters of a line of robots.txt that are shown beside what it was taken for."""
 
 
-def as_json(source: str, result: Lint) -> str:
+def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+    """Print what is odd about a file, or the robots.txt of a site; return the exit status."""
+    source = one(args, "lint takes one file, or a URL of a site")
+    if "://" in source:
+        record = asking.ask(lambda crawler: _record(Robots.of(crawler), source))
+        if isinstance(record, ValueError):
+            raise UsageError(f"{source}: {record}", print_help=False)
+        if record is None or isinstance(record.last, Unreachable):
+            why = "" if record is None else f": {record_text.what(record.last.evidence)}"
+            print(f"{source}: robots.txt is unreachable{why}", file=sys.stderr)
+            return UNKNOWN
+        if not isinstance(record.last, Available):
+            print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
+            return FINE
+        name, body = f"{record.origin}/robots.txt", record.last.body
+    else:
+        name, body = name_of(source), read(source)
+    result = linted(body)
+    print(_as_json(name, result) if opts.json else _as_text(name, result))
+    return FOUND if result.findings else FINE
+
+
+async def _record(robots: Robots, url: str) -> Record | ValueError | None:
+    try:
+        # Whatever an override says of the URL: it is the file that is looked at.
+        await robots.robotstxt(url)
+    except ValueError as error:
+        return error
+    return await robots.record(url)
+
+
+def _as_json(source: str, result: Lint) -> str:
     """Return it for programs."""
     return json.dumps(
         {
@@ -26,7 +69,7 @@ def as_json(source: str, result: Lint) -> str:
     )
 
 
-def as_text(source: str, result: Lint) -> str:
+def _as_text(source: str, result: Lint) -> str:
     """Return it for people, the findings below their lines."""
     findings: dict[int | None, list[str]] = {}
     for finding in result.findings:

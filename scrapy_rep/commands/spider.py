@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from scrapy import Spider
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
+from scrapy_rep.decision.product_tokens import ProductTokens
+from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
+from scrapy_rep.settings import Options
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
@@ -53,18 +56,31 @@ class AskingSpider(Spider):
             yield request
 
 
-def ask(process: CrawlerProcessBase, question: Question) -> Any:
-    """Return the answer of a crawl with the settings of ``process``; None where it broke.
+class Asking:
+    """Asks in a crawl, with the settings of the command."""
 
-    Raises BrokenPipeError where the question did.
-    """
-    answers: list[Any] = []
-    process.crawl(process.create_crawler(AskingSpider), question=question, answers=answers)
-    process.start()
-    answer = answers[0] if answers else None
-    if isinstance(answer, BrokenPipeError):
-        raise answer
-    return answer
+    def __init__(self, process: CrawlerProcessBase) -> None:
+        self._process = process
+        self.options = Options.from_settings(process.settings)
+
+    def ask(self, question: Question) -> Any:
+        """Return the answer to ``question``; None where the crawl broke.
+
+        Raises BrokenPipeError where the question did.
+        """
+        answers: list[Any] = []
+        crawler = self._process.create_crawler(AskingSpider)
+        self._process.crawl(crawler, question=question, answers=answers)
+        self._process.start()
+        answer = answers[0] if answers else None
+        if isinstance(answer, BrokenPipeError):
+            raise answer
+        return answer
+
+    def names(self) -> tuple[tuple[str, ...], Spellings]:
+        """Return the names of the crawler, and what its URLs may be sent as; nothing is asked."""
+        crawler = self._process.create_crawler(AskingSpider)
+        return ProductTokens(crawler, self.options).of_crawl(), Spellings(self._process.settings)
 
 
 async def answers_on(

@@ -1,0 +1,31 @@
+"""What subcommands are given: so many arguments, and files that may be standard input."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from scrapy.exceptions import UsageError
+
+from scrapy_rep.commands.terminal import with_scheme
+
+
+def one(args: list[str], usage: str) -> str:
+    """Return the only argument. Raises UsageError."""
+    if len(args) != 1:
+        raise UsageError(usage, print_help=False)
+    return args[0]
+
+
+def read(path: str) -> bytes:
+    """Return what is in a file; ``-`` is standard input. Raises UsageError."""
+    try:
+        return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    except OSError as error:
+        hint = with_scheme(path) if isinstance(error, FileNotFoundError) else ""
+        raise UsageError(f"{path}: {error.strerror}{hint}", print_help=False) from None
+
+
+def name_of(path: str) -> str:
+    """Return what a file is called in what is printed."""
+    return "standard input" if path == "-" else path
