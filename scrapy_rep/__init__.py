@@ -17,10 +17,11 @@ left, spiders hear of it (``idle.py``). Workers that share scrapy-redis's queue 
 In the engine it comes to ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``), whose
 parts are built in ``composition.py``. It takes the note off and asks the decider
 (``decision/decider.py``). The decider alone knows the names of the crawler (``product_tokens.py``),
-the overrides, and what else may become of a URL on its way (``spellings.py``, ``handlers.py``); the
-rules it has from the cache. What is known and allowed passes at once, in a few microseconds. Of all
-else a table says what becomes of it (``transitions.py``): it is dropped, waits (``waits.py``), or
-goes back to the scheduler. ``drops.py`` counts, logs and signals what is dropped.
+the overrides, and what else may become of a URL on its way (``spellings.py``, ``handlers.py``),
+which is judged by the strictest (``strictest.py``); the rules it has from the cache. What is known
+and allowed passes at once, in a few microseconds. Of all else a table says what becomes of it
+(``transitions.py``): it is dropped, waits (``waits.py``), or goes back to the scheduler.
+``drops.py`` counts, logs and signals what is dropped.
 
 Next to the downloader, behind all other middlewares, stands the guard (``guard.py``). It lets a
 request pass that is as it was decided on; one whose URL or User-Agent has been changed since is

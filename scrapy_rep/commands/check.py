@@ -20,7 +20,7 @@ from scrapy_rep.commands.terminal import (
     coloured,
     with_scheme,
 )
-from scrapy_rep.decision.decider import verdict_of_rules
+from scrapy_rep.decision.strictest import verdict_of_rules
 from scrapy_rep.exceptions import explain
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.parser import RobotsTxt

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings, as_parsed
+from scrapy_rep.decision.strictest import NO_ORIGIN, strictest
 from scrapy_rep.decision.tdmrep import known_tdmrep
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
-from scrapy_rep.protocol.matching.effort import Effort
-from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url, target_of
+from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 
@@ -22,22 +22,17 @@ if TYPE_CHECKING:
 
     from scrapy_rep.cache.cache import Cache
     from scrapy_rep.cache.entry import Entry
+    from scrapy_rep.decision.strictest import Judge, Tokens
     from scrapy_rep.decision.usage import Judgement
     from scrapy_rep.overrides import Override, Overrides
-    from scrapy_rep.protocol.matching.ruleset import RuleSet
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.usage.tdmrep import TdmRules
     from scrapy_rep.settings import Options
 
-    Tokens = tuple[str, ...]
-    Judge = Callable[[str, Tokens, Effort], Verdict | None]
-
 SCHEMES: Final = ("http:", "https:", "ftp:")
 """How the URLs begin that a robots.txt can govern."""
 _new: Final = tuple.__new__
-_NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _USAGE: Final = Verdict(allowed=False, reason=Reason.USAGE)
-_BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 
 
 class Decision(NamedTuple):
@@ -91,7 +86,7 @@ class Decider:
             try:
                 origin, target = split_url(url)
             except ValueError:
-                return Decision(None, "", (), _NO_ORIGIN)
+                return Decision(None, "", (), NO_ORIGIN)
         tokens = self.tokens.of(request)
         override = None
         if self._has_overrides and (override := self._overrides.of(origin.host)):
@@ -260,42 +255,10 @@ class Decider:
         """Return the verdict on ``request``: it is allowed where every spelling of it is."""
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
         others = partial(self._spellings.of, url, target, verbatim=verbatim)
-        return _strictest(url, target, tokens, judge, others)
+        return strictest(url, target, tokens, judge, others)
 
 
 def _awaits_tdmrep(decision: Decision) -> bool:
     """Return whether a decision lacks nothing but what tdmrep.json says."""
     _, target, tokens, verdict, entry, _, _ = decision
     return verdict is None and entry is not None and entry.verdict(target, tokens) is not None
-
-
-def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
-    """Return the verdict of ``rules``, whatever file they are of, on ``url``."""
-    target = target_of(url)
-
-    def judge(target: str, _: Tokens, effort: Effort) -> Verdict:
-        return rules.verdict_for(target, effort)
-
-    others = partial(spellings.of, url, target)
-    return _strictest(url, target, (), judge, others)[1] or rules.verdict_for(target)
-
-
-def _strictest(
-    url: str, target: str, tokens: Tokens, judge: Judge, spellings: Callable[[], set[str]]
-) -> tuple[str, Verdict | None]:
-    """Return the verdict on a target and all its spellings, and the one of these that decided."""
-    effort = Effort()
-    verdict = judge(target, tokens, effort)
-    if verdict is None or not verdict.allowed or target == ROBOTSTXT:
-        return target, verdict
-    if verdict.reason not in _BY_RULES and url.isascii():
-        return target, verdict  # Without rules, all targets of an origin are alike.
-    try:
-        others = spellings()
-    except ValueError:
-        return target, _NO_ORIGIN
-    for spelling in others:
-        other = judge(spelling, tokens, effort)
-        if other is None or not other.allowed:
-            return spelling, other
-    return target, verdict

@@ -12,8 +12,9 @@ from scrapy import Request, Spider
 from scrapy.settings import Settings
 
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.decision.decider import Decider, verdict_of_rules
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.decision.spellings import Spellings
+from scrapy_rep.decision.strictest import verdict_of_rules
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Available, Evidence

@@ -1,0 +1,54 @@
+"""The verdict on a URL, which may be sent in several spellings: that on the strictest of these."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.protocol.matching.effort import Effort
+from scrapy_rep.protocol.origin import ROBOTSTXT, target_of
+from scrapy_rep.protocol.verdict import Reason, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy_rep.decision.spellings import Spellings
+    from scrapy_rep.protocol.matching.ruleset import RuleSet
+
+    Tokens = tuple[str, ...]
+    Judge = Callable[[str, Tokens, Effort], Verdict | None]
+
+NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
+_BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
+
+
+def strictest(
+    url: str, target: str, tokens: Tokens, judge: Judge, spellings: Callable[[], set[str]]
+) -> tuple[str, Verdict | None]:
+    """Return the verdict on a target and all its spellings, and the one of these that decided."""
+    effort = Effort()
+    verdict = judge(target, tokens, effort)
+    if verdict is None or not verdict.allowed or target == ROBOTSTXT:
+        return target, verdict
+    if verdict.reason not in _BY_RULES and url.isascii():
+        return target, verdict  # Without rules, all targets of an origin are alike.
+    try:
+        others = spellings()
+    except ValueError:
+        return target, NO_ORIGIN
+    for spelling in others:
+        other = judge(spelling, tokens, effort)
+        if other is None or not other.allowed:
+            return spelling, other
+    return target, verdict
+
+
+def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
+    """Return the verdict of ``rules``, whatever file they are of, on ``url``."""
+    target = target_of(url)
+
+    def judge(target: str, _: Tokens, effort: Effort) -> Verdict:
+        return rules.verdict_for(target, effort)
+
+    others = partial(spellings.of, url, target)
+    return strictest(url, target, (), judge, others)[1] or rules.verdict_for(target)
