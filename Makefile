@@ -89,7 +89,7 @@ test-all:
 
 # Some thousand steps of it are in `make test`.
 model: $(INSTALLED)
-	@$(BIN)/python -m tests.scheduler.test_model
+	@$(BIN)/python -m fuzz.queue
 
 faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/fetch/test_faults.py tests/stores/test_store_faults.py \

@@ -1,0 +1,299 @@
+"""Queue, gate and disk together in made-up time, beside a plain list.
+
+What is done comes from the random numbers that ``run`` is given: hypothesis has its own, so that it
+finds the shortest way to what is wrong; ``python -m fuzz.queue`` takes those of a seed.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from types import SimpleNamespace
+
+from scrapy import Request, squeues
+
+from scrapy_rep import RobotsAwarePriorityQueue
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.slot_order import Position
+from scrapy_rep.scheduler.source import META_KEY, note_returned
+from scrapy_rep.settings import Options
+from tests.made_up_time import MadeUpTime
+from tests.scheduler.queues import FakeCrawler
+from tests.scheduler.test_gate import MARGIN, TIMEOUT, Cache, Judge, Scene, started_at_once
+
+SITES = [*(f"http://{name}.example" for name in "abc"), "https://a.example"]
+ORIGINS = [origin_of(site) for site in SITES]
+USUAL = ["pushes", "pushes", "pops", "pops", "pops", "ends"] * 6
+SELDOM = ["learns", "learns", "fails", "forgets", "goes_on", "goes_back", "fills", "is_in_trouble"]
+ON_DISK = ["spoils", "closes_and_goes_on", "is_killed"]
+
+
+def run(random, steps, say=lambda what: None):
+    """Take so many steps and end; return how many requests there were.
+
+    ``say`` is told of each step, and of all that was chosen for it.
+    """
+    model = Model(random, say)
+    try:
+        for _ in range(steps):
+            model.step()
+        model.come_to_an_end()
+        return model.number
+    finally:
+        model.resources.close()
+
+
+class Trouble:
+    """Raises, once for each time that it was asked to."""
+
+    def __init__(self, call):
+        self.call = call
+        self.times = 0
+
+    def __call__(self, *arguments):
+        if self.times:
+            self.times -= 1
+            raise OSError("made up")
+        return self.call(*arguments)
+
+
+class Model:
+    knows = Scene.knows
+    comes = Scene.comes
+
+    def __init__(self, random, say):
+        self.random = random
+        self.say = say
+        self.resources = ExitStack()
+        logging.disable(logging.CRITICAL)
+        self.resources.callback(logging.disable, logging.NOTSET)
+        self.resources.enter_context(started_at_once())
+        self.number = 0
+        self.turns = {}
+        """Of each URL: its origin and slot, and what its place is among those of the same."""
+        self.waiting = {}
+        """Requests in the queue, by URL."""
+        self.active = []
+        """Requests that are being downloaded."""
+        self.ended = {}
+        """Those that have ended since something was last popped; a kill may bring them again."""
+        self.full_slots = ()
+        self.spoilt = set()
+        """URLs of requests that can't be read."""
+        self.order = self.choose(["Fifo", "Lifo"])
+        self.places = self.choose([1, 2, 3])
+        self.folder = None
+        if self.choose([False, True, True]):
+            self.root = Path(tempfile.mkdtemp())
+            self.resources.callback(shutil.rmtree, self.root)
+            self.folder = self.root / "0"
+            self.folder.mkdir()
+        self.open(None)
+        for origin in ORIGINS[:2]:
+            self.knows(origin)
+        # Without what seldom is done, others come further.
+        seldom = [*SELDOM, *(ON_DISK if self.folder else [])]
+        self.rules = [*USUAL, *(rule for rule in seldom if self.choose([True, True, False]))]
+
+    def choose(self, options):
+        chosen = self.random.choice(options)
+        self.say(f"    {chosen}")
+        return chosen
+
+    def step(self):
+        """Do something, and see that all is well."""
+        rule = self.random.choice(self.rules)
+        self.say(rule)
+        getattr(self, rule)()
+        self.all_are_counted()
+        self.whoever_waits_is_going_to_be_woken()
+
+    def open(self, state):
+        """Begin a crawl with what is on disk."""
+        self.time = MadeUpTime()
+        self.crawler = FakeCrawler()
+        self.crawler.engine.paused = False
+        self.cache = Cache(self.time)
+        self.cache.places = self.places
+        self.judge = Judge(self.cache)
+        self.needs = self.judge.needs_robotstxt = Trouble(self.judge.needs_robotstxt)
+        self.full = Trouble(lambda slot: slot in self.full_slots)
+        # The crawler leads to its gate as long as somebody holds that.
+        self.gate = Gate(
+            crawler=self.crawler,
+            cache=self.cache,
+            decider=self.judge,
+            options=Options.from_settings({"REP_DEFER_TIMEOUT": TIMEOUT}),
+            delays=SimpleNamespace(is_full=self.full, close=lambda: None),
+            clock=self.time.clock,
+        )
+        kind = "Pickle%sDiskQueue" if self.folder else "%sMemoryQueue"
+        self.queue = RobotsAwarePriorityQueue(
+            self.crawler,
+            getattr(squeues, kind % self.order),
+            str(self.folder or ""),
+            state,
+            start_queue_cls=getattr(squeues, kind % "Fifo"),
+            clock=self.time.clock,
+        )
+        self.take = self.queue._requests.take = Trouble(self.queue._requests.take)
+
+    # What a crawl does.
+
+    def pushes(self):
+        meta = self.choose([{}, {}, {}, {"is_start_request": True}, {"download_slot": "another"}])
+        url = f"{self.choose(SITES)}/{self.number}"
+        self.push(Request(url, priority=self.choose([-1, 0, 1]), meta=meta))
+
+    def push(self, request):
+        self.number += 1
+        self.queue.push(request)
+        self.waiting[request.url] = request
+        lane = origin_of(request.url), self.crawler.downloader.get_slot_key(request)
+        start = request.meta.get("is_start_request", False)
+        order = 1 if start or self.order == "Fifo" else -1
+        self.turns[request.url] = lane, (-request.priority, start, order * self.number)
+
+    def pops(self):
+        self.ended.clear()
+        request = self.queue.pop()
+        if request is None:
+            return
+        assert request.url in self.waiting, "each comes once"
+        lane, turn = self.turns[request.url]
+        turns = (self.turns[url] for url in self.waiting)
+        assert turn == min(other for at, other in turns if at == lane), "order within an origin"
+        del self.waiting[request.url]
+        self.crawler.downloader.begin(request)
+        del request.meta[META_KEY]
+        self.active.append(request)
+
+    def ends(self):
+        if self.active:
+            self.end(self.choose(self.active))
+
+    def end(self, request):
+        self.active.remove(request)
+        self.crawler.downloader.end(request)
+        self.ended[request.url] = request
+
+    def goes_back(self):
+        if not self.active:
+            return
+        request = self.choose(self.active)
+        self.active.remove(request)
+        self.push(note_returned(request))
+        self.crawler.downloader.end(request)
+        # The engine asks for the next one then; killed before, the request comes twice.
+        self.pops()
+
+    def fills(self):
+        self.full_slots = self.choose([(), ("a.example",), ("b.example", "c.example")])
+
+    # What becomes of robots.txt.
+
+    def learns(self):
+        origin = self.choose(ORIGINS)
+        reason = self.choose([Reason.UNAVAILABLE, Reason.UNAVAILABLE, Reason.UNREACHABLE])
+        learns = self.comes if origin in self.cache.under_way else self.knows
+        learns(origin, reason, seconds=self.choose([0.0, 5.0, 1000.0]))
+
+    def fails(self):
+        turn = self.cache.under_way.pop(self.choose(ORIGINS), None)
+        if turn is not None:
+            turn.errback(ZeroDivisionError("made up"))
+
+    def forgets(self):
+        self.cache.entries.pop(self.choose(ORIGINS), None)
+
+    def goes_on(self):
+        self.time.advance(self.choose([0.5, 3.0, 7.0, 61.0]))
+
+    def is_in_trouble(self):
+        self.choose([self.take, self.full, self.needs]).times += 1
+
+    # The disk.
+
+    def spoils(self):
+        if not self.waiting:
+            return
+        url = self.choose([*self.waiting])
+        rows = self.queue._disk._run("SELECT number, request FROM requests WHERE request != x'80'")
+        (number,) = [
+            number
+            for number, data in rows.fetchall()
+            if number not in self.queue._disk._taken and self.queue._disk._decoded(data).url == url
+        ]
+        self.queue._disk._run("UPDATE requests SET request = x'80' WHERE number = ?", (number,))
+        del self.waiting[url]
+        self.spoilt.add(url)
+
+    def closes_and_goes_on(self):
+        while self.active:
+            self.end(self.active[0])
+        self.ended.clear()
+        self.gate.close()
+        self.open(self.queue.close())
+        assert len(self.queue) == len(self.waiting) + len(self.spoilt)
+
+    def is_killed(self):
+        killed = self.root / f"{int(self.folder.name) + 1}"
+        shutil.copytree(self.folder, killed)
+        self.gate.close()
+        self.queue.close()
+        shutil.rmtree(self.folder)
+        self.folder = killed
+        self.open(None)
+        rows = self.queue._disk._run("SELECT request FROM requests WHERE request != x'80'")
+        there = {self.queue._disk._decoded(data).url for (data,) in rows.fetchall()}
+        self.waiting |= {request.url: request for request in self.active}
+        assert {*self.waiting} <= there <= {*self.waiting, *self.ended}
+        self.waiting |= {url: self.ended[url] for url in there - {*self.waiting}}
+        self.active.clear()
+        self.ended.clear()
+        assert len(self.queue) == len(self.waiting) + len(self.spoilt)
+
+    # What holds at any time.
+
+    def all_are_counted(self):
+        assert 0 <= len(self.queue) - len(self.waiting) <= len(self.spoilt)
+
+    def whoever_waits_is_going_to_be_woken(self):
+        in_line = {origin for origin, _ in self.gate._to_ask}
+        assert not in_line or not self.cache.has_room
+        lanes = {*self.queue._failed, *self.queue.woken}
+        origins = {*self.cache.under_way, *in_line, *self.gate._due_at}
+        for lane in self.queue._lanes:
+            if lane.waits:
+                assert lane in lanes or lane.origin in origins
+            else:
+                assert lane.turn is not None
+                assert lane.slot.position is not Position.NOWHERE
+        soonest = min([*self.gate._due_at.values(), *self.time.timers], default=0.0)
+        assert soonest <= self.time.now + TIMEOUT + MARGIN
+
+    def come_to_an_end(self):
+        """Let all be known and every error be over: then all that waits comes."""
+        self.cache.places = 100
+        self.full_slots = ()
+        self.take.times = self.full.times = self.needs.times = 0
+        for _ in range(3):
+            self.gate.ask()
+            while self.cache.under_way:
+                self.comes(next(iter(self.cache.under_way)))
+            for origin in ORIGINS:
+                self.knows(origin)
+            self.time.advance(TIMEOUT + MARGIN)
+            for _ in range(len(self.waiting) + 1):
+                self.pops()
+        assert len(self.queue) == len(self.waiting) == 0
+        assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
+        assert not [each for each in self.gate._deferred if each.size]
+        self.gate.close()
+        assert self.time.timers == []
+        self.queue.close()
