@@ -10,12 +10,12 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.utils.concurrency import trap_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from scrapy import Request
-    from twisted.python.failure import Failure
 
     from scrapy_rep.protocol.origin import Origin
 
@@ -74,7 +74,7 @@ class Flights(Generic[T]):
         else:
             flight = self._flights[origin] = _Flight([waiter])
             flight.task = deferred_from_coro(self._fly(flight, origin, tokens, page))
-            flight.task.addErrback(_trap_cancelled)
+            flight.task.addErrback(trap_cancelled)
         return await maybe_deferred_to_future(waiter)
 
     def close(self) -> None:
@@ -115,8 +115,3 @@ class Flights(Generic[T]):
                 waiter.errback(failure)
             else:
                 waiter.callback(result)
-
-
-def _trap_cancelled(failure: Failure) -> None:
-    if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
-        failure.raiseException()

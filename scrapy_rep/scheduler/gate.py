@@ -16,6 +16,7 @@ from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.scheduler.waiters import Alone
 from scrapy_rep.scheduler.waiting import line_about, line_about_others
+from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import nudge
 
@@ -222,7 +223,8 @@ class Gate:
         self._asking = True
         try:
             while self._to_ask and self._cache.has_room and not self._cache.closing:
-                deferred_from_coro(self._find_out(*self._to_ask.popleft()))
+                task = deferred_from_coro(self._find_out(*self._to_ask.popleft()))
+                task.addErrback(trap_cancelled)
         finally:
             self._asking = False
 

@@ -36,6 +36,12 @@ async def sleep(seconds: float) -> None:
         timer.cancel()
 
 
+def trap_cancelled(failure: Failure) -> None:
+    """Take it for no error that what goes on by itself was cancelled: an errback."""
+    if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
+        failure.raiseException()
+
+
 async def within(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
     """Return what ``coroutine`` returns; after ``seconds`` cancel it and raise TimeoutError."""
     task: Deferred[T] = deferred_from_coro(coroutine)

@@ -10,13 +10,15 @@ its output. The script is played beside the crawl; its steps are
 - ``["no flights"]``: waits until no robots.txt is being looked up,
 - ``["deferred", number]``: waits until the requests of so many origins are deferred,
 - ``["advance", seconds]``: moves the clocks of scrapy_rep,
-- ``["pause"]``, ``["unpause"]``, ``["close"]``, and ``["cancel"]`` for the first of ``cancels``.
+- ``["pause"]``, ``["unpause"]``, ``["close"]``, and ``["cancel"]`` for the first of ``cancels``,
+- ``["interrupt"]``: does what Ctrl-C does.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -106,6 +108,9 @@ class Player:
 
     async def close(self):
         self.closing = deferred_from_coro(self.crawler.engine.close_spider_async(reason="enough"))
+
+    async def interrupt(self):
+        signal.raise_signal(signal.SIGINT)
 
     async def cancel(self):
         await self.until(lambda: self.tasks)

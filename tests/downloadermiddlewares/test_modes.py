@@ -250,6 +250,20 @@ def test_a_waiter_that_is_cancelled_in_every_mode(web, mode):
     assert result["log"] == ""
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_ctrl_c_twice_while_robots_txt_is_looked_up(web, mode):
+    site = web.site(SLOWLY)
+
+    def meanwhile(process):
+        asked(site)
+        process.tell("asked")
+
+    script = [["hear", "asked"], ["interrupt"], ["interrupt"]]
+    result = crawl(mode, [site.url("/")], script=script, meanwhile=meanwhile)
+    assert result["fetched"] == []
+    assert result["log"] == ""
+
+
 @pytest.mark.parametrize("mode", MODES[1:])
 def test_all_faults_in_one_crawl_in_the_other_modes(web, mode):
     """Each by itself with the asyncio reactor: test_faults.py."""
