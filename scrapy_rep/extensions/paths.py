@@ -7,10 +7,13 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy.exceptions import NotConfigured
+
 from scrapy_rep.exceptions import SettingsError
 
 if TYPE_CHECKING:
     from scrapy import Spider
+    from scrapy.crawler import Crawler
 
 _in_use: Final[set[Path]] = set()
 """Files that crawls of this process write to just now."""
@@ -29,12 +32,15 @@ class _Values(dict[str, Any]):
         return getattr(self._spider, key)
 
 
-def path_of(name: str, value: str, spider: Spider) -> Path:
-    """Return the path that a setting, of that name and value, gives for the crawl of ``spider``.
+def path_of(crawler: Crawler, name: str, value: str | None) -> Path:
+    """Return the path that a setting, of that name and value, gives for a crawl.
 
     ``%(time)s`` and ``%(name)s`` are those of Scrapy's feeds, as is the name of any other attribute
-    of the spider. Raises SettingsError.
+    of the spider. Raises SettingsError, and NotConfigured where there is nothing to write.
     """
+    spider = crawler.spider
+    if value is None or spider is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+        raise NotConfigured
     try:
         return Path(value % _Values(spider))
     except (AttributeError, ValueError, TypeError) as error:

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from scrapy import signals as scrapy_signals
-from scrapy.exceptions import NotConfigured
 
 from scrapy_rep import signals, stats
 from scrapy_rep.cache.entry import mark_of
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.decision.usage import as_dict
-from scrapy_rep.extensions.evidence.forms import form_of
-from scrapy_rep.extensions.evidence.lines import Line, RobotsFile, iso, of_override, tail_of
-from scrapy_rep.extensions.evidence.writing import Writing
+from scrapy_rep.extensions.evidence.forms import form_of, tail_of
+from scrapy_rep.extensions.lines import Line, RobotsFile, iso, of_override
 from scrapy_rep.extensions.paths import path_of
+from scrapy_rep.extensions.writing import Writing
 from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
 from scrapy_rep.protocol.usage.statement import HEADER, META
 from scrapy_rep.protocol.verdict import Reason
@@ -77,12 +76,7 @@ class RobotsEvidence:
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.from_settings(crawler.settings)
-        if (
-            options.evidence is None
-            or crawler.spider is None
-            or not crawler.settings.getbool("ROBOTSTXT_OBEY")
-        ):
-            raise NotConfigured
+        path = path_of(crawler, "REP_EVIDENCE", options.evidence)
         self._crawler = crawler
         self._policy = options.policy
         self._dry_run = options.dry_run
@@ -90,7 +84,6 @@ class RobotsEvidence:
         self._settings["REP_OVERRIDES"] = [asdict(each) for each in options.overrides]
         for name in _NO_MATTER:
             del self._settings[name]
-        path = path_of("REP_EVIDENCE", options.evidence, crawler.spider)
         self._writing = Writing(form_of(path, tail_of(self._settings)), path)
         self._notes: WeakKeyDictionary[Request, _Note] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
@@ -196,6 +189,7 @@ class RobotsEvidence:
         verdict, decision, meta = note.verdict, note.decision, request.meta
         rule = None if verdict is None else verdict.rule
         judged = None if decision is None else decision.usage
+        override = None if decision is None else decision.override
         hops = [without_credentials(url) for url in meta.get("redirect_urls", ())]
         if source == "handler":
             hops.append(self._hops[request])
@@ -216,7 +210,7 @@ class RobotsEvidence:
             "rule": None if rule is None else str(rule),
             "line": None if rule is None else rule.line,
             "usage": None if judged is None else as_dict(judged.usage, judged.results),
-            "override": None if decision is None else of_override(decision.override),
+            "override": None if override is None else of_override(override),
             "exemption": _exemption(request) if verdict is None else None,
             "dry_run": self._dry_run,
             "age": None,
@@ -224,7 +218,7 @@ class RobotsEvidence:
         if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:
             self._writing.put(Line(values))
             return
-        override, entry = decision.override, decision.entry
+        entry = decision.entry
         if override is not None and override.path is not None:
             self._writing.put(Line(values, self._file_of(override.path)))
         elif entry is None:

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import tempfile
-from typing import TYPE_CHECKING, Final, Protocol
+from hashlib import sha256
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+from uuid import uuid4
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence.jsonl import JsonLines
+from scrapy_rep.extensions.lines import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from pathlib import Path
 
-    from scrapy_rep.extensions.evidence.lines import Line
+    from scrapy_rep.extensions.writing import Form
 
 WARC: Final = ".warc.gz"
 _TRIAL: Final = 64 * 1024
 """Bytes that are written, and taken away again, to see whether there is room."""
 
 
-class Form(Protocol):
-    """A form of evidence."""
-
-    def write(self, lines: Sequence[Line]) -> None:
-        """Write lines, all or none. Raises OSError."""
-
-    def close(self) -> None:
-        """Write no more."""
+def tail_of(settings: dict[str, Any]) -> str:
+    """Return the last members of all lines: by which version and settings it was decided."""
+    digest = sha256(as_json(dict(sorted(settings.items()))).encode()).hexdigest()
+    members = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
+    return as_json(members)[1:-1]
 
 
 def form_of(path: Path, tail: str) -> Form:

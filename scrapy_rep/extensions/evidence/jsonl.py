@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
-from scrapy_rep.extensions.evidence.parts import Parts, end_of_lines
+from scrapy_rep.extensions.evidence.parts import Parts
+from scrapy_rep.extensions.lines import end_of_lines
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from scrapy_rep.extensions.evidence.lines import Line
+    from scrapy_rep.extensions.lines import Line
 
 _MAX_KNOWN: Final = 10_000
 """Texts of which it is remembered that they are there."""

@@ -112,19 +112,6 @@ def _lock(file: IO[bytes]) -> bool | None:
     return True
 
 
-def end_of_lines(file: IO[bytes]) -> int:
-    """Return where the last line of a file ends that has an end."""
-    end = file.seek(0, 2)
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
-
-
 def end_of_members(file: IO[bytes]) -> int:
     """Return where the last member of a gzip file ends that has an end (RFC 1952 §2.2)."""
     file.seek(0)

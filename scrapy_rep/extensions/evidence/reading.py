@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy_rep.extensions.evidence import jsonl
 from scrapy_rep.extensions.evidence.forms import WARC
-from scrapy_rep.extensions.evidence.lines import as_json
+from scrapy_rep.extensions.lines import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,15 +12,15 @@ from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped]
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
-from scrapy_rep.extensions.evidence.lines import iso
 from scrapy_rep.extensions.evidence.parts import Parts, end_of_members
+from scrapy_rep.extensions.lines import iso
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_rep.extensions.evidence.lines import Line, RobotsFile
+    from scrapy_rep.extensions.lines import Line, RobotsFile
 
 
 def part_name(path: Path, number: int) -> Path:

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy_rep.extensions.evidence.lines import iso
+from scrapy_rep.extensions.lines import RobotsFile, iso
 from scrapy_rep.extensions.report.rows import (
     DiffersRow,
     DropRow,
@@ -71,21 +71,18 @@ class Collected:
 
     def learned(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
         """Note what a look-up came to, and what may be fetched by it."""
-        row = self.row(record.origin)
-        last, copy = record.last.evidence, access.copy
-        answer = last if copy is None else copy.evidence
-        row.outcome = type(record.last).__name__.lower()
-        row.status, row.error = last.status, None if last.error is None else short(last.error)
-        row.asked = iso(last.at)
-        row.hops, row.truncated = len(answer.hops), answer.truncated
+        row, file, last = self.row(record.origin), RobotsFile.of(record, access), record.last
+        row.outcome, row.status = file.outcome, file.status
+        row.error = None if file.error is None else short(file.error)
+        row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size
+        row.asked = iso(file.asked)
         row.fetches += fetched
-        row.size = last.size if copy is None else len(copy.body)
-        row.fetched = None if copy is None else iso(copy.evidence.at)
-        row.sha256 = None if copy is None else self.texts.add(copy.body)
-        if isinstance(record.last, Unreachable) and record.unreachable_since is not None:
-            self._unreachable(row, last.summary, record.unreachable_since)
+        row.fetched = None if file.fetched is None else iso(file.fetched)
+        row.sha256 = None if file.body is None else self.texts.add(file.body)
+        if isinstance(last, Unreachable) and record.unreachable_since is not None:
+            self._unreachable(row, last.evidence.summary, record.unreachable_since)
         elif row.unreachable_since is not None and row.unreachable_until is None:
-            row.unreachable_until = iso(last.at)
+            row.unreachable_until = row.asked
         return row
 
     @staticmethod

@@ -7,18 +7,17 @@ from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals as scrapy_signals
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.job import job_dir
 
 from scrapy_rep import signals
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
-from scrapy_rep.extensions.evidence.lines import Line, iso
-from scrapy_rep.extensions.evidence.writing import Writing
+from scrapy_rep.extensions.lines import Line, iso, of_override
 from scrapy_rep.extensions.paths import claim, path_of, release
 from scrapy_rep.extensions.report.counts import Collected
 from scrapy_rep.extensions.report.runs import Runs, made_by
 from scrapy_rep.extensions.report.writers import LINES, LinesForm, renderer_of, replacing
+from scrapy_rep.extensions.writing import Writing
 from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
@@ -52,17 +51,11 @@ class RobotsReport:
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.from_settings(crawler.settings)
-        if (
-            options.report is None
-            or crawler.spider is None
-            or not crawler.settings.getbool("ROBOTSTXT_OBEY")
-        ):
-            raise NotConfigured
+        self._path = path_of(crawler, "REP_REPORT", options.report)
         self._crawler = crawler
         self._options = options
         self._policy = options.policy
         self._collected = Collected()
-        self._path = path_of("REP_REPORT", options.report, crawler.spider)
         self._render = renderer_of(self._path)
         self._runs = Runs(job_dir(crawler.settings))
         self._started = iso(time())
@@ -147,13 +140,8 @@ class RobotsReport:
 
     def _overridden(self, request: Request, override: Override) -> None:
         self._collected.overridden(request.url, override)
-        self._write("override", {
-            "url": without_credentials(request.url),
-            "host": override.host,
-            "policy": override.policy,
-            "reason": override.reason,
-            "until": override.until_text,
-        })  # fmt: skip
+        url = without_credentials(request.url)
+        self._write("override", {"url": url, **of_override(override)})
 
     def _differs(self, request: Request, verdict: Verdict, builtin_allows: bool) -> None:
         self._collected.differs(request.url, verdict)

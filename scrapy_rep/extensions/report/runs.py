@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
-from scrapy_rep.extensions.evidence.lines import as_json
+from scrapy_rep.extensions.lines import as_json
 from scrapy_rep.extensions.report.counts import Collected
 from scrapy_rep.extensions.report.writers import replacing
 

@@ -6,14 +6,13 @@ import os
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.evidence.lines import as_json
-from scrapy_rep.extensions.evidence.parts import end_of_lines
+from scrapy_rep.extensions.lines import as_json, end_of_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from scrapy_rep.extensions.evidence.lines import Line
+    from scrapy_rep.extensions.lines import Line
 
 LINES = ".jsonl"
 

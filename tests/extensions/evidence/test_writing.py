@@ -14,8 +14,9 @@ import pytest_twisted
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import SettingsError
-from scrapy_rep.extensions.evidence import parts, writing
-from scrapy_rep.extensions.evidence.lines import Line
+from scrapy_rep.extensions import writing
+from scrapy_rep.extensions.evidence import parts
+from scrapy_rep.extensions.lines import Line, end_of_lines
 from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, robots
@@ -109,7 +110,7 @@ async def test_a_part_that_another_writes_to_is_left_alone(web, path):
     part = part_of(path)
     part.parent.mkdir(exist_ok=True)
     names = {1: part, 2: part.with_name(part.name + "-2")}
-    other = parts.Parts(names.get, parts.end_of_lines)
+    other = parts.Parts(names.get, end_of_lines)
     other.append(b"of another\n")
     await crawl(site.url("/"), settings={"REP_EVIDENCE": path})
     assert part.read_bytes() == b"of another\n"
@@ -256,7 +257,7 @@ def test_ends_are_found_anywhere(tmp_path):
     for size in (0, 1, 65_535, 65_536, 65_537, 200_000):
         path.write_bytes(b"a\n" + b"x" * size)
         with path.open("rb") as file:
-            assert parts.end_of_lines(file) == 2
+            assert end_of_lines(file) == 2
     random = b"".join(hashlib.sha256(b"%d" % number).digest() for number in range(5_000))
     member = gzip.compress(random)
     for rest, ends in zip(

@@ -1,4 +1,4 @@
-"""What evidence is made of: lines, and the robots.txt that they speak of."""
+"""Lines that extensions write as the crawl goes, and the robots.txt that they speak of."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from uuid import uuid4
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from scrapy_rep.overrides import Override
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.policy import Access
     from scrapy_rep.protocol.record import Record
 
+_BLOCK: Final = 64 * 1024
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
 _encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
@@ -38,17 +37,8 @@ def _to_the_second(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}"
 
 
-def tail_of(settings: dict[str, Any]) -> str:
-    """Return the last members of all lines: by which version and settings it was decided."""
-    digest = sha256(as_json(dict(sorted(settings.items()))).encode()).hexdigest()
-    members = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
-    return as_json(members)[1:-1]
-
-
-def of_override(override: Override | None) -> dict[str, Any] | None:
+def of_override(override: Override) -> dict[str, Any]:
     """Return what is told of an entry of REP_OVERRIDES."""
-    if override is None:
-        return None
     return {
         "host": override.host,
         "policy": override.policy,
@@ -159,3 +149,16 @@ class Line(NamedTuple):
         file = "null" if self.file is None else self.file.as_json
         name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
         return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")
+
+
+def end_of_lines(file: IO[bytes]) -> int:
+    """Return where the last line of a file ends that has an end."""
+    end = file.seek(0, 2)
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0

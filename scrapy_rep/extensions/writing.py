@@ -1,4 +1,4 @@
-"""The thread that writes evidence: bounded in memory, and never in the way of the crawl."""
+"""The thread that writes lines: bounded in memory, and never in the way of the crawl."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import threading
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from time import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from scrapy_rep.extensions.evidence.lines import Line, iso
+from scrapy_rep.extensions.lines import Line, iso
 from scrapy_rep.utils.concurrency import in_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
-
-    from scrapy_rep.extensions.evidence.forms import Form
 
 logger = logging.getLogger(__name__)
 
@@ -24,6 +23,16 @@ _MAX_LINES: Final = 10_000
 _MAX_BYTES: Final = 64 * 1024**2
 """Of texts among them."""
 _BATCH: Final = 1_000
+
+
+class Form(Protocol):
+    """What writes the lines."""
+
+    def write(self, lines: Sequence[Line]) -> None:
+        """Write lines, all or none. Raises OSError."""
+
+    def close(self) -> None:
+        """Write no more."""
 
 
 class Writing:
