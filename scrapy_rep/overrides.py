@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -49,6 +50,11 @@ class Override:
         what = {"file": f" {self.path}", "agent": f" {', '.join(self.tokens)}"}
         return f"{self.policy}{what.get(self.policy, '')} for {self.host} ({self.reason})"
 
+    @cached_property
+    def body(self) -> bytes:
+        """That file as it is when it is first asked for, by Overrides. Raises OSError."""
+        return b"" if self.path is None else Path(self.path).read_bytes()
+
     @property
     def until_text(self) -> str | None:
         """``until`` for people, in UTC."""
@@ -73,7 +79,7 @@ class Overrides:
                 continue
             self._by_host[entry.host] = entry
             if entry.path is not None:
-                self._files[entry.path] = RobotsTxt.parse(Path(entry.path).read_bytes())
+                self._files[entry.path] = RobotsTxt.parse(entry.body)
 
     def __bool__(self) -> bool:
         return bool(self._by_host)

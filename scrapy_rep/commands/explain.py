@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +64,7 @@ class Got:
         if self.body is not None:
             return explained(self.body, target, *tokens)
         if override is not None and override.path is not None:
-            return explained(Path(override.path).read_bytes(), target, *tokens)
+            return explained(override.body, target, *tokens)
         if self.record is None or (override is not None and not override.tokens):
             return None
         access = options.policy.access(self.record, time())

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.decision.decider import Decision
+    from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.usage.statement import Value
     from scrapy_rep.protocol.usage.usage import Usage
@@ -220,7 +221,7 @@ class RobotsEvidence:
             return
         entry = decision.entry
         if override is not None and override.path is not None:
-            self._writing.put(Line(values, self._file_of(override.path)))
+            self._writing.put(Line(values, self._file_of(override, override.path)))
         elif entry is None:
             self._writing.put(Line(values))
         elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
@@ -252,17 +253,12 @@ class RobotsEvidence:
             values["age"] = round(at - known_since, 3)
         self._writing.put(Line(values, file))
 
-    def _file_of(self, path: str) -> RobotsFile:
+    def _file_of(self, override: Override, path: str) -> RobotsFile:
         """Return the file of an override."""
         file = self._override_files.get(path)
         if file is None:
-            place = Path(path).absolute()
-            try:
-                body = place.read_bytes()
-            except OSError:
-                body = None
-            size = len(body or b"")
-            file = RobotsFile(place.as_uri(), "override", time(), size=size, body=body)
+            url, body = Path(path).absolute().as_uri(), override.body
+            file = RobotsFile(url, "override", time(), size=len(body), body=body)
             self._override_files[path] = file
             self._put("robotstxt", {"source": "override"}, file)
         return file

@@ -200,6 +200,19 @@ async def test_exemptions_overrides_and_dry_runs_are_told(web, path, tmp_path):
 
 
 @pytest_twisted.ensureDeferred
+async def test_the_file_of_an_override_is_told_as_it_was_decided_by(web, path, tmp_path):
+    rules = tmp_path / "rules"
+    rules.write_text("User-agent: *\nDisallow: /mine\n")
+    digest = hashlib.sha256(rules.read_bytes()).hexdigest()
+    site = web.site(robots(RULES))
+    override = {"host": site.host, "policy": "file", "path": str(rules), "reason": "agreed"}
+    settings = {"REP_EVIDENCE": path, "REP_OVERRIDES": [override]}
+    await crawl(site.url("/mine"), settings=settings, opened=lambda _: rules.write_text(""))
+    (line,) = of(path, site.url("/mine"))
+    assert (line["decision"], line["robotstxt"]["sha256"]) == ("disallow", digest)
+
+
+@pytest_twisted.ensureDeferred
 async def test_an_origin_that_nobody_knows_is_told(web, path):
     failing, proxy = web.site(answer(503)), web.site(answer(407))
     behind = Request("http://example.com/", meta={"proxy": proxy.url("")})
