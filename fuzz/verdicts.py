@@ -14,32 +14,9 @@ import time
 
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.lexer import lex
-from tests.protocol import reference
+from tests.protocol import made_up, reference
 
-PIECES = [
-    "a",
-    "b",
-    "ab",
-    "/",
-    "*",
-    "$",
-    "%",
-    "%2A",
-    "%24",
-    "%2f",
-    "%61",
-    "é",
-    "?",
-    "~",
-    "!",
-    "{",
-    "x.y",
-    "index.html",
-    "/index.htm",
-    "index.htm$",
-    "#",
-    "ÿ",
-]
+PIECES = [*made_up.PIECES, "index.html", "/index.htm", "index.htm$", "#", "ÿ"]
 FIELDS = (
     "allow disallow Disallow Allow ALLOW disalow allows sitemap Crawl-delay x # Disallow#".split()  # noqa: SIM905 - pieces to read as one
 )
@@ -51,7 +28,7 @@ TOKENS = ["a", "b", "a-b", "a1", "a.b", "A", "*", ""]
 
 
 def text(rng, most):
-    return "".join(rng.choice(PIECES) for _ in range(rng.randrange(most)))
+    return made_up.joined(rng, most, PIECES)
 
 
 def line(rng):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.matching.wildcards import matches
 from tests.protocol import reference
+from tests.protocol.made_up import PIECES, joined
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 many = settings(
@@ -20,25 +21,6 @@ many = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
-PIECES = [
-    "a",
-    "b",
-    "ab",
-    "/",
-    "*",
-    "$",
-    "%",
-    "%2A",
-    "%24",
-    "%2f",
-    "%61",
-    "é",
-    "?",
-    "~",
-    "!",
-    "{",
-    "x.y",
-]
 pieces = st.lists(st.sampled_from(PIECES), max_size=8).map("".join)
 values = st.one_of(
     pieces,
@@ -86,20 +68,16 @@ def test_engine_and_reference_agree(body, path, names):
     assert (verdict.allowed, verdict.rule and len(verdict.rule.pattern)) == (allowed, octets)
 
 
-def pieces_of(rng, most):
-    return "".join(rng.choice(PIECES) for _ in range(rng.randrange(most)))
-
-
 @settings(max_examples=1_000 if LONG else 25, deadline=None)
 @given(st.integers(0, 2**32))
 def test_engine_and_reference_agree_on_many_wildcards(seed):
     rng = random.Random(seed)
-    patterns = {f"/{pieces_of(rng, 3)}*{pieces_of(rng, 7)}" for _ in range(rng.choice([20, 300]))}
+    patterns = {f"/{joined(rng, 3)}*{joined(rng, 7)}" for _ in range(rng.choice([20, 300]))}
     body = "user-agent: *\n" + "".join(f"disallow: {pattern}\n" for pattern in patterns)
     rules = RobotsTxt.parse(body.encode()).rules_for("a")
     forms = [reference.canonical(reference.octets_of(p), pattern=True) for p in patterns]
     for _ in range(5):
-        target = reference.target_of("/" + pieces_of(rng, 20))
+        target = reference.target_of("/" + joined(rng, 20))
         found = [reference.octets(form) for form in forms if reference.matches(form, target)]
         rule = rules.verdict_for(target).rule
         assert (rule and len(rule.pattern)) == max(found, default=None)
