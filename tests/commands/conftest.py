@@ -1,4 +1,4 @@
-"""What the tests of commands share: a web of sites, and a way to run one."""
+"""A way to run a command."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.crawling.web import Web
 from tests.waiting import PATIENCE
 
 PATIENT = [f"--set={name}={PATIENCE}" for name in ("REP_TIMEOUT", "REP_STORE_TIMEOUT")]
@@ -20,13 +19,6 @@ class Run:
     status: int
     out: str
     err: str
-
-
-@pytest.fixture(scope="session")
-def web():
-    web = Web()
-    yield web
-    web.close()
 
 
 @pytest.fixture

@@ -12,17 +12,10 @@ from twisted.internet.defer import Deferred, DeferredList
 
 from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl
-from tests.crawling.web import Web, answer, held, robots
+from tests.crawling.web import answer, held, robots
 from tests.waiting import until
 
 RULES = "User-agent: *\nDisallow: /private\n"
-
-
-@pytest.fixture(scope="module")
-def web():
-    web = Web()
-    yield web
-    web.close()
 
 
 class Broken:

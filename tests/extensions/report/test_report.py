@@ -15,18 +15,11 @@ from scrapy import Request
 
 from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl
-from tests.crawling.web import Web, answer, robots
+from tests.crawling.web import answer, robots
 
 RULES = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.01\n"
 WHY = "agreed </script><script>document.title='owned'</script>"
 ISO = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
-
-
-@pytest.fixture(scope="module")
-def web():
-    web = Web()
-    yield web
-    web.close()
 
 
 async def reported(web, path, **settings):

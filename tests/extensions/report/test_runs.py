@@ -11,17 +11,10 @@ import pytest_twisted
 
 from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess
-from tests.crawling.web import Web, answer, held, robots
+from tests.crawling.web import answer, held, robots
 from tests.waiting import wait_until
 
 RULES = "User-agent: *\nDisallow: /private\n"
-
-
-@pytest.fixture(scope="module")
-def web():
-    web = Web()
-    yield web
-    web.close()
 
 
 async def twice(web, folder, ending, **settings):
