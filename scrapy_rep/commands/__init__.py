@@ -1,4 +1,7 @@
-"""``scrapy robots``: what a robots.txt says, on the command line."""
+"""``scrapy robots``: what a robots.txt says, on the command line.
+
+``robots`` has the options of all subcommands; each is a module, which asks through ``spider``.
+"""
 
 from scrapy_rep.commands.robots import Command
 
