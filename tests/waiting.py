@@ -62,7 +62,7 @@ class Clock:
         self._put = setattr if monkeypatch is None else monkeypatch.setattr
         self._ahead = 0.0
         self._theirs = {real: self._moved(real) for real in (time.time, time.monotonic)}
-        for module in _modules():
+        for module in modules():
             self._move(module)
             for function in _functions(module):
                 self._move_defaults(function)
@@ -94,7 +94,7 @@ class Clock:
         self._ahead += seconds
 
 
-def _modules():
+def modules():
     """Return all modules of scrapy_rep, also those that would be imported later."""
     import scrapy_rep
 

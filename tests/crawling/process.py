@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+from tests import forking
 from tests.waiting import PATIENCE
 
 MODE_CRAWL = Path(__file__).with_name("mode_crawl.py")
@@ -26,12 +26,8 @@ class CrawlProcess:
         }
         # A file, as nobody reads a pipe while the crawl is being talked with.
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
-        self.process = subprocess.Popen(
-            [sys.executable, str(MODE_CRAWL)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            text=True,
+        self.process = forking.start(
+            str(MODE_CRAWL), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log
         )
         self.tell(json.dumps(order))
 

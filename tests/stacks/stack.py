@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
+from tests import forking
 from tests.stacks.sites import Sites
 from tests.waiting import PATIENCE
 
@@ -48,14 +47,9 @@ class Stack:
         }
         order.write_text(json.dumps(told), encoding="utf-8")
         with log.open("w") as lines:
-            subprocess.run(
-                [sys.executable, str(CRAWL), str(order), str(result)],
-                stdout=lines,
-                stderr=subprocess.STDOUT,
-                timeout=PATIENCE,
-                check=False,
-                cwd=self.folder,
-            )
+            forking.start(
+                str(CRAWL), str(order), str(result), stdout=lines, stderr=lines, cwd=self.folder
+            ).wait(PATIENCE)
         text = log.read_text(encoding="utf-8", errors="replace")
         assert result.exists(), text[-5000:]
         return {**json.loads(result.read_text(encoding="utf-8")), "log": text}
