@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
+from tests import forking
 from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
-from tests.waiting import Clock
+from tests.waiting import PATIENCE, Clock
 
 _FAULTS = []
 _STORE_FAULTS = []
@@ -31,6 +35,27 @@ def web():
     web = Web()
     yield web
     web.close()
+
+
+@pytest.fixture
+def run_scrapy(request):
+    """Run ``scrapy *arguments`` to its end: started where a test is marked so, else forked."""
+    marked = request.node.get_closest_marker("real_process") is not None
+
+    def run(*arguments, cwd, stdin=""):
+        if not marked:
+            return forking.run("-m", "scrapy", *arguments, cwd=cwd, input=stdin)
+        return subprocess.run(
+            [sys.executable, "-m", "scrapy", *arguments],
+            cwd=cwd,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+    return run
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import pytest
@@ -22,18 +20,10 @@ class Run:
 
 
 @pytest.fixture
-def robots_command(tmp_path):
+def robots_command(run_scrapy, tmp_path):
     def run(*arguments, cwd=tmp_path, stdin=""):
-        process = subprocess.run(
-            [sys.executable, "-m", "scrapy", "robots", *PATIENT, *arguments],
-            cwd=cwd,
-            input=stdin,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        assert "Traceback" not in process.stderr, process.stderr
-        return Run(process.returncode, process.stdout, process.stderr)
+        done = run_scrapy("robots", *PATIENT, *arguments, cwd=cwd, stdin=stdin)
+        assert "Traceback" not in done.stderr, done.stderr
+        return Run(done.returncode, done.stdout, done.stderr)
 
     return run

@@ -172,6 +172,7 @@ def test_cache_leaves_a_file_of_others_as_it_is(robots_command, tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.real_process
 def test_cache_takes_the_store_of_a_project(web, robots_command, tmp_path):
     site = web.site(robots(RULES))
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")

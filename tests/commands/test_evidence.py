@@ -10,6 +10,7 @@ import pytest
 import pytest_twisted
 from scrapy import Request
 
+from scrapy_rep.commands.terminal import span
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, redirect, robots
 
@@ -31,12 +32,20 @@ async def test_it_tells_what_was_decided_and_shows_the_line(web, robots_command,
     old = Request(site.url("/old"), meta={"handle_httpstatus_all": False})
     settings = {"REP_EVIDENCE": tmp_path / form}
     await crawl(old, site.url("/private"), settings=settings)
-    run = robots_command("evidence", site.url("/private/open"), "--in", form)
-    where = [
-        f"  {site.url('/robots.txt')}: available (status 200)",
-        f"    fetched at (a moment), 0 s before, {len(RULES)} bytes",
-        f"    sha256 {SHA256}",
-    ]
+
+    def told(path):
+        """What is told of a page, to people, and for programs."""
+        run = robots_command("evidence", site.url(path), "--in", form)
+        as_json = robots_command("evidence", site.url(path), "--in", form, "--json")
+        (line,) = map(json.loads, as_json.out.splitlines())
+        where = [
+            f"  {site.url('/robots.txt')}: available (status 200)",
+            f"    fetched at (a moment), {span(line['age'])} before, {len(RULES)} bytes",
+            f"    sha256 {SHA256}",
+        ]
+        return run, line, where
+
+    run, _, where = told("/private/open")
     assert shown(run) == [
         f"allowed: {site.url('/private/open')}",
         f"  redirected from {site.url('/old')}",
@@ -48,7 +57,7 @@ async def test_it_tells_what_was_decided_and_shows_the_line(web, robots_command,
         "  scrapy-rep 0.1.0, settings (a digest)",
     ]
     assert (run.status, run.err) == (0, "")
-    run = robots_command("evidence", site.url("/private"), "--in", form)
+    run, line, where = told("/private")
     assert shown(run) == [
         f"disallowed: {site.url('/private')}",
         "  (a moment) GET, not sent",
@@ -59,8 +68,6 @@ async def test_it_tells_what_was_decided_and_shows_the_line(web, robots_command,
         "  scrapy-rep 0.1.0, settings (a digest)",
     ]
     assert run.status == 1
-    run = robots_command("evidence", site.url("/private"), "--in", form, "--json")
-    (line,) = map(json.loads, run.out.splitlines())
     assert (line["kind"], line["text"]) == ("drop", "Disallow: /private # \x1b[31m they are")
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.crawling.web import answer, robots
@@ -20,21 +17,13 @@ PROJECT = {
 
 
 @pytest.fixture
-def scrapy(tmp_path):
+def scrapy(run_scrapy, tmp_path):
     """Run a command of Scrapy in a project; return what it said on standard error."""
 
     def run(*arguments, url):
         for name, text in PROJECT.items():
             (tmp_path / name).write_text(text.replace("%s", url))
-        process = subprocess.run(
-            [sys.executable, "-m", "scrapy", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
-        return process.stderr
+        return run_scrapy(*arguments, cwd=tmp_path).stderr
 
     return run
 
@@ -59,6 +48,7 @@ def test_who_waits_is_told_at_once_why_nothing_comes(command, web, scrapy):
     )
 
 
+@pytest.mark.real_process
 def test_the_shell_names_the_rule_and_its_line(web, scrapy):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
     url = site.url("/private")
@@ -67,13 +57,10 @@ def test_the_shell_names_the_rule_and_its_line(web, scrapy):
 
 
 @pytest.mark.parametrize("command", ["check", "parse"])
-def test_outside_of_a_project_a_command_of_projects_is_refused(command, tmp_path):
-    run = [sys.executable, "-m", "scrapy", command]
-    process = subprocess.run(
-        run, cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert process.returncode == 2
-    assert "only available from within a project" in process.stdout + process.stderr
+def test_outside_of_a_project_a_command_of_projects_is_refused(command, run_scrapy, tmp_path):
+    done = run_scrapy(command, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "only available from within a project" in done.stdout + done.stderr
 
 
 def test_a_setting_of_the_project_wins(web, scrapy):
