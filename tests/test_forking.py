@@ -1,0 +1,50 @@
+"""A program that is forked is as one that is started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests import forking
+
+PROGRAM = """
+import os, sys
+
+print(__name__, sys.argv, os.getcwd(), os.environ["A_NAME"], sys.stdin.read())
+print(sys.path[0], "twisted.internet.reactor" in sys.modules)
+print("words", file=sys.stderr)
+"""
+ENDS = {
+    "its end": "",
+    "a status": "sys.exit(3)",
+    "words": "sys.exit('an end')",
+    "an error": "1 / 0",
+}
+
+
+@pytest.mark.parametrize("ends", ENDS)
+@pytest.mark.parametrize("named", ["path", "module"])
+def test_forked_and_started_are_the_same(named, ends, tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM + ENDS[ends])
+    arguments = [*([str(path)] if named == "path" else ["-m", "program"]), "a", "--b"]
+    options = {"input": "ä\n", "cwd": tmp_path, "env": {**os.environ, "A_NAME": "a value"}}
+    started = subprocess.run(
+        [sys.executable, *arguments],
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        **options,
+    )
+    forked = forking.run(*arguments, **options)
+    assert (forked.returncode, forked.stdout) == (started.returncode, started.stdout)
+    assert words(forked) == words(started)
+
+
+def words(run):
+    """What is on standard error, without the way that an error came, which differs."""
+    lines = run.stderr.splitlines()
+    return [line for line in lines if not line.startswith(("Process ", "Traceback ", " "))]
