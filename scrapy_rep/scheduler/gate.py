@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -14,7 +13,7 @@ from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.source import Source
-from scrapy_rep.scheduler.waiters import Alone
+from scrapy_rep.scheduler.waiters import MARGIN, Alone, Waiters
 from scrapy_rep.scheduler.waiting import line_about, line_about_others
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.per_crawl import PerCrawl
@@ -32,13 +31,9 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduler.turns import Turns
     from scrapy_rep.scheduler.waiters import Waiter
     from scrapy_rep.settings import Options
-    from scrapy_rep.utils.clock import Clock, Timer
+    from scrapy_rep.utils.clock import Clock
 
 logger = logging.getLogger(__name__)
-
-_MARGIN: Final = 0.02
-"""Seconds that a timer is set too late, so that it doesn't find its time still to come."""
-
 
 _GATES: Final[PerCrawl[Gate]] = PerCrawl()
 
@@ -79,7 +74,7 @@ class Gate:
         self.elsewhere: tuple[int, float] = (0, math.inf)
         """How many unreachable origins have requests there, and when the first is due."""
         self.defer_timeout = options.defer_timeout
-        self._waiting: dict[Origin, list[Waiter]] = {}
+        self._waiters = Waiters(crawler, clock)
         self._to_ask: deque[tuple[Origin, Waiter]] = deque()
         self._asking = False
         self._asked: set[Origin] = set()
@@ -88,12 +83,6 @@ class Gate:
         """Origins that are found out about, and have not been unreachable before."""
         self._deferred: set[Waiter] = set()
         """Those that wait for unreachable origins."""
-        self._due_at: dict[Origin, float] = {}
-        """When those that wait for an unreachable origin are woken, by the monotonic clock."""
-        self._due: list[tuple[float, Origin]] = []
-        """The same as a heap; what is woken sooner stays in it until its time has come."""
-        self._timer: Timer | None = None
-        self._timer_at = math.inf
         self.idle = Idle(crawler, self._only_deferred, self._waiting_line)
         """Tells spiders that all that is left of the crawl waits."""
         self.origin_governing = decider.origin_governing
@@ -122,18 +111,11 @@ class Gate:
                 return False
             turns = self._turns if entry.asks_for_delay else None
             return turns is None or turns.lets_go(origin, waiter)
-        waiters = self._waiting.get(origin)
-        if waiters is not None:
-            waiters.append(waiter)
-        elif origin in self._asked:
+        if origin in self._asked and origin not in self._waiters:
             # It was found out and is forgotten already: the middleware finds out by itself.
             self._asked.discard(origin)
             return True
-        else:
-            self._waiting[origin] = [waiter]
-            self._to_ask.append((origin, waiter))
-            if waiter.since is None:
-                self._news.add(origin)
+        self._add(origin, waiter)
         return False
 
     def is_due(self, origin: Origin | None) -> bool:
@@ -160,7 +142,7 @@ class Gate:
         self._asked.discard(origin)
         if not (entry.is_unreachable and self._defers):
             return 0.0
-        return max(0.0, entry.end - self._clock.time()) + _MARGIN
+        return max(0.0, entry.end - self._clock.time()) + MARGIN
 
     def leaves(self, origin: Origin) -> None:
         """Tell that a request of ``origin`` leaves."""
@@ -168,14 +150,15 @@ class Gate:
 
     def wait_for(self, origin: Origin, waiter: Waiter) -> None:
         """Find out about ``origin``, as soon as there is room; then ``waiter`` is woken."""
-        waiters = self._waiting.get(origin)
-        if waiters is None:
-            self._waiting[origin] = [waiter]
+        self._add(origin, waiter)
+        self.ask()
+
+    def _add(self, origin: Origin, waiter: Waiter) -> None:
+        if origin not in self._waiters:
             self._to_ask.append((origin, waiter))
-            self._news.add(origin)
-            self.ask()
-        else:
-            waiters.append(waiter)
+            if waiter.since is None:
+                self._news.add(origin)
+        self._waiters.add(origin, waiter)
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request``, whose origin is unreachable, is to wait for the next try.
@@ -197,12 +180,12 @@ class Gate:
         if self._cache.closing:
             raise CrawlClosingError
         waiter = Alone(request)
-        self._wait(origin, waiter, entry.end - self._clock.time())
+        self._waiters.add(origin, waiter, entry.end - self._clock.time())
         await maybe_deferred_to_future(waiter.turn)
 
     def find_out(self, origin: Origin, request: Request) -> None:
         """Begin, as soon as there is room, to find out about ``origin``; nobody waits for it."""
-        if origin not in self._waiting:
+        if origin not in self._waiters:
             nobody = Alone(request)
             nobody.turn.addErrback(lambda _: None)
             self.wait_for(origin, nobody)
@@ -246,9 +229,8 @@ class Gate:
 
     def _found(self, origin: Origin, entry: Entry | None) -> None:
         """Wake those that need not wait for the next try, whether or not ``entry`` is kept."""
-        waiters = self._waiting.pop(origin, [])
+        waiters = self._waiters.take(origin)
         self._news.discard(origin)
-        self._due_at.pop(origin, None)
         if entry is not None:
             waiters = [each for each in waiters if not self._defer(origin, entry, each)]
         if waiters and self.in_use:
@@ -272,7 +254,7 @@ class Gate:
             waiter.overdue = True
             self._count(waiter)
             return False
-        self._wait(origin, waiter, min(left, entry.end - self._clock.time()))
+        self._waiters.add(origin, waiter, min(left, entry.end - self._clock.time()))
         return True
 
     def _end(self, waiter: Waiter) -> None:
@@ -287,37 +269,6 @@ class Gate:
             self._deferred.remove(waiter)
             stats.count(self._crawler, stats.DEFERRED, waiter.size)
 
-    def _wait(self, origin: Origin, waiter: Waiter, seconds: float) -> None:
-        self._waiting.setdefault(origin, []).append(waiter)
-        at = self._clock.monotonic() + max(0.0, seconds) + _MARGIN
-        if at < self._due_at.get(origin, math.inf):
-            self._due_at[origin] = at
-            heappush(self._due, (at, origin))
-            self._set_timer()
-
-    def _set_timer(self) -> None:
-        if not self._due or self._due[0][0] >= self._timer_at:
-            return
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer_at = self._due[0][0]
-        self._timer = self._clock.call_later(
-            max(0.0, self._timer_at - self._clock.monotonic()), self._time_has_come
-        )
-
-    def _time_has_come(self) -> None:
-        self._timer = None
-        self._timer_at = math.inf
-        now = self._clock.monotonic()
-        while self._due and self._due[0][0] <= now:
-            at, origin = heappop(self._due)
-            if self._due_at.get(origin) == at:
-                del self._due_at[origin]
-                for waiter in self._waiting.pop(origin, ()):
-                    waiter.wake()
-        self._set_timer()
-        nudge(self._crawler)
-
     def _only_deferred(self) -> bool:
         """Return whether all that waits is of unreachable origins."""
         return bool(self._deferred or self.elsewhere[0]) and not self._news
@@ -326,7 +277,7 @@ class Gate:
         origins, first = self.elsewhere
         if origins:
             return line_about_others(origins, first - self._clock.monotonic())
-        entries = [(origin, self._cache.known(origin)) for origin in self._waiting]
+        entries = [(origin, self._cache.known(origin)) for origin in self._waiters]
         outages = [(origin, None if entry is None else entry.outage) for origin, entry in entries]
         patience = self._options.defer_timeout
         ends = [each.since + patience for each in self._deferred if each.since is not None]
@@ -344,14 +295,5 @@ class Gate:
         if self._delays is not None:
             self._delays.close()
         self._to_ask.clear()
-        self._due.clear()
-        self._due_at.clear()
-        for waiters in list(self._waiting.values()):
-            for waiter in list(waiters):
-                if isinstance(waiter, Alone) and not waiter.turn.called:
-                    waiter.turn.errback(CrawlClosingError())
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        self._timer_at = -math.inf  # no other comes before it
+        self._waiters.close()
         return deferred

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
@@ -111,8 +110,7 @@ class RobotsAwarePriorityQueue:
             self._lanes.resize(lane, size)
             self._place(lane)
         classes = downstream_queue_cls, start_queue_cls
-        push = partial(self.push, moved=True)
-        self._mover = Mover(crawler, self._disk, push, key, classes, self._clock)
+        self._mover = Mover(crawler, self._disk, self.push, key, classes, self._clock)
         self._mover.move()
 
     # What the scheduler calls.
@@ -267,11 +265,10 @@ class RobotsAwarePriorityQueue:
                     self._rotation.add_first(woken.slot)
         try:
             for slot in self._rotation.turns():
-                is_full = self._is_full(slot)
-                lane = None if is_full else self._ready_lane(slot)
-                if is_full or lane is not None:
+                if self._is_full(slot):
                     self._rotation.add(slot)
-                if lane is not None:
+                elif (lane := self._ready_lane(slot)) is not None:
+                    self._rotation.add(slot)
                     return lane
             return None
         finally:

@@ -18,7 +18,6 @@ from scrapy_rep.utils.scrapy_internals import nudge
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from scrapy import Request
     from scrapy.crawler import Crawler
 
     from scrapy_rep.scheduler.disk import Disk
@@ -77,7 +76,7 @@ class Mover:
         self,
         crawler: Crawler,
         disk: Disk,
-        push: Callable[[Request], None],
+        push: Callable[..., None],
         folder: str,
         classes: tuple[type[Any], type[Any] | None],
         clock: Clock,
@@ -168,7 +167,7 @@ class Mover:
                     tell_unreadable(self._crawler, f"one of {slot}", error)
             if number > moved:
                 if request is not None:
-                    self._push(request)
+                    self._push(request, moved=True)
                     self._moved += 1
                 self._disk.has_moved(slot, number)
             yield

@@ -267,14 +267,14 @@ class Model:
         in_line = {origin for origin, _ in self.gate._to_ask}
         assert not in_line or not self.cache.has_room
         lanes = {*self.queue._failed, *self.queue.woken}
-        origins = {*self.cache.under_way, *in_line, *self.gate._due_at}
+        origins = {*self.cache.under_way, *in_line, *self.gate._waiters._due_at}
         for lane in self.queue._lanes:
             if lane.waits:
                 assert lane in lanes or lane.origin in origins
             else:
                 assert lane.turn is not None
                 assert lane.slot.position is not Position.NOWHERE
-        soonest = min([*self.gate._due_at.values(), *self.time.timers], default=0.0)
+        soonest = min([*self.gate._waiters._due_at.values(), *self.time.timers], default=0.0)
         assert soonest <= self.time.now + TIMEOUT + MARGIN
 
     def come_to_an_end(self):

@@ -235,7 +235,7 @@ async def test_a_stop_without_a_jobdir_says_how_many_deferred_requests_are_lost(
     site = web.site(answer(503))
 
     async def meanwhile(crawler):
-        await until(lambda: gate_of(crawler)._due_at)
+        await until(lambda: gate_of(crawler)._waiters._due_at)
         close(crawler)
 
     long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
@@ -252,7 +252,7 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     settings = {**DEFER, **long, "JOBDIR": str(tmp_path)}
 
     async def meanwhile(crawler):
-        await until(lambda: gate_of(crawler)._due_at and hanging.robots_requests)
+        await until(lambda: gate_of(crawler)._waiters._due_at and hanging.robots_requests)
         close(crawler)
 
     paths = ("/1", "/private", "/3")

@@ -827,7 +827,7 @@ def check(scene, waiters):
     """See that each who waits is going to be woken."""
     gate, cache = scene.gate, scene.cache
     in_line = {origin for origin, _ in gate._to_ask}
-    due = {*gate._due_at}
+    due = {*gate._waiters._due_at}
     for waiter in waiters:
         if waiter is not None and waiter.waits:
             origin = origin_of(waiter.request.url)
@@ -835,7 +835,7 @@ def check(scene, waiters):
     if in_line:
         assert not cache.has_room
     # One timer for all, and it comes with the first.
-    first = min(gate._due_at.values(), default=None)
+    first = min(gate._waiters._due_at.values(), default=None)
     assert len(scene.time.timers) <= 1
     assert first is None or scene.time.timers[0] <= first + 1e-6
     assert scene.time.now + TIMEOUT + MARGIN >= (first or 0.0)

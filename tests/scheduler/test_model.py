@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.scheduler.disk import Disk
-from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.origin_queues import Slot
+from scrapy_rep.scheduler.waiters import Waiters
 from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, wait, taken = Slot.enter, Gate._wait, Disk.take
+enter, add, taken = Slot.enter, Waiters.add, Disk.take
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -32,8 +32,8 @@ def a_lane_is_lost_when_its_priority_changes(self, lane, turn):
         lane.turn = turn
 
 
-def a_lane_that_waits_has_no_timer(self, origin, waiter, seconds):
-    wait(self, origin, waiter, seconds)
+def a_lane_that_waits_has_no_timer(self, origin, waiter, *seconds):
+    add(self, origin, waiter, *seconds)
     self._due_at.pop(origin, None)
 
 
@@ -45,7 +45,7 @@ def a_row_is_not_taken_out(self, lane):
 
 BREAKAGES = [
     (Slot, "enter", a_lane_is_lost_when_its_priority_changes),
-    (Gate, "_wait", a_lane_that_waits_has_no_timer),
+    (Waiters, "add", a_lane_that_waits_has_no_timer),
     (Disk, "take", a_row_is_not_taken_out),
 ]
 
