@@ -16,7 +16,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.shared import shared
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.dryrun import DryRun
+from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
 from scrapy_rep.downloadermiddlewares.startup import log_loss, log_start, read_overrides
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
@@ -69,11 +69,12 @@ class Composition:
         self.drops = Drops(crawler, self.announcer, is_interactive=options.interactive)
         self.events = Events(crawler, self.announcer, overrides)
         self._shared = shared(options)
+        builtin = BuiltIn(crawler) if options.dry_run else None
         self.cache = Cache(
             policy=options.policy,
             entries=self._shared.entries,
             store=self._shared.store,
-            fetch=Fetcher(crawler, options).fetch,
+            fetch=Fetcher(crawler, options, builtin.keep if builtin else None).fetch,
             parsed=self._parsed,
             learned=self.announcer.learned,
             learned_tdmrep=self.announcer.learned_tdmrep,
@@ -94,7 +95,7 @@ class Composition:
             else None
         )
         self.dry_run = (
-            DryRun(crawler, options, self.cache, self.announcer) if options.dry_run else None
+            DryRun(crawler, options, self.cache, self.announcer, builtin) if builtin else None
         )
         self._robots = Robots(crawler, self.cache, self.decider)
         self.gate = Gate(

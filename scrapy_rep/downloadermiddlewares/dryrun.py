@@ -12,6 +12,8 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import note
 from scrapy_rep.exceptions import explain
+from scrapy_rep.fetch.decoding import DecodingError, decode
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.outcome import Available
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.utils.lru import BoundedCache
@@ -20,10 +22,12 @@ from scrapy_rep.utils.text import show
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from scrapy_rep.cache.cache import Cache
     from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.outcome import Evidence
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
@@ -36,10 +40,10 @@ _MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 class BuiltIn:
-    """The built-in's parser on the robots.txt that we have, asked as the built-in asks it.
+    """The parser of the built-in, on the body that we got, asked as the built-in asks it.
 
-    It parses the body of a 2xx. Of any other answer we keep no body, and an error page hardly ever
-    has rules in it: there, and where no answer came, the built-in allows all.
+    It parses the body of an error response, too. A record from a store has no such body: there, and
+    without a response, the built-in allows all.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -48,18 +52,30 @@ class BuiltIn:
         # The addon's choice is not what the built-in would have used.
         ours = isinstance(parser, type) and issubclass(parser, RobotParser)
         self._parser: Any = ProtegoRobotParser if ours else parser
-        self._parsers: BoundedCache[tuple[str, float], Any] = BoundedCache(_MAX_PARSERS, _MAX_BYTES)
+        self._parsers: BoundedCache[Evidence, Any] = BoundedCache(_MAX_PARSERS, _MAX_BYTES)
+        self._bodies: BoundedCache[Evidence, bytes] = BoundedCache(_MAX_PARSERS, _MAX_BYTES)
+
+    def keep(self, evidence: Evidence, response: Response) -> None:
+        """Keep the body of an error response."""
+        codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
+        try:
+            body = decode(response.body, codings.split(","), MAX_BODY_BYTES, complete=False)
+        except DecodingError:
+            return
+        self._bodies.put(evidence, body, len(body))
 
     def allows(self, request: Request, record: Record | None) -> bool:
         """Return whether the built-in would send ``request``."""
-        if record is None or not isinstance(record.last, Available):
+        if record is None:
             return True
-        key = record.origin, record.last.evidence.at
-        parser = self._parsers.get(key)
+        last = record.last
+        body = last.body if isinstance(last, Available) else self._bodies.get(last.evidence)
+        if body is None:
+            return True
+        parser = self._parsers.get(last.evidence)
         if parser is None:
-            body = record.last.body
             parser = build_from_crawler(self._parser, self._crawler, body)
-            self._parsers.put(key, parser, 10 * len(body))
+            self._parsers.put(last.evidence, parser, 10 * len(body))
         settings = self._crawler.settings
         agent = settings["ROBOTSTXT_USER_AGENT"] or request.headers.get(
             b"User-Agent", settings["USER_AGENT"]
@@ -73,7 +89,12 @@ class DryRun:
     """Lets every request pass, and tells what would have become of it."""
 
     def __init__(
-        self, crawler: Crawler, options: Options, cache: Cache, announcer: Announcer
+        self,
+        crawler: Crawler,
+        options: Options,
+        cache: Cache,
+        announcer: Announcer,
+        builtin: BuiltIn,
     ) -> None:
         self._crawler = crawler
         self._patience = (
@@ -83,7 +104,7 @@ class DryRun:
         )
         self._cache = cache
         self._announcer = announcer
-        self._builtin = BuiltIn(crawler)
+        self._builtin = builtin
 
     async def tell(self, request: Request, decision: Decision) -> None:
         """Log and count what would have become of ``request``, here and with Scrapy's own.

@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
     from scrapy_rep.fetch.route import Obstacle
     from scrapy_rep.fetch.transfer import Answer
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.outcome import Evidence
     from scrapy_rep.settings import Options
 
 logger = logging.getLogger(__name__)
@@ -63,9 +65,16 @@ class Fetcher:
     request; what belongs to the route (proxy, User-Agent, bind address) is that of the page.
     """
 
-    def __init__(self, crawler: Crawler, options: Options) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        options: Options,
+        keep_error: Callable[[Evidence, Response], None] | None = None,
+    ) -> None:
+        """``keep_error`` is called with each error response."""
         self._crawler = crawler
         self._options = options
+        self._keep_error = keep_error
         self._in_flight = 0
         self._numbers = count(1)
         self._told = Once()
@@ -163,7 +172,11 @@ class Fetcher:
         if obstacle is not None:
             return self._hindered(chain, obstacle, answer)
         if location is None:
-            return outcome_of(chain.evidence(answer), answer.text, soft_404=self._options.soft_404)
+            evidence = chain.evidence(answer)
+            outcome = outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
+            if self._keep_error is not None and not isinstance(outcome, Available):
+                self._keep_error(evidence, answer.response)
+            return outcome
         error = f"more than {self._options.max_redirects} redirects"
         return Unavailable(chain.evidence(answer, error=error))
 

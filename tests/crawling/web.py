@@ -40,9 +40,9 @@ def redirect(location, status=301, body=""):
     return answer(status, body, headers={"Location": location})
 
 
-def gzipped(body, **kwargs):
+def gzipped(body, status=200, **kwargs):
     packed = gzip.compress(body) if isinstance(body, bytes) else gzip.compress(body.encode())
-    return answer(200, packed, headers={"Content-Encoding": "gzip"}, **kwargs)
+    return answer(status, packed, headers={"Content-Encoding": "gzip"}, **kwargs)
 
 
 def raw_deflate(body):

@@ -14,7 +14,7 @@ from scrapy_rep import Robots, SettingsError
 from scrapy_rep.overrides import Overrides, overrides_of
 from scrapy_rep.settings import Options
 from tests.crawling.crawl import crawl
-from tests.crawling.web import answer, robots
+from tests.crawling.web import answer, gzipped, robots
 from tests.test_signals import Ear
 
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
@@ -237,6 +237,18 @@ async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
     assert any(line.startswith(f"{begin}status 503, next try at ") for line in lines)
     assert f"{would} drop <GET {differs.url('/')}>, scrapy-rep would send it: " in " ".join(lines)
     assert "Dry run: robots.txt is not obeyed, nothing is dropped" in result.messages(30)
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_knows_that_the_built_in_reads_error_responses(web):
+    rules = "User-agent: *\nDisallow: /private\n"
+    missing, failing = web.site(gzipped(rules, status=404)), web.site(answer(503, rules))
+    urls = [site.url(path) for site in (missing, failing) for path in ("/private", "/")]
+    ear = Ear("robotstxt_differs")
+    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=ear.listen)
+    assert sorted(result.fetched) == sorted(urls)
+    heard = {what["request"].url: what["builtin_allows"] for _, what in ear.heard}
+    assert heard == {missing.url("/private"): False, failing.url("/"): True}
 
 
 @pytest_twisted.ensureDeferred
