@@ -15,6 +15,7 @@ from scrapy_rep.commands.check import status_of, verdict_of
 from scrapy_rep.commands.terminal import UNKNOWN, coloured, section, with_scheme
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import explain as in_words
+from scrapy_rep.extensions.lines import of_override
 from scrapy_rep.protocol.explain import Explanation
 from scrapy_rep.protocol.explain import explain as explained
 from scrapy_rep.protocol.origin import origin_of, target_of
@@ -24,7 +25,7 @@ from scrapy_rep.protocol.usage.statement import LICENSE, REVISIONS
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.robots import Robots
 from scrapy_rep.stores import registry
-from scrapy_rep.utils.text import printable
+from scrapy_rep.utils.text import moment, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -111,11 +112,12 @@ def _by_file(url: str, path: str, asking: Asking) -> Got:
 def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
     """Return it for programs."""
     explanation = got.explanation(options)
+    override = got.decision.override
     result: dict[str, Any] = {
         "url": got.url,
         **got.verdict.as_dict(),
         "tokens": list(got.decision.tokens),
-        "override": None if got.decision.override is None else str(got.decision.override),
+        "override": override and of_override(override),
         "target": got.decision.target,
         "group": None,
         "matching": [],
@@ -157,8 +159,11 @@ def _as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
         f"{coloured(word, word)}: {printable(got.url)}",
         f"  {printable(in_words(got.verdict))}",
     ]
-    if got.decision.override is not None:
-        lines += section("Override", [printable(str(got.decision.override))])
+    override = got.decision.override
+    if override is not None:
+        until = override.until
+        end = "does not expire" if until is None else f"valid until {moment(until)}"
+        lines += section("Override", [printable(str(override)), end])
     if got.record is not None:
         stored = got.is_from_store(got.record)
         source = f"from {registry.shown(options.store)}" if stored else "just fetched"

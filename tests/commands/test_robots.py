@@ -186,16 +186,26 @@ def test_explain_for_programs(site, robots_command):
 def test_explain_names_an_override(site, robots_command, tmp_path):
     (tmp_path / "rules").write_text("User-agent: *\nDisallow: /a\n")
     entry = {"host": site.host, "policy": "file", "path": "rules", "reason": "ticket 5"}
+    entry["until"] = "2999-12-31"
     setting = f"REP_OVERRIDES={json.dumps([entry])}"
     run = robots_command("explain", "-s", setting, site.url("/a"))
     assert run.status == 1
-    assert f"file rules for {site.host} (ticket 5)" in run.out
+    assert (
+        f"file rules for {site.host} (ticket 5)\n  valid until 3000-01-01 00:00:00 UTC" in run.out
+    )
     assert "-> line 2     length 2    Disallow: /a" in run.out
     ignored = f"REP_OVERRIDES={json.dumps([{**entry, 'policy': 'ignore'}])}".replace(
         '"path": "rules", ', ""
     )
     run = robots_command("explain", "-s", ignored, site.url("/private"))
     assert (run.status, "Rules that match" in run.out) == (0, False)
+    run = robots_command("explain", "--json", "-s", ignored, site.url("/private"))
+    assert json.loads(run.out)["override"] == {
+        "host": site.host,
+        "policy": "ignore",
+        "reason": "ticket 5",
+        "until": "3000-01-01 00:00:00+00:00",
+    }
 
 
 def test_an_override_is_no_robotstxt(site, robots_command):
