@@ -1,4 +1,4 @@
-"""What a crawl drops because of robots.txt: in the log, in the stats, and a summary at its end."""
+"""Requests that are dropped, or would be but for a dry run: log lines, stats and a summary."""
 
 from __future__ import annotations
 
@@ -27,15 +27,18 @@ logger = logging.getLogger(__name__)
 _REASON_COUNTS: Final = {
     reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
 }
+_LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
 _MAX_SHOWN: Final = 10
 """Rules and origins whose first drop is logged at INFO, and lines of the summary."""
 _MAX_TOLD_APART: Final = 10_000
 """Rules and origins that are told apart."""
+_NOFOLLOW: Final = (None, Reason.NOFOLLOW, None)
+"""Cause of links that are ignored."""
 _DROPS: Final[PerCrawl[Drops]] = PerCrawl()
 
 
 class Drops:
-    """Tells of requests that are dropped."""
+    """Logs, counts and signals requests that are dropped."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer, *, is_interactive: bool) -> None:
         self._crawler = crawler
@@ -54,32 +57,37 @@ class Drops:
         return _DROPS.get(crawler)
 
     def add(self, request: Request, verdict: Verdict, page: str | None = None) -> None:
-        """Tell that ``request`` is dropped: the first of each rule and origin at INFO.
+        """Log ``request``, which is dropped: the first of each rule and origin at INFO.
 
-        ``page`` is the URL of the page that forbids to follow its links, where that is why.
+        ``page`` is the URL of the page with ``nofollow``, if that is the reason.
         """
         request.meta[META_KEY] = as_meta(verdict)
         stats.count(self._crawler, stats.FORBIDDEN)
         stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
         level, more = self._level(verdict)
         if logger.isEnabledFor(level):
-            logger.log(
-                level,
-                "Forbidden by robots.txt: %(request)s: %(verdict)s%(more)s",
-                {
-                    "request": show(request),
-                    "verdict": explain(verdict) + (f" ({_shown(page)})" if page else ""),
-                    "more": more,
-                },
-                extra={"spider": self._crawler.spider},
-            )
+            line = _line(request, verdict, page)
+            logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
         if self._is_interactive:
             # Shown without a log, too (--nolog).
-            sys.stderr.write(
-                f"Forbidden by robots.txt: {show(request)}: {explain(verdict)}. To ignore "
-                "robots.txt: -s ROBOTSTXT_OBEY=False\n"
+            what, setting = (
+                ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
+            line = _line(request, verdict, page)
+            sys.stderr.write(f"{line}. To ignore {what}: -s {setting}=False\n")
         self._announcer.forbidden(request, verdict, dropped=True)
+
+    def would_drop(self, request: Request, verdict: Verdict, page: str | None = None) -> None:
+        """Log ``request``, which a dry run sends; ``page`` is as for ``add``."""
+        stats.count(self._crawler, stats.DRY_RUN_FORBIDDEN)
+        stats.count(self._crawler, stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value))
+        logger.info(
+            "Dry run, would drop %s: %s",
+            show(request),
+            explain(verdict) if page is None else _nofollow(page),
+            extra={"spider": self._crawler.spider},
+        )
+        self._announcer.forbidden(request, verdict, dropped=False)
 
     def exempt(self) -> None:
         """Count a request with ``dont_obey_robotstxt``."""
@@ -87,7 +95,11 @@ class Drops:
         stats.count(self._crawler, stats.EXEMPT)
 
     def summarise(self) -> None:
-        """Log which rules and origins dropped most, if any did, and how many were not asked."""
+        """Log how many requests were exempt, links ignored and requests dropped, and why most."""
+        ignored = self._by_cause.pop(_NOFOLLOW, 0)
+        if ignored:
+            self._dropped -= ignored
+            logger.info(_LINKS_IGNORED, ignored, extra={"spider": self._crawler.spider})
         if self._exempt:
             logger.info(
                 "Requests sent regardless of robots.txt (dont_obey_robotstxt): %d",
@@ -123,8 +135,15 @@ class Drops:
         return logging.INFO, " - further drops are logged at DEBUG level" if is_last else ""
 
 
-def _shown(url: str) -> str:
-    return ascii(without_credentials(url))[1:-1]
+def _line(request: Request, verdict: Verdict, page: str | None) -> str:
+    if page is None:
+        return f"Forbidden by robots.txt: {show(request)}: {explain(verdict)}"
+    return f"Ignoring link ({_nofollow(page)}): {show(request)}"
+
+
+def _nofollow(page: str) -> str:
+    url = ascii(without_credentials(page))[1:-1]
+    return f"nofollow in robots meta tag or X-Robots-Tag of {url}"
 
 
 def _cause_of(verdict: Verdict) -> tuple[Any, ...]:

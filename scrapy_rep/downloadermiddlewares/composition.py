@@ -95,7 +95,7 @@ class Composition:
             else None
         )
         self.dry_run = (
-            DryRun(crawler, options, self.cache, self.announcer, builtin) if builtin else None
+            DryRun(crawler, options, self.cache, self.drops, builtin) if builtin else None
         )
         self._robots = Robots(crawler, self.cache, self.decider)
         self.gate = Gate(

@@ -16,6 +16,7 @@ from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.outcome import Available
 from scrapy_rep.robotparser import RobotParser
+from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import show
 
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 
     from scrapy_rep.cache.cache import Cache
     from scrapy_rep.decision.decider import Decision
+    from scrapy_rep.drops import Drops
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Evidence
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
-    from scrapy_rep.signals import Announcer
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class DryRun:
         crawler: Crawler,
         options: Options,
         cache: Cache,
-        announcer: Announcer,
+        drops: Drops,
         builtin: BuiltIn,
     ) -> None:
         self._crawler = crawler
@@ -103,7 +104,8 @@ class DryRun:
             else 0.0
         )
         self._cache = cache
-        self._announcer = announcer
+        self._announcer = Announcer(crawler)
+        self._drops = drops
         self._builtin = builtin
 
     async def tell(self, request: Request, decision: Decision) -> None:
@@ -135,12 +137,7 @@ class DryRun:
             logger.info("Dry run, would defer %s: %s", show(request), explain(verdict), extra=extra)
             return
         if not verdict.allowed:
-            stats.count(self._crawler, stats.DRY_RUN_FORBIDDEN)
-            stats.count(
-                self._crawler, stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value)
-            )
-            logger.info("Dry run, would drop %s: %s", show(request), explain(verdict), extra=extra)
-            self._announcer.forbidden(request, verdict, dropped=False)
+            self._drops.would_drop(request, verdict)
         allows = self._builtin.allows(request, await self._cache.record(origin))
         if allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)

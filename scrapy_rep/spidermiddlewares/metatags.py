@@ -74,11 +74,13 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
             return request
         stats.count(self.crawler, stats.TAGS_NOFOLLOW)
         drops = Drops.of(self.crawler)
-        if self._dry_run or drops is None:
-            logger.debug("The page %a says nofollow: %s", response.url, show(request))
-            return request if self._dry_run else None
-        drops.add(request, _NOFOLLOW, response.url)
-        return None
+        if drops is None:
+            logger.debug("Ignoring link (nofollow): %s", show(request))
+        elif self._dry_run:
+            drops.would_drop(request, _NOFOLLOW, response.url)
+        else:
+            drops.add(request, _NOFOLLOW, response.url)
+        return request if self._dry_run else None
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Drop or mark what comes from a page that is not to be indexed."""

@@ -12,7 +12,7 @@ import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep.utils.text import moment
-from tests.crawling.crawl import AS_BY_DEFAULT, Lines, close, crawl
+from tests.crawling.crawl import AS_BY_DEFAULT, Lines, ListSpider, close, crawl
 from tests.crawling.web import answer, robots
 from tests.docs.blocks import ROOT, SHELL, blocks, of_kind
 from tests.waiting import PATIENCE, until
@@ -115,6 +115,13 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     differing = web.site(robots("User-agent: test\nDisallow: /\n"))  # Protego looks for parts
     calm = web.site(robots(RULES), paths={"/slow": [slow]})
 
+    nofollow = answer(headers={"X-Robots-Tag": "nofollow"})
+    tagged = web.site(paths={"/page": [nofollow]})
+
+    class FollowingSpider(ListSpider):
+        def parse(self, response):
+            yield Request(response.urljoin("/next"))
+
     async def waits(crawler):
         await until(lambda: lines.heard)
         close(crawler)
@@ -134,6 +141,8 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
             settings={"REP_DRY_RUN": True, "REP_UNREACHABLE_ACTION": "defer"},
         ),
         await crawl(differing.url("/"), settings={"REP_DRY_RUN": True}),
+        await crawl(tagged.url("/page"), spidercls=FollowingSpider),
+        await crawl(tagged.url("/page"), spidercls=FollowingSpider, settings={"REP_DRY_RUN": True}),
         await crawl(Request(calm.url("/"), meta={"proxy": proxy.url("")})),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),

@@ -124,8 +124,29 @@ async def test_a_link_that_is_not_followed_is_told_of_as_all_that_is_dropped(web
     ((_, what),) = ear.heard
     assert (what["request"].url, what["dropped"]) == (f"{page}?from", True)
     assert what["request"].meta["robotstxt"]["reason"] == "nofollow"
-    line = f"Forbidden by robots.txt: <GET {page}?from>: nofollow ({page})"
-    assert line in result.messages(logging.INFO)
+    why = f"nofollow in robots meta tag or X-Robots-Tag of {page}"
+    lines = result.messages(logging.INFO)
+    assert f"Ignoring link ({why}): <GET {page}?from>" in lines
+    assert "Links ignored (nofollow in robots meta tag or X-Robots-Tag): 1" in lines
+    assert not [line for line in lines if "robots.txt: " in line and "nofollow" in line]
+    assert not [line for line in lines if line.startswith("Requests dropped")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_tells_of_a_link_as_of_all_that_would_be_dropped(web):
+    site = web.site(paths=PATHS)
+    page = site.url("/nofollow")
+    ear = Ear("robotstxt_forbidden")
+    settings = {"REP_DRY_RUN": True}
+    result = await crawl(page, spidercls=TaggedSpider, settings=settings, opened=ear.listen)
+    assert f"{page}?from" in result.fetched
+    assert result.stats["robotstxt/dry_run/forbidden"] == 1
+    assert result.stats["robotstxt/dry_run/forbidden_reason_count/nofollow"] == 1
+    assert "robotstxt/forbidden" not in result.stats
+    ((_, what),) = ear.heard
+    assert (what["request"].url, what["dropped"]) == (f"{page}?from", False)
+    why = f"nofollow in robots meta tag or X-Robots-Tag of {page}"
+    assert f"Dry run, would drop <GET {page}?from>: {why}" in result.messages(logging.INFO)
 
 
 @pytest.mark.spec("R-1")

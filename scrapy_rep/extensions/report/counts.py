@@ -47,7 +47,9 @@ class Collected:
     allowed: Counter[str] = field(default_factory=Counter)
     """Requests that were allowed, by reason."""
     dropped: Counter[str] = field(default_factory=Counter)
-    """Requests that were dropped, or would have been, by reason."""
+    """Requests that were dropped, by reason."""
+    would_drop: Counter[str] = field(default_factory=Counter)
+    """Requests that a dry run has sent, by the reason for which they would have been dropped."""
     drops: dict[tuple[Any, ...], DropRow] = field(default_factory=dict)
     overrides: dict[str, OverrideRow] = field(default_factory=dict)
     exempt: SampleRow = field(default_factory=SampleRow)
@@ -96,14 +98,17 @@ class Collected:
         self.row(origin).allowed += 1
         self.allowed[verdict.reason.value] += 1
 
-    def forbidden(self, url: str, origin: str, verdict: Verdict) -> OriginRow:
-        """Note that a request was dropped."""
+    def forbidden(
+        self, url: str, origin: str, verdict: Verdict, *, dropped: bool = True
+    ) -> OriginRow:
+        """Note that a request was dropped, or would have been."""
         row = self.row(origin)
-        row.dropped += 1
-        self.dropped[verdict.reason.value] += 1
+        row.dropped += dropped
+        row.would_drop += not dropped
+        (self.dropped if dropped else self.would_drop)[verdict.reason.value] += 1
         if verdict.outage is not None:
             self._unreachable(row, verdict.outage.cause, verdict.outage.since)
-        drop = self._drop(verdict)
+        drop = self._drop(verdict, dropped=dropped)
         if verdict.rule is not None:
             self.texts.used(row.sha256)
             drop.sha256 = row.sha256
@@ -111,12 +116,12 @@ class Collected:
         self.sample(drop, url)
         return row
 
-    def _drop(self, verdict: Verdict) -> DropRow:
+    def _drop(self, verdict: Verdict, *, dropped: bool) -> DropRow:
         reason, url = verdict.reason.value, verdict.robotstxt_url
         rule = None if verdict.rule is None else short(str(verdict.rule))
-        key = None if url is None else short(url, MAX_URL), reason, rule, verdict.line
+        key = None if url is None else short(url, MAX_URL), reason, rule, verdict.line, dropped
         if key not in self.drops and len(self.drops) >= MAX_DROPS:
-            key = _BEYOND, reason, None, None
+            key = _BEYOND, reason, None, None, dropped
         return self.drops.setdefault(key, DropRow(*key))
 
     def sample(self, row: DropRow | OverrideRow | SampleRow, url: str) -> None:
@@ -159,11 +164,19 @@ class Collected:
         """Return everything as plain values; those origins and rules first that dropped most."""
         origins = sorted(
             self.origins.values(),
-            key=lambda row: (row.outcome != "unreachable", -row.dropped, row.origin),
+            key=lambda row: (
+                row.outcome != "unreachable",
+                -row.dropped - row.would_drop,
+                row.origin,
+            ),
         )
         drops = sorted(self.drops.values(), key=lambda row: -row.requests)
         return {
-            "reasons": {"allowed": dict(self.allowed), "dropped": dict(self.dropped)},
+            "reasons": {
+                "allowed": dict(self.allowed),
+                "dropped": dict(self.dropped),
+                "would_drop": dict(self.would_drop),
+            },
             "origins": [asdict(row) for row in origins],
             "drops": [asdict(row) for row in drops],
             "overrides": [asdict(row) for row in self.overrides.values()],
@@ -187,7 +200,11 @@ class Collected:
             origins={row["origin"]: OriginRow(**row) for row in values["origins"]},
             allowed=Counter(values["reasons"]["allowed"]),
             dropped=Counter(values["reasons"]["dropped"]),
-            drops={(row.robotstxt_url, row.reason, row.rule, row.line): row for row in drops},
+            would_drop=Counter(values["reasons"]["would_drop"]),
+            drops={
+                (row.robotstxt_url, row.reason, row.rule, row.line, row.dropped): row
+                for row in drops
+            },
             overrides={row.host: row for row in overrides},
             exempt=exempt,
             differing=values["differing"]["requests"],

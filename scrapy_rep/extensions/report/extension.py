@@ -104,7 +104,8 @@ class RobotsReport:
             self._collected.passed(str(decision.origin), verdict)
 
     def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
-        row = self._collected.forbidden(request.url, _origin(request.url), verdict)
+        origin = _origin(request.url)
+        row = self._collected.forbidden(request.url, origin, verdict, dropped=dropped)
         self._write("drop" if dropped else "would-drop", {
             **_decision(request, verdict),
             "sha256": row.sha256,
@@ -202,6 +203,7 @@ class RobotsReport:
             "purposes": list(UsageJudge(self._crawler, self._options).purposes),
             "allowed": collected.allowed.total(),
             "dropped": collected.dropped.total(),
+            "would_drop": collected.would_drop.total(),
             **self._runs.figures(self._started, counts),
         }
 

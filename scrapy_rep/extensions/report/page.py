@@ -40,7 +40,9 @@ def render(report: dict[str, Any]) -> str:
         rows=rows,
         beyond=beyond,
         beyond_outcomes=Counter(row["outcome"] for row in beyond),
-        beyond_dropped=sum(row["dropped"] for row in beyond),
+        beyond_dropped=sum(
+            row["would_drop" if report["crawl"]["dry_run"] else "dropped"] for row in beyond
+        ),
         outcomes=[(name, outcomes[name]) for name in _OUTCOMES if outcomes[name]],
         most=max(outcomes.values(), default=1),
         shown_drops=drops[:MAX_DROPS],

@@ -28,6 +28,8 @@ class OriginRow:
     truncated: bool = False
     allowed: int = 0
     dropped: int = 0
+    would_drop: int = 0
+    """Requests that a dry run has sent."""
     unreachable_cause: str | None = None
     """Why it was unreachable, the last time that it was."""
     unreachable_since: str | None = None
@@ -47,6 +49,8 @@ class DropRow:
     rule: str | None
     """Cut where it is long."""
     line: int | None
+    dropped: bool = True
+    """False for requests that a dry run has sent."""
     sha256: str | None = None
     """Of the text that the line is of."""
     cause: str | None = None

@@ -28,6 +28,8 @@ _NAME: Final = "robots-report.json"
 _FIGURES: Final = {
     "fetches": stats.REQUEST_COUNT,
     "responses": "response_received_count",
+    "deferred": stats.DEFERRED,
+    "would_defer": stats.DRY_RUN_DEFERRED,
     "nofollow": stats.TAGS_NOFOLLOW,
     "noindex": stats.TAGS_NOINDEX,
     "too_many_tags": stats.TAGS_TOO_MANY,

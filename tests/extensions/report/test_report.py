@@ -93,6 +93,7 @@ async def test_json_has_all(web, tmp_path):
     assert report["reasons"] == {
         "allowed": {"no-rule": 1, "override": 1},
         "dropped": {"rule": 1, "unreachable": 1},
+        "would_drop": {},
     }
     drops = {row["reason"]: row for row in report["drops"]}
     assert drops["rule"]["urls"] == [plain.url("/private")]
@@ -115,13 +116,32 @@ async def test_a_dry_run_reports_what_would_be(web, tmp_path):
     path = tmp_path / "report.jsonl"
     await reported(web, path, REP_DRY_RUN=True)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert lines[-1]["dropped"] == 2
+    assert (lines[-1]["dropped"], lines[-1]["would_drop"]) == (0, 2)
     kinds = {line["kind"] for line in lines}
     assert kinds == {"start", "would-drop", "differs", "exempt", "fetch", "override", "end"}
     page = tmp_path / "report.html"
     await reported(web, page, REP_DRY_RUN=True)
-    assert "Nothing was dropped" in page.read_text()
+    assert "nothing was dropped" in page.read_text()
+    assert "Requests that would be dropped" in page.read_text()
+    assert "requests dropped" not in page.read_text()
     assert "Where the built-in decides otherwise" in page.read_text()
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_tells_drops_deferrals_and_links_apart(web, tmp_path):
+    path = tmp_path / "report.json"
+    settings = {"REP_UNREACHABLE_ACTION": "defer"}
+    result, plain, failing, _ = await reported(web, path, REP_DRY_RUN=True, **settings)
+    assert result.stats["robotstxt/dry_run/deferred"] == 1
+    report = json.loads(path.read_text())
+    figures = [report["crawl"][name] for name in ("dropped", "would_drop", "would_defer")]
+    assert figures == [0, 1, 1]
+    assert (report["reasons"]["dropped"], report["reasons"]["would_drop"]) == ({}, {"rule": 1})
+    (row,) = report["drops"]
+    assert (row["urls"], row["dropped"]) == ([plain.url("/private")], False)
+    rows = {row["origin"]: row for row in report["origins"]}
+    assert (rows[plain.url("")]["dropped"], rows[plain.url("")]["would_drop"]) == (0, 1)
+    assert rows[failing.url("")]["would_drop"] == 0
 
 
 @pytest_twisted.ensureDeferred
