@@ -121,16 +121,16 @@ class StatusClasses(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        rows = [("status", "robots.txt is", "says who")]
+        rows = [("status", "robots.txt is", "source")]
         rows += [
             (
                 f"{row.first} to {row.last}" if row.last > row.first else f"{row.first}",
                 row.kind.value,
-                row.source,
+                row.source.partition("; SPEC")[0],
             )
             for row in STATUS_CLASSES
         ]
-        rows.append(("any other", kind_of(0).value, "SPEC F-10"))
+        rows.append(("any other", kind_of(0).value, "Google"))
         return [table_of(rows)]
 
 
@@ -140,9 +140,9 @@ class Transitions(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         heads = {
-            Source.QUEUE: "our queue",
-            Source.OVERDUE: "our queue, after REP_DEFER_TIMEOUT",
-            Source.SCHEDULER: "other scheduler",
+            Source.QUEUE: "queue of scrapy-rep",
+            Source.OVERDUE: "the same, after REP_DEFER_TIMEOUT",
+            Source.SCHEDULER: "other queue or scheduler",
             Source.DIRECT: "direct (download_async)",
         }
         rows = [("situation", *(heads[source] for source in Source))]

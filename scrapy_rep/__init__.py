@@ -1,52 +1,51 @@
-"""Robots.txt for Scrapy as RFC 9309 and Google's specification say.
+"""robots.txt for Scrapy, as defined in RFC 9309 and in Google's specification.
 
-All that is written in settings or imported comes from here, from ``scrapy_rep.signals`` and from
-``scrapy_rep.protocol``; everything else is private, and may change.
+All names for settings and imports are in ``scrapy_rep``, ``scrapy_rep.signals`` and
+``scrapy_rep.protocol``. Everything else is private, and may change.
 
-**From the spider to the wire.** A spider yields a request. Scrapy's scheduler pushes it to
-``scheduler/queue.py``, which keeps the requests of each origin in a queue of their own
-(``origin_queues.py``), with ``JOBDIR`` on disk (``disk.py``). Before it pops one it asks the gate
-(``gate.py``). Of an origin that is not known the gate begins to find out, and the requests stay
-where they are; of one that is unreachable they stay until the next try; of all others they may
-leave, one slot after the other (``slot_order.py``), as far apart as their sites ask: within a
-crawl (``delays.py``), and within a fleet, whose workers take turns (``turns.py``). On its way out a
-request is noted to come from the queue (``source.py``). Where nothing but unreachable origins is
-left, spiders hear of it (``idle.py``). Workers that share scrapy-redis's queue have the same there
-(``redis_queue.py``).
+**In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/queue.py``, which has a
+queue for each origin (``origin_queues.py``). With ``JOBDIR`` these are on disk (``disk.py``).
+Before a request is popped, the gate (``gate.py``) is asked. If robots.txt is not known, the gate
+starts a lookup, and the requests stay in the queue. If it is unreachable, they stay until the next
+try. Otherwise requests are popped from one download slot after the other (``slot_order.py``), with
+the delays that sites ask for: within a crawl (``delays.py``), and within a fleet, whose workers
+reserve turns in the store (``turns.py``). A request that is popped is marked as coming from the
+queue (``source.py``). If only requests to unreachable origins are left, ``spider_idle`` is sent
+(``idle.py``). ``redis_queue.py`` does the same for workers that share a queue of scrapy-redis.
 
-In the engine it comes to ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``), whose
-parts are built in ``composition.py``. It takes the note off and asks the decider
-(``decision/decider.py``). The decider alone knows the names of the crawler (``product_tokens.py``),
-the overrides, and what else may become of a URL on its way (``spellings.py``, ``handlers.py``),
-which is judged by the strictest (``strictest.py``); the rules it has from the cache. What is known
-and allowed passes at once, in a few microseconds. Of all else a table says what becomes of it
-(``transitions.py``): it is dropped, waits (``waits.py``), or goes back to the scheduler.
-``drops.py`` counts, logs and signals what is dropped.
+**In the downloader middlewares.** ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``),
+whose parts are built in ``composition.py``, removes the mark and asks the decider
+(``decision/decider.py``). Only the decider knows the product tokens of the crawler
+(``product_tokens.py``), the overrides, and the forms in which a URL may be sent (``spellings.py``,
+``handlers.py``), of which the strictest decides (``strictest.py``). It gets the rules from the
+cache. An allowed request to a known origin passes at once, in a few microseconds. For all others, a
+table defines whether the request is dropped, waits, or returns to the scheduler
+(``transitions.py``, ``waits.py``). ``drops.py`` counts, logs and signals dropped requests.
 
-Next to the downloader, behind all other middlewares, stands the guard (``guard.py``). It lets a
-request pass that is as it was decided on; one whose URL or User-Agent has been changed since is
-decided about again, and so is the URL of a response whose download handler followed a redirect.
+The guard (``guard.py``) is the last middleware before the downloader. A request whose URL or
+User-Agent has changed since the decision is decided again there. So is the URL of a response, if
+the download handler has followed a redirect itself.
 
-**Finding out.** ``cache/cache.py`` holds what is known of each origin, as long as it may be used.
-What is not known becomes a flight (``flights.py``): one per origin, and all who ask meanwhile wait
-for it. It looks into the store, and fetches under a lease, so that of all the workers that use the
-store one fetches (``lookup.py``). ``protocol/policy.py`` makes a record of how the fetch ended, and
-says of a record, and a time, what may be fetched and until when.
+**Lookups.** ``cache/cache.py`` holds what is known about each origin until it expires. Otherwise a
+lookup is started (``flights.py``): one per origin, and all requests of the origin wait for it. It
+reads the store, then fetches robots.txt with a lease, so that only one of the workers that share a
+store fetches it (``lookup.py``). ``protocol/policy.py`` turns the result of the fetch into a
+record, and tells what may be fetched according to a record, and until when.
 
-**The robots.txt request.** ``fetch/fetcher.py`` sends an ordinary Scrapy request with
-``engine.download_async``, so that proxies, TLS and download handlers are those of the crawl, and
-switches off for it what other middlewares do to pages; the guard takes off what they set on all
-requests. The answer, or the error, comes back there first: it is decoded, cut to what counts, and
-handed to the fetcher past all middlewares. Redirects are followed by hand (``redirects.py``).
-Whatever goes wrong is an outcome: nothing is raised but cancellation.
+**The request for robots.txt.** ``fetch/fetcher.py`` sends an ordinary Scrapy request with
+``engine.download_async``, so that the proxies, TLS settings and download handlers of the crawl are
+used. It disables what other middlewares would do to the request, and the guard removes what they
+have set. The guard is also the first to receive the response or the error. It decodes the text,
+cuts it to the maximum size, and passes it directly to the fetcher. Redirects are followed by the
+fetcher (``redirects.py``). Every error becomes an outcome; only a cancellation is raised.
 
-**And back.** All who wait get the verdict on their own URL. The page's response goes to the
-callback as Scrapy has it; ``spidermiddlewares/metatags.py`` obeys the robots meta tags in it, and
-``spidermiddlewares/usage.py`` what it says about its use, where the crawl has declared purposes.
-Extensions listen: the report, the evidence, the figures in the log.
+**Responses.** The response of a page reaches its callback as usual.
+``spidermiddlewares/metatags.py`` obeys its robots meta tags. ``spidermiddlewares/usage.py`` obeys
+its statements about use, if the crawl has declared purposes. The extensions only receive signals:
+the report, the evidence and the periodic log line.
 
-An error of ours anywhere on this way drops the request and says so: nothing is let out that was
-not decided about.
+If an error occurs anywhere in this code, the request is dropped and the error is logged. No
+request is sent without a decision.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ _TAGS_ORDER: Final = 10
 
 
 class Addon:
-    """Obeys robots.txt: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
+    """The add-on that enables scrapy-rep: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Take the place of the built-in, and leave alone what the user has set.

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
-    """A request was dropped because of robots.txt; ``verdict`` tells why.
+    """Raised when a request is dropped because of robots.txt; ``verdict`` has the reason.
 
-    ``redirected_to`` is the URL that the verdict speaks of where a download handler followed a
-    redirect by itself, as browsers do, and the response was dropped; else it is None.
+    If a download handler has followed a redirect itself, as browsers do, and the response is
+    dropped, ``redirected_to`` is the URL that the verdict is about. Otherwise it is None.
     """
 
     def __init__(self, verdict: Verdict, redirected_to: str | None = None) -> None:
@@ -38,14 +38,14 @@ class RobotsTxtDisallowed(IgnoreRequest):
 
     @property
     def reason(self) -> Reason:
-        """Why: see :class:`~scrapy_rep.protocol.verdict.Reason`."""
+        """The reason of the verdict: a :class:`~scrapy_rep.protocol.verdict.Reason`."""
         return self.verdict.reason
 
 
 class RobotsUsageDisallowed(RobotsTxtDisallowed):
-    """A request was dropped because of what its site says about use.
+    """Raised when a request is dropped because of a statement about use.
 
-    ``usage`` is that, ``results`` what it came to, by declared purpose.
+    ``usage`` has the statements, ``results`` the results by declared purpose.
     """
 
     def __init__(self, verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> None:
@@ -62,11 +62,11 @@ class RobotsUsageDisallowed(RobotsTxtDisallowed):
 
 
 class CrawlClosingError(Exception):
-    """The crawl closed before it was known what robots.txt says."""
+    """Raised by Robots when the crawl closes before robots.txt is known."""
 
 
 class SettingsError(ValueError):
-    """A setting with a value that it doesn't take; stops the crawl at its start."""
+    """A setting has an invalid value. Raised when the crawl starts, and stops it."""
 
 
 def explain(verdict: Verdict) -> str:

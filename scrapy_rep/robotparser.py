@@ -23,7 +23,7 @@ class RobotParser(BaseRobotParser):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> Self:  # noqa: ARG003 - of Scrapy
-        """Return a parser of ``robotstxt_body``; any bytes will do."""
+        """Return a parser for ``robotstxt_body``, which may be any bytes."""
         return cls(RobotsTxt.parse(robotstxt_body))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
@@ -31,9 +31,9 @@ class RobotParser(BaseRobotParser):
         return self.robots.verdict(_text(url), *_tokens(user_agent)).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the seconds that Crawl-delay asks of ``user_agent``, as a crawl obeys it, or None.
+        """Return the ``Crawl-delay`` for ``user_agent`` in seconds, as a crawl obeys it.
 
-        None, too, where it asks for 0, or for what is no well-formed number.
+        Return None if there is none, or if it is 0 or not a valid number.
         """
         fields = self.robots.fields_for(*_tokens(user_agent), names=("crawl-delay",))
         delay = delay_in(fields)

@@ -24,11 +24,10 @@ _ROBOTS: Final[PerCrawl[Robots]] = PerCrawl()
 
 
 class Robots:
-    """What the robots.txt of an origin says to this crawl.
+    """What robots.txt says to a crawl: ``Robots.of(self.crawler)`` in a spider.
 
-    ``Robots.of(self.crawler)`` in a spider. What is known is not fetched again; what is not is
-    fetched once, and the crawl's own requests use the answer. A page is a URL, or a request: its
-    User-Agent and proxy count then, as in a crawl.
+    A robots.txt is fetched if it is not known yet, and the requests of the crawl use it, too. A
+    page is a URL or a request. The User-Agent and the proxy of a request are used, as in a crawl.
     """
 
     def __init__(self, crawler: Crawler, cache: Cache, decider: Decider) -> None:
@@ -38,31 +37,31 @@ class Robots:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Robots:
-        """Return that of a crawl; LookupError where it doesn't obey robots.txt."""
+        """Return the instance of a crawl. Raises LookupError if it does not obey robots.txt."""
         robots = _ROBOTS.get(crawler)
         if robots is None:
             raise LookupError("this crawl has no scrapy_rep.RobotsTxtMiddleware")
         return robots
 
     def tokens(self, page: str | Request) -> tuple[str, ...]:
-        """Return the product tokens that count for ``page``, the most specific first."""
+        """Return the product tokens of the crawler for ``page``, the most specific first."""
         request = _request(page)
         return self._decider.tokens_of(request, origin_of(request.url))
 
     def override(self, page: str | Request) -> Override | None:
-        """Return the entry of REP_OVERRIDES that holds for ``page``, if one does."""
+        """Return the entry of REP_OVERRIDES that applies to ``page``, or None."""
         return self._decider.override_of(origin_of(_request(page).url))
 
     def known_verdict(self, page: str | Request) -> Verdict | None:
-        """Return what is decided of ``page``; None where it isn't known yet. Nothing is fetched.
+        """Return the verdict about ``page``, or None if it is not known yet. Nothing is fetched.
 
-        Raises ValueError where the URL is none that can have a robots.txt.
+        Raises ValueError if the URL cannot have a robots.txt.
         """
         decision = self._known(_request(page))
         return None if decision.verdict is None else decision.verdict.of(decision.origin)
 
     async def verdict(self, page: str | Request) -> Verdict:
-        """Return what is decided of ``page``, when its robots.txt is known.
+        """Return the verdict about ``page``. Its robots.txt is fetched if necessary.
 
         Raises ValueError as known_verdict does, and CrawlClosingError.
         """
@@ -70,7 +69,7 @@ class Robots:
         return verdict
 
     async def decide(self, page: str | Request) -> tuple[Verdict, Decision]:
-        """Return what is decided of ``page``, and all that led to it; as ``verdict`` does."""
+        """Return the verdict about ``page``, and what led to it. Raises as verdict does."""
         request = _request(page)
         decision = self._known(request)
         if decision.verdict is None:
@@ -80,10 +79,10 @@ class Robots:
         return decision.verdict.of(decision.origin), decision
 
     async def usage(self, page: str | Request) -> Usage:
-        """Return what the robots.txt of ``page`` says about its use, by REP_USAGE_SOURCES.
+        """Return the statements about the use of ``page`` in robots.txt, of REP_USAGE_SOURCES.
 
-        No purposes need be declared for that; where some are, its tdmrep.json, too, if that is one
-        of the sources. Raises as verdict does.
+        Purposes need not be declared. If they are, and ``tdmrep`` is a source, the statements of
+        tdmrep.json are included. Raises as verdict does.
         """
         _, decision = await self.decide(page)
         return self._decider.usage_of(decision)
@@ -96,7 +95,7 @@ class Robots:
         return decision
 
     async def robotstxt(self, page: str | Request) -> RobotsTxt | None:
-        """Return the robots.txt that holds for ``page``; None where there is none, or none known.
+        """Return the robots.txt that applies to ``page``, or None if none is known.
 
         Raises as verdict does.
         """
@@ -113,19 +112,19 @@ class Robots:
         return [] if robots is None else robots.sitemaps
 
     def next_try(self, page: str | Request) -> float | None:
-        """Return when the origin of ``page``, which is unreachable, is tried again.
+        """Return when the robots.txt of ``page`` is tried again, in seconds since the epoch.
 
-        That is in seconds since the epoch; None where it isn't unreachable, or not known to be.
+        Return None if it is not known to be unreachable.
         """
         entry = self._cache.known(origin_of(_request(page).url))
         return entry.end if entry is not None and entry.is_unreachable else None
 
     def census(self) -> Census:
-        """Return how many origins are known, looked up just now, and unreachable."""
+        """Return the numbers of origins that are known, being looked up, and unreachable."""
         return self._cache.census()
 
     async def record(self, page: str | Request) -> Record | None:
-        """Return what the store holds of the origin of ``page``: evidence, times, body."""
+        """Return the record of the origin of ``page`` in the store: evidence, times and body."""
         return await self._cache.record(origin_of(_request(page).url))
 
 

@@ -28,10 +28,10 @@ _PAUSE: Final = 0.05
 
 
 class RobotsSitemapMixin:
-    """For a SitemapSpider, before it in the list of bases.
+    """Mixin for a SitemapSpider; it must come first in the list of bases.
 
-    Each URL of a robots.txt in ``sitemap_urls`` stands for the sitemaps that it names. They come
-    from the crawl's own cache: robots.txt is fetched no more than once, and as it is for pages.
+    A URL of a robots.txt in ``sitemap_urls`` is replaced with the sitemaps that this robots.txt
+    names. The spider uses the robots.txt that the crawl has fetched, and fetches it only once.
     """
 
     # What is ignored below is of the SitemapSpider, which mypy can't see from here.
@@ -108,4 +108,4 @@ def _full(where: str, sitemap: str) -> str | None:
 
 
 class RobotsSitemapSpider(RobotsSitemapMixin, SitemapSpider):
-    """A SitemapSpider whose ``sitemap_urls`` may name robots.txt files at no cost."""
+    """A SitemapSpider that fetches each robots.txt in ``sitemap_urls`` only once."""

@@ -43,16 +43,16 @@ _MAX_OWN: Final = 10_000
 
 
 class Census(NamedTuple):
-    """Counts of a moment."""
+    """The current numbers of origins and requests."""
 
     known: int
-    """Origins of which it is known what may be fetched."""
+    """Origins whose robots.txt is known, or known to be unreachable."""
     waiting: int
-    """Origins that are looked up just now."""
+    """Origins that are being looked up."""
     requests: int
-    """Requests that wait for these."""
+    """Requests that wait for these lookups."""
     unreachable: int
-    """Known origins of which nothing may be fetched until a later try."""
+    """Known origins whose robots.txt is unreachable."""
 
 
 class _Found(NamedTuple):

@@ -70,14 +70,15 @@ judges: Final[PerCrawl[Judge]] = PerCrawl()
 
 
 class RobotsTxtFetchMiddleware:
-    """Downloader middleware nearest the downloader: no middleware may come behind it.
+    """The downloader middleware closest to the downloader: no other may have a higher order.
 
-    A request that another middleware has changed is decided on again: one with another URL, or
-    with a User-Agent of other product tokens. So is a response with another URL: its download
-    handler has followed a redirect by itself, as browsers do.
+    A request is checked again if another middleware has changed its URL, or the product tokens in
+    its User-Agent. A response is checked again if its URL is not that of the request, because its
+    download handler has followed a redirect itself, as browsers do.
 
-    Requests for robots.txt get what is meant for pages taken off, and their answers go straight to
-    the fetcher: no other middleware retries, renders, caches or rewrites them.
+    Changes that other middlewares make for pages are removed from requests for robots.txt. Their
+    responses are passed directly to the fetcher, so that no other middleware retries, renders,
+    caches or changes them.
     """
 
     def __init__(self, crawler: Crawler) -> None:

@@ -25,14 +25,14 @@ _REFUSE: Final[Answer] = ("Fetch.failRequest", {"errorReason": "BlockedByClient"
 
 
 async def keep_from_disallowed(page: Any, request: Request) -> None:
-    """Keep a page of Chromium's from disallowed URLs, wherever it is redirected to.
+    """Prevent a page of Chromium from sending requests to disallowed URLs, also after redirects.
 
-    Set as ``meta["playwright_page_init_callback"] = "scrapy_rep.keep_from_disallowed"`` it asks
-    before each request of the page, as ``abort_disallowed`` does, and before each redirect, of
-    which Playwright tells nobody. Where the page itself is led to an origin that is not known it
-    waits for its robots.txt; where it is led to a disallowed URL its request is dropped with
-    RobotsTxtDisallowed. A page that can't be watched is closed, and its request fails: only
-    Chromium speaks the protocol that this takes.
+    With ``meta["playwright_page_init_callback"] = "scrapy_rep.keep_from_disallowed"`` each request
+    of the page is checked, as with ``abort_disallowed``, and each redirect, too, which Playwright
+    does not report. If the page itself is redirected to an unknown origin, it waits for the
+    robots.txt of that origin. If it is redirected to a disallowed URL, its request is dropped with
+    RobotsTxtDisallowed. This requires a protocol that only Chromium supports. A page that cannot be
+    checked is closed, and its request fails.
     """
     if request.meta.get("dont_obey_robotstxt"):
         return

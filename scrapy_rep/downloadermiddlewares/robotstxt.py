@@ -41,7 +41,7 @@ _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
 class RobotsTxtMiddleware:
-    """Drops every request that the robots.txt of its origin disallows."""
+    """Drops requests that the robots.txt of their origin disallows."""
 
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):

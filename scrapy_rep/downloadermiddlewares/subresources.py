@@ -44,11 +44,11 @@ class BrowserRequest(Protocol):
 
 
 def abort_disallowed(request: BrowserRequest) -> bool:
-    """Return whether robots.txt keeps a browser from sending ``request``.
+    """Return whether robots.txt disallows a ``request`` of a browser.
 
-    ``PLAYWRIGHT_ABORT_REQUEST = "scrapy_rep.abort_disallowed"`` lets scrapy-playwright ask before
-    each request of a page. The page itself has been decided on already. Of several crawls in one
-    process each is asked, as a browser's request doesn't tell whose it is.
+    With ``PLAYWRIGHT_ABORT_REQUEST = "scrapy_rep.abort_disallowed"`` scrapy-playwright calls this
+    before each request of a page. The page itself was checked before. If several crawls run in one
+    process, the request is checked for each, because its crawl is not known.
     """
     asked = crawls()
     if not asked or _is_page(request):

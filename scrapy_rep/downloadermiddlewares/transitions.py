@@ -15,13 +15,13 @@ class Situation(Enum):
     """What is known of a request when the middleware has it."""
 
     ALLOWED = "known, allowed"
-    FORBIDDEN = "known, forbidden"
-    DEFERRED = "unreachable, deferring"
-    UNKNOWN = "not known, room"
-    CROWDED = "not known, no room"
-    CLOSING = "closing, first time"
-    CLOSING_AGAIN = "closing, again"
-    ERROR = "error of ours"
+    FORBIDDEN = "known, disallowed"
+    DEFERRED = "unreachable, deferred"
+    UNKNOWN = "not known"
+    CROWDED = "not known, too many requests wait"
+    CLOSING = "not known, the crawl closes"
+    CLOSING_AGAIN = "the same, returned before"
+    ERROR = "error in scrapy-rep"
 
 
 class Action(Enum):
@@ -33,10 +33,10 @@ class Action(Enum):
     """RobotsTxtDisallowed is raised."""
     WAIT = "wait"
     """It waits here until its robots.txt is known."""
-    GIVE_BACK = "give back"
+    GIVE_BACK = "return to the scheduler"
     """It goes back to the scheduler, which keeps it."""
-    GIVE_BACK_IF_KEPT = "give back if the scheduler keeps it, else drop"
-    PUT_OFF = "put off"
+    GIVE_BACK_IF_KEPT = "return if the scheduler stores it, else drop"
+    PUT_OFF = "return with a lower priority"
     """It goes back to the scheduler with a lower priority."""
 
 

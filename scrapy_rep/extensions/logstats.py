@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class RobotsLogStats:
-    """Logs beside Scrapy's LogStats, as often as that does (LOGSTATS_INTERVAL)."""
+    """Logs robots.txt figures at the interval of Scrapy's LogStats (LOGSTATS_INTERVAL)."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")

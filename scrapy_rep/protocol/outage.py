@@ -9,7 +9,7 @@ _DETAIL: Final = re.compile(r": | \(")
 
 
 class Outage(NamedTuple):
-    """Why nobody knows what a robots.txt says; times are seconds since the epoch."""
+    """Why a robots.txt is unreachable. Times are in seconds since the epoch."""
 
     cause: str
     """In words, printable: ``connection closed``, ``status 503``."""

@@ -73,8 +73,7 @@ class Group:
 class RobotsTxt:
     """A robots.txt file, parsed.
 
-    Parsing reads nothing yet: groups are looked for, and their lines read, when they are asked for,
-    since most groups are for others.
+    Groups are read only when they are needed, because most groups are for other crawlers.
     """
 
     __slots__ = ("_contents", "_index_files", "_last", "_last_named")
@@ -96,17 +95,17 @@ class RobotsTxt:
 
     @property
     def groups(self) -> tuple[Group, ...]:
-        """All groups, in the file's order."""
+        """All groups, in the order of the file."""
         return tuple(self._group([span]) for _, span in self._contents.groups())
 
     @property
     def sitemaps(self) -> list[str]:
-        """Values of the ``Sitemap`` lines, in the file's order (SPEC L-6)."""
+        """The values of the ``Sitemap`` lines, in the order of the file."""
         return [as_text(value) for value in self._contents.sitemaps]
 
     @property
     def ungrouped(self) -> tuple[Field, ...]:
-        """Lines before any group, rules among them: they belong to nobody (SPEC G-8)."""
+        """Lines before the first group; rules among them apply to no crawler."""
         span = self._contents.span
         first = next(self._contents.groups(), None)
         if first:
@@ -115,7 +114,7 @@ class RobotsTxt:
         return tuple(_field(line) for line in lines if line.kind in _FIELDS)
 
     def group_for(self, *tokens: str) -> Group | None:
-        """Return the one group that holds for a crawler, or None (RFC 9309 §2.2.1).
+        """Return the group that applies to a crawler, or None (RFC 9309 §2.2.1).
 
         *tokens* name the crawler, the most specific first: the first that has a group decides,
         else ``*``. Groups of one token are merged, a specific group is never merged with ``*``.
@@ -124,21 +123,21 @@ class RobotsTxt:
         return self._group(spans) if spans else None
 
     def token_for(self, *tokens: str) -> str | None:
-        """Return the token whose group holds: one of these, ``*``, or None where there is none."""
+        """Return the token whose group applies: one of these, ``*``, or None if there is none."""
         name, spans = self._named(tokens)
         if not spans:
             return None
         return next((token for token in tokens if _names_of((token,))[0] == name), ANYONE)
 
     def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
-        """Return the lines of other fields that are meant for a crawler; see group_for.
+        """Return the lines of other fields that apply to a crawler; see group_for.
 
-        With *names*, in lower case, only lines of these fields. That takes little time where the
-        file has none of these words.
+        With *names*, in lower case, return only lines of these fields. This is fast if the file
+        contains none of these words.
 
-        They are part of no standard, and do not end a run of ``User-agent`` lines as far as rules
-        go (SPEC G-7). Those who write them mean the ``User-agent`` lines right above: the
-        ``Crawl-delay`` of one crawler is not to become everyone's because no rule follows it.
+        These fields are not part of a standard. For rules, they do not separate ``User-agent``
+        lines. But they apply only to the ``User-agent`` lines directly above, because that is what
+        authors mean: the ``Crawl-delay`` of one crawler does not apply to the next one.
         """
         if names and not any(self._contents.mentions(name.encode()) for name in names):
             return ()
@@ -154,7 +153,7 @@ class RobotsTxt:
         return tuple(field for field in fields if not names or field.name in names)
 
     def rules_for(self, *tokens: str) -> RuleSet:
-        """Return the rules that hold for a crawler, compiled; see group_for."""
+        """Return the rules that apply to a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
         parts = tuple(map(self._contents.part, self._named(tokens)[1]))
@@ -165,14 +164,14 @@ class RobotsTxt:
         return rules
 
     def verdict(self, url: str, *tokens: str) -> Verdict:
-        """Return whether a crawler may fetch a URL of this file's origin, and why."""
+        """Return whether a crawler may fetch a URL of the origin of this file, and why."""
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
     def usage_rules_for(self, *tokens: str) -> UsageRules:
-        """Return the lines about use that hold for a crawler; see group_for.
+        """Return the lines about use that apply to a crawler; see group_for.
 
-        A line between ``User-agent`` lines is meant for all of that run. That takes little time
-        where the file has no such line.
+        A line between ``User-agent`` lines applies to all of them. This is fast if the file has no
+        such line.
         """
         if not any(map(self._contents.mentions, USAGE_WORDS)):
             return NO_USAGE_RULES
@@ -185,9 +184,9 @@ class RobotsTxt:
         return UsageRules(usage_lines(ours), usage_lines(lines(head)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
-        """Return what is said about the use of a URL of this file's origin; never raises.
+        """Return the statements about the use of a URL of the origin of this file. Never raises.
 
-        A disallowed URL has no preferences: of its use nothing is said but where licences are.
+        For a disallowed URL there are no preferences, only links to licences.
         """
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)

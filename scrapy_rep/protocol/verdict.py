@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Reason(str, Enum):
-    """Why a verdict is what it is."""
+    """The reason of a verdict."""
 
     RULE = "rule"
     """A rule allows or disallows the URL (RFC 9309 §2.2.2)."""
@@ -58,7 +58,7 @@ class Rule(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether a URL may be fetched, and the rule or the state that decided.
+    """Whether a URL may be fetched, and the rule or the state of the origin that decided.
 
     A named tuple, as one is made for every request.
     """
@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
         return self._replace(robotstxt_url=origin.robotstxt_url)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, which go through JSON and a JOBDIR as they are."""
+        """Return a dict of plain values, which can be serialized as JSON."""
         cause, since, next_try = self.outage or (None, None, None)
         return {
             "allowed": self.allowed,

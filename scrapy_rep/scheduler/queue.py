@@ -40,14 +40,14 @@ _PAUSES: Final = (1, 2, 4, 8, 16, 32)
 
 
 class RobotsAwarePriorityQueue:
-    """Keeps requests of an origin until its robots.txt is known, and while it is unreachable.
+    """Holds requests until the robots.txt of their origin is known, and while it is unreachable.
 
-    Otherwise requests come in the order of Scrapy's DownloaderAwarePriorityQueue: first those of
-    the slots with the least downloads, slot after slot by name where these have equally many.
-    Within a slot, the requests of each origin have a queue of their own, a lane; where the next
-    ones of two lanes have the same priority, it is the lane's turn that was not served for longest.
+    Otherwise the order is that of Scrapy's DownloaderAwarePriorityQueue: the download slot with the
+    fewest active downloads is next; of several, the next one by name. Each origin of a slot has a
+    queue of its own. If the next requests of two of them have the same priority, the queue that was
+    not used for longer is next.
 
-    Without RobotsTxtMiddleware (``ROBOTSTXT_OBEY = False``) nothing is kept back.
+    Without RobotsTxtMiddleware (``ROBOTSTXT_OBEY = False``) no requests are held back.
     """
 
     @classmethod

@@ -260,22 +260,22 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
 
 
 class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]
-    """scrapy-redis's PriorityQueue, which keeps requests of unreachable origins.
+    """The PriorityQueue of scrapy-redis, which also defers requests of unreachable origins.
 
-    ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. All workers share what is kept:
-    a worker that is killed takes nothing of it along.
+    ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. Deferred requests are in Redis
+    and shared by all workers: if a worker is killed, none of them is lost.
     """
 
     _kind = scripts.PRIORITY
 
 
 class RobotsAwareRedisFifoQueue(_Deferring, FifoQueue):  # type: ignore[misc]
-    """The same of scrapy-redis's FifoQueue."""
+    """The same for the FifoQueue of scrapy-redis."""
 
     _kind = scripts.FIFO
 
 
 class RobotsAwareRedisLifoQueue(_Deferring, LifoQueue):  # type: ignore[misc]
-    """The same of scrapy-redis's LifoQueue."""
+    """The same for the LifoQueue of scrapy-redis."""
 
     _kind = scripts.LIFO

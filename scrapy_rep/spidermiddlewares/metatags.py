@@ -38,7 +38,7 @@ _META_TAGS: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 
 
 class RobotsTagsMiddleware(BaseSpiderMiddleware):
-    """Drops requests of pages that say ``nofollow``; drops or marks items where ``noindex``."""
+    """Drops links of pages with ``nofollow``; drops or marks items of pages with ``noindex``."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)

@@ -28,7 +28,7 @@ _META_TAGS: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 
 
 class RobotsUsageMiddleware(BaseSpiderMiddleware):
-    """Drops or marks items by what robots.txt, headers and meta elements say about use."""
+    """Drops or marks items by the statements about use in robots.txt, headers and meta elements."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)

@@ -263,7 +263,7 @@ def test_who_has_waited_goes_by_the_table(source, found, situation, returned, ke
         action = Action.GIVE_BACK if keeps else Action.DROP
     if action is Action.WAIT:
         action = Action.DROP  # once, for the next try
-    assert outcome(made, coming_from(source, returned=returned)) == action.value
+    assert ACTIONS[outcome(made, coming_from(source, returned=returned))] is action
     assert made._waits.waiting == 0
 
 

@@ -73,7 +73,7 @@ class _Note:
 
 
 class RobotsEvidence:
-    """Writes REP_EVIDENCE. What goes wrong with it is logged and counted, and stops no crawl."""
+    """Writes REP_EVIDENCE. Errors are logged and counted, and do not stop the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.from_settings(crawler.settings)

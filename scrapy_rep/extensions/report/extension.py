@@ -47,7 +47,7 @@ _CLOSING_TIME: Final = 60.0
 
 
 class RobotsReport:
-    """Writes REP_REPORT. What goes wrong with it is logged, and stops no crawl."""
+    """Writes REP_REPORT. Errors are logged, and do not stop the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.from_settings(crawler.settings)
