@@ -148,8 +148,8 @@ async def test_a_line_says_where_the_crawl_stands(web):
     settings = {"LOGSTATS_INTERVAL": 0.5}
     await crawl(*urls, settings=settings, opened=lines.listen, meanwhile=meanwhile)
     assert lines.heard[0] == (
-        "robots.txt: 2 origins known, of which 1 unreachable; 1 looked up just now; so far "
-        "0 requests deferred, 2 dropped"
+        "robots.txt: 2 origins known (1 unreachable), 1 being looked up; requests: 0 deferred, "
+        "2 dropped"
     )
 
 

@@ -205,7 +205,7 @@ class Cache:
         except Exception as error:
             if self.closing and isinstance(error, CancelledError):
                 raise
-            logger.exception("Error while finding out what the robots.txt of %s says", origin)
+            logger.exception("Error while looking up robots.txt of %s", origin)
             return _Found(self._shut(origin), None)
         # Of what is known already only the rules of other tokens were asked.
         is_news = robots is not None and record.copy is record.last and not is_known

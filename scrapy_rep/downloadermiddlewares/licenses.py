@@ -55,10 +55,10 @@ class Licenses:
         if decider is not None and decision is not None:
             uris = _uris(decider.usage_of(decision))
         logger.warning(
-            "%s answers %d and asks for a licence: %s",
+            "%s asks for a licence (status %d): %s",
             origin,
             response.status,
-            ", ".join(map(printable, uris)) or "it names none",
+            ", ".join(map(printable, uris)) or "no licence is named",
             extra={"spider": self._crawler.spider},
         )
 

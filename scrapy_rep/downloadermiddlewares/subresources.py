@@ -136,7 +136,7 @@ class Subresources:
         except CrawlClosingError:
             pass
         except Exception:
-            logger.exception("Error while finding out what robots.txt says of %s", show(request))
+            logger.exception("Error while looking up robots.txt for %s", show(request))
 
 
 _CRAWLS: Final[PerCrawl[Subresources]] = PerCrawl()

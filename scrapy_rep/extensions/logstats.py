@@ -54,8 +54,8 @@ class RobotsLogStats:
         counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
         spider: Spider | None = self._crawler.spider
         logger.info(
-            "robots.txt: %d origins known, of which %d unreachable; %d looked up just now; so far "
-            "%d requests deferred, %d dropped",
+            "robots.txt: %d origins known (%d unreachable), %d being looked up; "
+            "requests: %d deferred, %d dropped",
             census.known,
             census.unreachable,
             census.waiting,

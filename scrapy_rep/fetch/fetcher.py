@@ -183,7 +183,9 @@ class Fetcher:
     def _in_plain_text(self, origin: Origin, outcome: Available) -> Available:
         text = unwrapped(outcome.body, truncated=outcome.evidence.truncated)
         if text is not outcome.body:
-            logger.debug("robots.txt of %s came in a browser's HTML, and is read without", origin)
+            logger.debug(
+                "robots.txt of %s is wrapped in the HTML of a browser, which is removed", origin
+            )
             return replace(outcome, body=text)
         if is_html(text) and self._told.is_first(origin):
             logger.warning(

@@ -221,7 +221,7 @@ class Gate:
             pass  # none of its requests could be read
         except Exception:
             # The middleware meets the same error, and drops the request for it.
-            logger.exception("Error while finding out what the robots.txt of %s says", origin)
+            logger.exception("Error while looking up robots.txt of %s", origin)
         finally:
             if not self._cache.closing:
                 self._found(origin, entry)

@@ -89,7 +89,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         stats.count(self.crawler, stats.TAGS_NOINDEX)
         url = None if response is None else response.url
         if self._drops_items:
-            logger.debug("Item dropped, the page says noindex: %a", url)
+            logger.debug("Dropped item (noindex): %a", url)
             return item if self._dry_run else None
         # Whatever is raised here would end the callback, and lose all that it has still to yield.
         try:
@@ -98,7 +98,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
                 if ITEM_FIELD in adapter.field_names():
                     adapter[ITEM_FIELD] = True
         except Exception:
-            logger.exception("Error while an item of a page that says noindex was marked: %a", url)
+            logger.exception("Error while marking an item (noindex): %a", url)
         return item
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
@@ -106,7 +106,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         tags = of_page(headers, _metas(response), tokens, time())
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
-            logger.debug("Too many robots tags, the page is taken to say none: %a", response.url)
+            logger.debug("Too many robots tags, the page is treated as none: %a", response.url)
         return tags
 
 

@@ -60,7 +60,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         if self._judge.drops_items and self._judge.refuses(values["results"]):
             stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
             if response is not None:
-                logger.debug("Item dropped, by preferences about use: %a", response.url)
+                logger.debug("Dropped item (preferences about use): %a", response.url)
             return item if self._dry_run else None
         # Whatever is raised here would end the callback, and lose all that it has still to yield.
         try:
@@ -70,7 +70,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
                     adapter[ITEM_FIELD] = dict(values["results"])
         except Exception:
             url = None if response is None else response.url
-            logger.exception("Error while an item was marked with preferences about use: %a", url)
+            logger.exception("Error while marking an item (preferences about use): %a", url)
         return item
 
 

@@ -169,7 +169,7 @@ class DatabaseFile:
                     Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
         self._set_aside += 1
         logger.warning(
-            "%s can't be used (%s): it is now %s, and a new one is made in its place",
+            "%s can't be used (%s): renamed to %s, a new file is created",
             self._path,
             why,
             aside.name,

@@ -26,7 +26,7 @@ def told(result):
     [
         (LINK, RULES, "https://a.example/l.xml"),
         ({}, RULES, "https://b.example/l.xml"),
-        ({}, "", "it names none"),
+        ({}, "", "no licence is named"),
     ],
 )
 @pytest_twisted.ensureDeferred
@@ -36,7 +36,7 @@ async def test_it_is_counted_told_once_and_not_retried(web, status, headers, bod
     assert sorted(site.targets) == ["/a", "/b"]
     assert [response.status for response in result.responses] == [status] * 2
     assert result.stats[f"robotstxt/license_required_count/{status}"] == 2
-    assert told(result) == [f"{site.url('')} answers {status} and asks for a licence: {named}"]
+    assert told(result) == [f"{site.url('')} asks for a licence (status {status}): {named}"]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ async def test_the_first_group_of_a_wrapped_text_is_obeyed(web):
     assert result.dropped == {site.url("/private?a&b"): "rule"}
     assert site.targets == ["/public"]
     lines = [line for line in result.messages() if "HTML" in line]
-    assert lines == [f"robots.txt of {site.url('')} came in a browser's HTML, and is read without"]
+    wrapped = "is wrapped in the HTML of a browser, which is removed"
+    assert lines == [f"robots.txt of {site.url('')} {wrapped}"]
     assert result.messages(logging.WARNING) == []
 
 

@@ -304,7 +304,7 @@ def test_an_error_wakes_who_waits(caplog, came):
     scene.cache.under_way.pop(A).errback(ZeroDivisionError("made up"))
     assert [waiter.woken for waiter in waiters] == [1, 1]
     assert [record.getMessage() for record in caplog.records if record.name.startswith("scrapy_rep")] == [
-        f"Error while finding out what the robots.txt of {A} says"
+        f"Error while looking up robots.txt of {A}"
     ]  # fmt: skip
     # The middleware is to meet the same error.
     assert scene.opens(A) is None

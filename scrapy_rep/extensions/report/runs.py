@@ -59,7 +59,7 @@ class Runs:
             before = {name: report["crawl"][name] for name in ("started", "runs", *_FIGURES)}
             collected = Collected.from_dict(report)
         except Exception:
-            logger.exception("The report begins anew, %s can't be read", self._path)
+            logger.exception("Can't read %s, the report does not include earlier runs", self._path)
             return True, Collected()
         self._before = before
         return True, collected
@@ -81,7 +81,9 @@ class Runs:
             with replacing(self._path) as file:
                 file.write(as_json(report))
         except OSError:
-            logger.exception("The report can't be gone on with, %s was not written", self._path)
+            logger.exception(
+                "Can't write %s, the report of the next run will not include this one", self._path
+            )
 
 
 def made_by(crawler: Crawler, options: Options) -> dict[str, Any]:
