@@ -124,7 +124,7 @@ async def test_a_dry_run_reports_what_would_be(web, tmp_path):
     assert "nothing was dropped" in page.read_text()
     assert "Requests that would be dropped" in page.read_text()
     assert "requests dropped" not in page.read_text()
-    assert "Where the built-in decides otherwise" in page.read_text()
+    assert "Where the built-in middleware decides differently" in page.read_text()
 
 
 @pytest_twisted.ensureDeferred
