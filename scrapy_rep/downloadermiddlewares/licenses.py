@@ -11,7 +11,7 @@ from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.utils.once import Once
-from scrapy_rep.utils.text import printable
+from scrapy_rep.utils.text import printable, short
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 STATUSES: Final = (401, 402, 403)
 """What such a page may be answered with."""
+_MAX_SHOWN: Final = 3
+"""URIs that a line of the log shows."""
 
 
 class Licenses:
@@ -58,10 +60,15 @@ class Licenses:
             "%s asks for a licence (status %d): %s",
             origin,
             response.status,
-            ", ".join(map(printable, uris)) or "no licence is named",
+            _shown(uris) or "no licence is named",
             extra={"spider": self._crawler.spider},
         )
 
 
 def _uris(usage: Usage) -> list[str]:
     return [said.raw for said in usage.statements if said.source == LICENSE]
+
+
+def _shown(uris: list[str]) -> str:
+    text = ", ".join(short(printable(uri)) for uri in uris[:_MAX_SHOWN])
+    return f"{text} and {len(uris) - _MAX_SHOWN} more" if len(uris) > _MAX_SHOWN else text

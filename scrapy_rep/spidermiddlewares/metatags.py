@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
-from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
@@ -18,11 +16,10 @@ from scrapy_rep.drops import Drops
 from scrapy_rep.protocol.meta_tags import TOO_MANY, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
+from scrapy_rep.spidermiddlewares.elements import meta_elements
 from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -34,7 +31,6 @@ META_KEY: Final = "robots_tags"
 ITEM_FIELD: Final = "robots_noindex"
 """Field of an item that says whether its page asks not to be indexed, where it has such a one."""
 _NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
-_META_TAGS: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 
 
 class RobotsTagsMiddleware(BaseSpiderMiddleware):
@@ -103,19 +99,11 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
         headers = (value.decode("latin-1") for value in response.headers.getlist(b"X-Robots-Tag"))
-        tags = of_page(headers, _metas(response), tokens, time())
+        tags = of_page(headers, meta_elements(response), tokens, time())
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
             logger.debug("Too many robots tags, the page is treated as none: %a", response.url)
         return tags
-
-
-def _metas(response: Response) -> Iterator[tuple[str, str]]:
-    """Yield the names and contents of the meta elements of a page."""
-    if isinstance(response, HtmlResponse) and _META_TAGS(response.text):
-        # Selectors would make a dict of all attributes of an element for each that is asked for.
-        for element in response.selector.root.iter("meta"):
-            yield element.get("name", ""), element.get("content", "")
 
 
 def _asks(response: Response | None, word: str) -> bool:

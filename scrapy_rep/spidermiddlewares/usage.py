@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-import re
 from typing import TYPE_CHECKING, Any, Final
 
 from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
-from scrapy.http import HtmlResponse
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import UsageJudge, note, noted
 from scrapy_rep.protocol.usage.usage import HEADERS, Usage
 from scrapy_rep.settings import Options
+from scrapy_rep.spidermiddlewares.elements import meta_elements
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -24,7 +23,6 @@ logger = logging.getLogger(__name__)
 
 ITEM_FIELD: Final = "robots_usage"
 """Field of an item that gets the results by purpose, where it has such a one."""
-_META_TAGS: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 
 
 class RobotsUsageMiddleware(BaseSpiderMiddleware):
@@ -47,7 +45,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         usage = Usage.from_dict(values)
         for name in HEADERS:
             usage = usage.with_header(name, response.headers.getlist(name))
-        usage = usage.with_meta(_elements(response))
+        usage = usage.with_elements(meta_elements(response))
         judgement = self._judge.judgement(usage, values["results"])
         note(request, judgement)
         self._judge.tell(request, judgement)
@@ -72,13 +70,3 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
             url = None if response is None else response.url
             logger.exception("Error while marking an item (preferences about use): %a", url)
         return item
-
-
-def _elements(response: Response) -> dict[str, str]:
-    """Return the contents of the meta elements of a page by their names."""
-    if not isinstance(response, HtmlResponse) or not _META_TAGS(response.text):
-        return {}
-    contents: dict[str, list[str]] = {}
-    for element in response.selector.root.iter("meta"):
-        contents.setdefault(element.get("name", "").lower(), []).append(element.get("content", ""))
-    return {name: ", ".join(values) for name, values in contents.items()}

@@ -8,8 +8,9 @@ import pytest
 
 from scrapy_rep.protocol import Reason, RobotsTxt, target_of
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
-from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_EFFORT
+from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_EFFORT, MAX_META_ELEMENTS
 from scrapy_rep.protocol.matching.effort import Effort
+from scrapy_rep.protocol.usage.usage import Usage
 from tests.protocol.hostile import FILES, URL_LENGTH, URLS, shuffled
 
 SIZE = 8 * 1024
@@ -125,3 +126,17 @@ def test_a_long_url_is_not_too_costly_for_a_few_rules():
     rules = parse(b"user-agent: *\ndisallow: /*.pdf$\ndisallow: /*?sort=\n")
     verdict = rules.verdict_for("/a?.pdf" + "x" * 2 * MAX_EFFORT)
     assert verdict.reason is Reason.NO_RULE
+
+
+@pytest.mark.parametrize(
+    "element",
+    [
+        ("tdm-reservation", "0"),
+        ("robots", "noai"),
+        ("description", "noai"),
+        (" " * 100 + "robots", "x," * 100),
+    ],
+)
+def test_elements_of_a_page_cost_at_most_a_few_calls_each(element):
+    elements = [element] * 5 * MAX_META_ELEMENTS
+    assert calls(Usage().with_elements, elements) < 5 * MAX_META_ELEMENTS

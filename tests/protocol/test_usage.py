@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.limits import MAX_TAG_TEXT
+from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
 from scrapy_rep.protocol.usage.tdmrep import TdmRules
@@ -473,3 +473,30 @@ def test_of_more_text_than_is_read_all_is_disallowed(value):
         assert usage.with_meta({name: most + value}).result("ai-training") == "disallow"
     for name in ("TDM-Reservation", "X-Robots-Tag"):
         assert usage.with_header(name, [most + value]).result("ai-training") == "disallow"
+
+
+def test_elements_of_a_page_with_equal_names_are_read_together():
+    said = Usage(tokens=("MyBot",)).with_elements(
+        [
+            ("robots", "noimageai"),
+            ("keywords", "noml"),
+            (" Robots", "noai"),
+            ("tdm-reservation", "0"),
+        ]
+    )
+    assert [s.label for s in said.statements] == ["noai", "noimageai", "tdm-reservation"]
+    assert said.result("tdm") == "allow"
+    # Names with blanks around them are no way to say more.
+    padded = [(" " * n + "robots", "x," * 100) for n in range(MAX_TAG_TEXT // 200 + 1)]
+    assert Usage().with_elements(padded).result("ai-training") == "disallow"
+
+
+@pytest.mark.parametrize("name", ["robots", "tdm-reservation", "description"])
+def test_of_more_elements_than_are_read_all_is_disallowed(name):
+    elements = [("description", "")] * (MAX_META_ELEMENTS - 1)
+    assert Usage().with_elements([*elements, (name, "")]).result("tdm") == "unknown"
+    rest = iter([*elements, *[(name, "")] * 3])
+    said = Usage().with_elements(rest)
+    assert said.result("tdm") == said.result("ai-training") == "disallow"
+    assert said.statements[0].raw == "more than 20,000 meta elements"
+    assert len(list(rest)) == 1

@@ -388,3 +388,11 @@ async def test_an_item_that_cannot_be_marked_costs_no_other(web):
     assert told.items == [Frozen(site.url("/page")), {"url": site.url("/page")}]
     (line,) = found.messages(logging.ERROR)
     assert line.startswith("Error while marking an item (preferences about use): ")
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_with_more_elements_than_are_read_is_taken_to_refuse(web):
+    site = web.site(robots(""), paths={"/page": page("<meta name=description>" * 20_001)})
+    result = await crawl(site.url("/page"), settings=TRAINING)
+    usage = result.responses[0].meta["robotstxt"]["usage"]
+    assert usage["results"] == {"ai-training": "disallow"}

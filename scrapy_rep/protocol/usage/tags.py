@@ -28,9 +28,14 @@ def tags_in_header(value: str, tokens: Iterable[str]) -> list[Statement]:
 
 def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Statement]:
     """Return what ``<meta name=… content=…>`` says of use to a crawler of these tokens."""
-    if name.strip().lower() not in {_ANYONE, *(token.lower() for token in tokens)}:
+    if name.strip().lower() not in names_of(tokens):
         return []
     return _tags_in(content, content, META)
+
+
+def names_of(tokens: Iterable[str]) -> set[str]:
+    """Return the names of meta elements, in lower case, that speak to a crawler of these tokens."""
+    return {_ANYONE, *(token.lower() for token in tokens)}
 
 
 def _tags_in(words: str, raw: str, place: str) -> list[Statement]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy_rep.protocol.limits import MAX_USAGE_URIS
+from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
 from scrapy_rep.protocol.origin import target_of
 from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
@@ -14,6 +14,7 @@ from scrapy_rep.protocol.usage.statement import (
     ANY,
     CONTENT_SIGNAL,
     CONTENT_USAGE,
+    DISALLOW,
     HEADER,
     LICENSE,
     MEANINGS,
@@ -28,7 +29,7 @@ from scrapy_rep.protocol.usage.statement import (
     combined,
     statements_of,
 )
-from scrapy_rep.protocol.usage.tags import tags_in_header, tags_in_meta
+from scrapy_rep.protocol.usage.tags import LABELS, names_of, tags_in_header, tags_in_meta
 from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, TdmRules, tdm_in
 
 if TYPE_CHECKING:
@@ -46,6 +47,12 @@ HEADERS: Final = (
     "Link",
 )
 """Response headers that say something about use."""
+_WHY: Final = f"more than {MAX_META_ELEMENTS:,} meta elements"
+TOO_MANY_ELEMENTS: Final = (
+    *statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), _WHY, None, META),
+    *statements_of(TDMREP, {RESERVATION: DISALLOW}, _WHY, None, META),
+)
+"""What a page is taken to say of which not all elements are read: never less than it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +130,21 @@ class Usage:
             else:
                 said += tags_in_meta(name, content, self.tokens)
         return self.with_statements(said)
+
+    def with_elements(self, elements: Iterable[tuple[str, str]]) -> Usage:
+        """Return this with what meta elements of a page say: names and contents, as they come.
+
+        Of a page with more than MAX_META_ELEMENTS that is TOO_MANY_ELEMENTS; those beyond aren't
+        read.
+        """
+        names = {RESERVATION, POLICY, *names_of(self.tokens)}
+        contents: dict[str, list[str]] = {}
+        for number, (name, content) in enumerate(elements):
+            if number == MAX_META_ELEMENTS:
+                return self.with_statements(TOO_MANY_ELEMENTS)
+            if (key := name.strip().lower()) in names:
+                contents.setdefault(key, []).append(content)
+        return self.with_meta({name: ", ".join(values) for name, values in contents.items()})
 
     def with_tdmrep(self, body: bytes, url: str) -> Usage:
         """Return this with what the tdmrep.json of its origin says of a URL; any bytes will do."""
