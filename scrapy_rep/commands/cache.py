@@ -8,13 +8,14 @@ import sys
 from difflib import unified_diff
 from random import random
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy import Request
 from scrapy.exceptions import UsageError
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
+from scrapy_rep.commands.check import status_of
 from scrapy_rep.commands.spider import together
 from scrapy_rep.commands.terminal import (
     FINE,
@@ -25,10 +26,13 @@ from scrapy_rep.commands.terminal import (
     section,
     with_scheme,
 )
+from scrapy_rep.decision.usage import PURPOSES_KEY
+from scrapy_rep.exceptions import explain
 from scrapy_rep.fetch.fetcher import Fetcher
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import ROBOTSTXT, split_url
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
+from scrapy_rep.robots import Robots
 from scrapy_rep.stores import registry
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.utils.text import printable
@@ -67,7 +71,7 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         raise UsageError(f"cache {action} takes no arguments", print_help=False)
     if action in _OF_ORIGIN and len(arguments) != 1:
         raise UsageError(f"cache {action} takes one origin", print_help=False)
-    origin = _origin(arguments[0]) if arguments else None
+    file = _file(arguments[0]) if arguments else None
     if not registry.outlives_the_process(options.store):
         raise UsageError(
             "REP_STORE is memory://, and nothing of that outlives a process"
@@ -79,16 +83,16 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     path = registry.path_of(options.store)
     if action != "refresh" and path is not None and not path.exists():
         print(f"nothing is kept yet: there is no file {path}", file=sys.stderr)
-        return FINE if origin is None else FOUND
+        return FINE if file is None else FOUND
 
     async def question(crawler: Crawler) -> int:
         store = registry.make_bare_store(options.store_config, set_aside=False)
         shelf = _Cache(crawler, options, store, as_json=opts.json)
         try:
-            if origin is None:
+            if file is None:
                 return await {"list": shelf.list_all, "prune": shelf.prune}[action]()
             actions = {"show": shelf.show, "refresh": shelf.refresh, "drop": shelf.drop}
-            return await actions[action](origin)
+            return await actions[action](file)
         except StoreError as error:
             print(f"{registry.shown(options.store)}: {printable(str(error))}", file=sys.stderr)
             return UNKNOWN
@@ -97,6 +101,17 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
 
     status = asking.ask(question)
     return UNKNOWN if status is None else int(status)
+
+
+class _File(NamedTuple):
+    """A robots.txt, named by its origin, or the tdmrep.json of one."""
+
+    origin: Origin
+    path: str
+
+    def __str__(self) -> str:
+        """Return what the store knows it by."""
+        return str(self.origin) if self.path == ROBOTSTXT else f"{self.origin}{self.path}"
 
 
 class _Cache:
@@ -119,38 +134,47 @@ class _Cache:
             print(f"{registry.shown(self._options.store)} holds {counted(count, 'origin')}")
         return FINE
 
-    async def show(self, origin: Origin) -> int:
-        """Print all that is held of an origin."""
-        record, holder = await self._store.get(str(origin))
+    async def show(self, file: _File) -> int:
+        """Print all that is held of a file."""
+        record, holder = await self._store.get(str(file))
         if record is None:
-            return self._nothing(f"nothing that can be read of {origin}")
+            return self._nothing(f"nothing that can be read of {file}")
         lines = record_text.in_detail(
             record, self._options, time(), f"from {registry.shown(self._options.store)}"
         )
         if holder is not None:
             lines.append("a crawl is fetching it")
-        text = section("robots.txt", lines)
+        text = section(file.path.rpartition("/")[2], lines)
         body = None if record.copy is None else record.copy.body
         if body is not None:
             title = "Text" if record.copy is record.last else "Text of the last good copy"
             text += section(title, [printable(line) for line in _lines(body)])
         self._print(
             "\n".join(text),
-            {"origin": str(origin), **self._dict(record), **_body(body)},
+            {"origin": str(file), **self._dict(record), **_body(body)},
         )
         return FINE
 
-    async def refresh(self, origin: Origin) -> int:
-        """Fetch robots.txt as a crawl does, whatever still holds, and print what has changed."""
-        before = (await self._store.get(str(origin))).record
-        page = Request(f"{origin}/")
-        outcome = await Fetcher(self._crawler, self._options).fetch(origin, page, lambda _: False)
+    async def refresh(self, file: _File) -> int:
+        """Fetch a file as a crawl does, whatever still holds, and print what has changed."""
+        if file.path != ROBOTSTXT:
+            # What it says of its own use is no matter.
+            asked = Request(str(file), meta={PURPOSES_KEY: []})
+            verdict = await Robots.of(self._crawler).verdict(asked)
+            if not verdict.allowed:
+                why = printable(explain(verdict))
+                print(f"{file} is not fetched: {why}", file=sys.stderr)
+                return status_of(verdict)
+        before = (await self._store.get(str(file))).record
+        page = Request(f"{file.origin}/")
+        fetcher = Fetcher(self._crawler, self._options)
+        outcome = await fetcher.fetch(file.origin, page, lambda _: False, file.path)
         jitter = random()  # noqa: S311 - no secret
-        record = self._options.policy.record_after(before, str(origin), outcome, jitter=jitter)
+        record = self._options.policy.record_after(before, str(file), outcome, jitter=jitter)
         if record.of_origin:
             await self._store.put(record)
         old, new = (b"" if r is None or r.copy is None else r.copy.body for r in (before, record))
-        lines = [str(origin)]
+        lines = [str(file)]
         for when, each in (("before", before), ("after", record)):
             what = "not stored" if each is None else _outcome(each, self._options)
             lines.append(f"  {when + ':':8}{what}")
@@ -159,7 +183,7 @@ class _Cache:
         elif old:
             lines.append("  the text is the same")
         values = {
-            "origin": str(origin),
+            "origin": str(file),
             "before": None if before is None else self._dict(before),
             "after": self._dict(record),
             "changed": old != new,
@@ -167,11 +191,11 @@ class _Cache:
         self._print("\n".join(lines), values)
         return UNKNOWN if isinstance(outcome, Unreachable) else FINE
 
-    async def drop(self, origin: Origin) -> int:
-        """Let the next crawl that comes fetch the robots.txt of an origin."""
-        if not await self._store.drop(str(origin)):
-            return self._nothing(f"nothing of {origin}")
-        self._print(f"dropped: {origin}", {"origin": str(origin), "dropped": True})
+    async def drop(self, file: _File) -> int:
+        """Let the next crawl that comes fetch a file."""
+        if not await self._store.drop(str(file)):
+            return self._nothing(f"nothing of {file}")
+        self._print(f"dropped: {file}", {"origin": str(file), "dropped": True})
         return FINE
 
     async def prune(self) -> int:
@@ -206,11 +230,12 @@ class _Cache:
         return FOUND
 
 
-def _origin(text: str) -> Origin:
+def _file(text: str) -> _File:
     try:
-        return origin_of(text)
+        origin, path = split_url(text)
     except ValueError as error:
         raise UsageError(f"{text}: {error}{with_scheme(text)}", print_help=False) from None
+    return _File(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)
 
 
 def _line(origin: str, record: Record | None, options: Options) -> str:

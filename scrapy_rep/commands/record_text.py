@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.terminal import ago, span
+from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.utils.text import moment, printable
 
 if TYPE_CHECKING:
@@ -55,10 +56,11 @@ def summary(record: Record, options: Options, now: float) -> str:
 
 
 def in_detail(record: Record, options: Options, now: float, source: str) -> list[str]:
-    """Return how robots.txt was got, from ``source``, and what becomes of that, line by line."""
+    """Return how a file was got, from ``source``, and what becomes of that, line by line."""
     evidence = record.last.evidence
-    where = f"{printable(record.origin)}/robots.txt"
-    lines = [f"{where}: {outcome_word(record)} ({what(evidence)})"]
+    is_tdmrep = record.origin.endswith(TDMREP_PATH)
+    where = record.origin if is_tdmrep else f"{record.origin}/robots.txt"
+    lines = [f"{printable(where)}: {outcome_word(record)} ({what(evidence)})"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", truncated" if evidence.truncated else ""
     lines.append(f"{evidence.size} bytes{cut}")
@@ -73,6 +75,9 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
         lines.append(f"next try not before {moment(record.next_try)}")
     if not record.of_origin:
         lines.append("not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER")
+        return lines
+    if record.copy is None and is_tdmrep:
+        lines.append("until then it is unknown what it reserves")
         return lines
     if record.copy is None:
         after, then = (

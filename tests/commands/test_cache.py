@@ -117,6 +117,44 @@ def test_cache_refresh_fetches_what_still_holds_and_tells_the_change(web, store,
     assert shown["body"] == "User-agent: *\nDisallow: /\x1b\n"
 
 
+def test_cache_takes_a_tdmrep_json_by_its_url(web, store, robots_command):
+    text, other = (f'[{{"location": "/", "tdm-reservation": {n}}}]' for n in (1, 0))
+    path = "/.well-known/tdmrep.json"
+    site = web.site(robots(RULES), paths={path: [answer(200, text), answer(200, other), answer(503)]})
+    file = origin(site) + path
+    judged = ["-s", "REP_PURPOSES=tdm", "-s", "REP_USAGE_SOURCES=tdmrep"]
+    judged += ["-s", "REP_USAGE_ACTION=drop"]
+    assert robots_command("cache", "show", *store, file).status == 1
+    assert robots_command("check", *store, *judged, site.url("/")).status == 1
+    listed = robots_command("cache", "list", *store).out.splitlines()
+    assert [line.split()[:2] for line in sorted(listed[:-1])] == [
+        ["available", origin(site)],
+        ["available", file],
+    ]
+    assert listed[-1].endswith("holds 1 origin")
+    shown = robots_command("cache", "show", *store, file).out.splitlines()
+    assert (shown[0], shown[-2:]) == ("tdmrep.json", ["Text", f"  {text}"])
+    assert f"  {file}: available (status 200)" in shown
+    refreshed = robots_command("cache", "refresh", *store, *judged, file)
+    assert refreshed.status == 0
+    assert (refreshed.out.splitlines()[0], refreshed.out.splitlines()[-1]) == (file, f"  +{other}")
+    assert robots_command("check", *store, *judged, site.url("/")).status == 0
+    run = robots_command("cache", "drop", *store, file)
+    assert (run.status, run.out) == (0, f"dropped: {file}\n")
+    assert robots_command("cache", "show", *store, origin(site)).status == 0
+    assert robots_command("cache", "refresh", *store, file).status == 2
+    shown = robots_command("cache", "show", *store, file).out.splitlines()
+    assert shown[-1] == "  until then it is unknown what it reserves"
+    assert site.targets == [path] * 3
+
+
+def test_cache_refresh_fetches_no_tdmrep_json_that_is_disallowed(web, store, robots_command):
+    site = web.site(robots("User-agent: *\nDisallow: /.well-known\n"))
+    run = robots_command("cache", "refresh", *store, site.url("/.well-known/tdmrep.json"))
+    assert (run.status, run.out, site.targets) == (1, "", [])
+    assert "tdmrep.json is not fetched: Disallow: /.well-known (line 2 of" in run.err
+
+
 def test_cache_prune_drops_what_is_too_old(web, robots_command, tmp_path):
     site = web.site(robots(RULES))
     store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
