@@ -5,6 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 SEEDS ?= 100000
 MINUTES ?= 10
+# They cost much while they are measured, and reach no branch that the others don't.
+UNMEASURED := $(addprefix tests/protocol/,test_corpus.py test_usage_properties.py matching/test_reference.py)
+OTHERS := $(filter-out tests/protocol/ %__pycache__/,$(wildcard tests/*/ tests/test_*.py)) $(UNMEASURED)
 LARGE := --workers 200 --origins 100000 --requests 300000
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
@@ -75,17 +78,19 @@ lint: $(INSTALLED)
 	@$(BIN)/lint-imports
 
 # Side by side: the crawls wait for servers most of the time, and leave the processors to the others.
+# Each of their processes would compile all of it anew where no bytecode may be written.
+unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(INSTALLED) redis-server
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-all test-protocol
 
 test-protocol:
 	@echo "== tests of the protocol, which are to reach every branch of it"
-	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/protocol \
+	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/protocol $(UNMEASURED:%=--ignore=%) \
 		--cov=scrapy_rep/protocol --cov-fail-under=100
 
 test-all:
 	@echo "== all other tests"
-	@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=6 --ignore=tests/protocol
+	@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=8 --dist=loadgroup $(OTHERS)
 
 # Some thousand steps of it are in `make test`.
 model: $(INSTALLED)

@@ -42,12 +42,12 @@ class Fault:
 
 @cache
 def bomb():
-    """The rules and then a GiB of line ends, compressed."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    block = b"\n" * 2**20
-    parts = [packer.compress(RULES_TEXT.encode())]
-    parts += [packer.compress(block) for _ in range(BOMB_SIZE // len(block))]
-    return b"".join([*parts, packer.flush()])
+    """The rules and then a GiB of line ends, compressed; whoever comes to the end misses a checksum."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    rules = packer.compress(RULES_TEXT.encode()) + packer.flush(zlib.Z_FULL_FLUSH)
+    # After such a flush, the same is compressed to the same.
+    block = packer.compress(b"\n" * 2**20) + packer.flush(zlib.Z_FULL_FLUSH)
+    return rules + block * (BOMB_SIZE // 2**20)
 
 
 def raw(text, *steps):

@@ -3,6 +3,7 @@
 import itertools
 import random
 import string
+from functools import cache
 
 LETTERS = string.ascii_lowercase
 URL_LENGTH = 8 * 1024
@@ -176,6 +177,7 @@ FILES = {
 }
 
 
+@cache
 def de_bruijn(alphabet, length):
     """Return a text with every word of a length in it once."""
     size = len(alphabet)
@@ -219,8 +221,9 @@ def URLS(body):
         "slashes": "/",
         "own patterns": own or "x",
     }
+    room = URL_LENGTH - 20
     urls = {
-        kind: "https://example.com/" + (part * URL_LENGTH)[: URL_LENGTH - 20]
+        kind: "https://example.com/" + (part * (room // len(part) + 1))[:room]
         for kind, part in parts.items()
     }
     # In a shorter text than 2,500 characters str.find takes another way.

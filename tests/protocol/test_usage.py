@@ -7,7 +7,7 @@ import json
 import pytest
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
+from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT, MAX_USAGE_URIS
 from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
 from scrapy_rep.protocol.usage.tdmrep import TdmRules
@@ -500,3 +500,24 @@ def test_of_more_elements_than_are_read_all_is_disallowed(name):
     assert said.result("tdm") == said.result("ai-training") == "disallow"
     assert said.statements[0].raw == "more than 20,000 meta elements"
     assert len(list(rest)) == 1
+
+
+def test_what_is_told_of_a_page_is_bounded():
+    body = b"User-agent: *\n" + b"".join(
+        b"Content-Usage: train-ai=n, x%d=y\nContent-Usage: x%d\nLicense: http://l/%d\n" % (n, n, n)
+        for n in range(300)
+    )
+    usage = RobotsTxt.parse(body).usage(URL, "a").with_header("tdm-policy", map(str, range(99)))
+    assert len(usage.statements) <= 2 + MAX_USAGE_URIS
+    assert usage.value("train-ai") == "disallow"
+
+
+def test_more_lines_than_are_read_say_no():
+    line = b"Content-Usage: train-ai=y\n"
+    few, many = (b"User-agent: *\n" + line * n for n in (1_300, 1_350))
+    assert RobotsTxt.parse(few).usage(URL, "a").value("train-ai") == "allow"
+    usage = RobotsTxt.parse(many).usage(URL, "a")
+    assert {usage.result(purpose) for purpose in PURPOSES} == {"disallow"}
+    assert usage.value("search") == "disallow"
+    for source in ("content-usage", "content-signal", "disallowaitraining"):
+        assert usage.of([source]).result("tdm") == "disallow"

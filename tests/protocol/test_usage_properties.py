@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.limits import MAX_USAGE_RAW, MAX_USAGE_URIS
+from scrapy_rep.protocol.limits import MAX_USAGE_RAW
 from scrapy_rep.protocol.usage.statement import MEANINGS, PURPOSES
 from scrapy_rep.protocol.usage.usage import Usage
 
@@ -116,24 +116,3 @@ def test_no_allow_takes_a_disallow_of_the_same_source_and_path_away(them, path, 
     random.Random(len(more)).shuffle(more)
     after = results(RobotsTxt.parse("\n".join(["User-agent: *", *more]).encode()).usage(URL + path))
     assert all(after[each] == "disallow" for each in before if before[each] == "disallow")
-
-
-def test_what_is_told_of_a_page_is_bounded():
-    body = b"User-agent: *\n" + b"".join(
-        b"Content-Usage: train-ai=n, x%d=y\nContent-Usage: x%d\nLicense: http://l/%d\n" % (n, n, n)
-        for n in range(300)
-    )
-    usage = RobotsTxt.parse(body).usage(URL, "a").with_header("tdm-policy", map(str, range(99)))
-    assert len(usage.statements) <= 2 + MAX_USAGE_URIS
-    assert usage.value("train-ai") == "disallow"
-
-
-def test_more_lines_than_are_read_say_no():
-    line = b"Content-Usage: train-ai=y\n"
-    few, many = (b"User-agent: *\n" + line * n for n in (1_300, 1_350))
-    assert RobotsTxt.parse(few).usage(URL, "a").value("train-ai") == "allow"
-    usage = RobotsTxt.parse(many).usage(URL, "a")
-    assert {usage.result(purpose) for purpose in PURPOSES} == {"disallow"}
-    assert usage.value("search") == "disallow"
-    for source in ("content-usage", "content-signal", "disallowaitraining"):
-        assert usage.of([source]).result("tdm") == "disallow"
