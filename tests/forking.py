@@ -57,7 +57,7 @@ def run(*arguments, input="", timeout=PATIENCE, **options):  # noqa: A002 - as s
 class _Forked:
     """A program that has been forked."""
 
-    def __init__(self, arguments, stdin=None, stdout=None, stderr=None, cwd=None, env=None):
+    def __init__(self, arguments, *, stdin=None, stdout=None, stderr=None, cwd=None, env=None):
         ours, theirs = zip(*map(_ends, (0, 1, 2), (stdin, stdout, stderr)), strict=True)
         self.stdin, self.stdout, self.stderr = ours
         self._process = _FORKS.Process(
@@ -108,7 +108,7 @@ def _ends(number, stream):
     if stream == subprocess.PIPE:
         read, write = os.pipe()
         ours, theirs = (read, write) if number else (write, read)
-        return open(ours, "r" if number else "w", encoding="utf-8"), Connection(theirs)  # noqa: SIM115, PTH123
+        return open(ours, "r" if number else "w", encoding="utf-8"), Connection(theirs)  # noqa: PTH123
     return None, Connection(os.dup(number if stream is None else stream.fileno()))
 
 
@@ -117,9 +117,9 @@ def _become(arguments, streams, cwd, env):
     for number, stream in enumerate(streams):
         os.dup2(stream.fileno(), number)
         stream.close()
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115, PTH123
-    sys.stderr = sys.__stderr__ = open(  # noqa: SIM115, PTH123
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.__stderr__ = open(  # noqa: SIM115
         2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
     )
     os.chdir(cwd)

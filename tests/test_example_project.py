@@ -54,6 +54,10 @@ STORIES = {
 AGAIN = {"down (503)", "down, then recovers", "hangs", "expires quickly"}
 
 
+# It takes half a minute, most of which it waits: once is enough.
+same_demo = pytest.mark.xdist_group("demo")
+
+
 @dataclass
 class Row:
     fetched: int
@@ -127,11 +131,13 @@ def demo(tmp_path_factory):
     return demo
 
 
+@same_demo
 def test_demo_has_every_story(demo):
     assert list(demo.crawled) == list(STORIES)
     assert len(demo.wire) == len(STORIES) + 1
 
 
+@same_demo
 @pytest.mark.parametrize("story", STORIES)
 def test_demo_tells(demo, story):
     fetched, dropped, outcomes, reasons = STORIES[story]
@@ -147,6 +153,7 @@ def test_demo_tells(demo, story):
     assert sorted(row.why) == [f"dropped {reason}" for reason in reasons]
 
 
+@same_demo
 def test_demo_lets_no_disallowed_page_out(demo):
     """By the count of the web itself, which has no part in the crawl."""
     for story, (robots, pages, disallowed) in demo.wire.items():

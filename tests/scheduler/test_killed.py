@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from benchmarks.broad import OURS, crawl, start, web_of
 from benchmarks.broad_web import host
 from tests.waiting import wait_until
@@ -24,6 +26,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.first
 def test_killed_while_origins_wait_and_are_deferred_none_is_lost(tmp_path):
     accounts = tmp_path / "accounts"
     accounts.touch()

@@ -229,7 +229,7 @@ CASES = [
 
 @pytest.mark.parametrize(
     ("fault", "kind", "breaks", "mends", "lost"),
-    CASES,
+    [pytest.param(*case, marks=[pytest.mark.first] if case[2] in HANGS else []) for case in CASES],
     ids=[f"{kind.__name__}: {fault}" for fault, kind, *_ in CASES],
 )
 @pytest_twisted.ensureDeferred
