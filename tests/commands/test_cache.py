@@ -120,7 +120,9 @@ def test_cache_refresh_fetches_what_still_holds_and_tells_the_change(web, store,
 def test_cache_takes_a_tdmrep_json_by_its_url(web, store, robots_command):
     text, other = (f'[{{"location": "/", "tdm-reservation": {n}}}]' for n in (1, 0))
     path = "/.well-known/tdmrep.json"
-    site = web.site(robots(RULES), paths={path: [answer(200, text), answer(200, other), answer(503)]})
+    site = web.site(
+        robots(RULES), paths={path: [answer(200, text), answer(200, other), answer(503)]}
+    )
     file = origin(site) + path
     judged = ["-s", "REP_PURPOSES=tdm", "-s", "REP_USAGE_SOURCES=tdmrep"]
     judged += ["-s", "REP_USAGE_ACTION=drop"]
