@@ -156,10 +156,10 @@ class Rooms(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        rows = [("room", "what it is for")]
+        rows = [("package", "purpose")]
         for module in iter_modules(scrapy_rep.__path__):
             doc = import_module(f"scrapy_rep.{module.name}").__doc__ or ""
-            rows.append((module.name, doc.partition("\n")[0].rstrip(".")))
+            rows.append((module.name, doc.partition("\n")[0].rstrip(".").replace("``", "")))
         return [table_of(rows, widths=(1, 3))]
 
 
@@ -176,7 +176,7 @@ class UsageMeanings(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""
-        rows = [("source", "label", "speaks of")]
+        rows = [("source", "label", "purposes")]
         rows += [
             (source, "too many lines" if label == ANY else label, ", ".join(purposes))
             for (source, label), purposes in MEANINGS.items()

@@ -1,4 +1,4 @@
-"""One settings line that puts everything in its place."""
+"""The add-on, which enables all components."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are dropped, or would be but for a dry run: log lines, stats and a summary."""
+"""Log lines, stats and a summary of requests that are dropped, or would be without a dry run."""
 
 from __future__ import annotations
 

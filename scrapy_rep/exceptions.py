@@ -1,4 +1,4 @@
-"""What we raise at users: for errbacks, for who asks Robots, and for wrong settings."""
+"""Exceptions for errbacks, for callers of ``Robots`` and for invalid settings."""
 
 from __future__ import annotations
 

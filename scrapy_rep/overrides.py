@@ -1,4 +1,4 @@
-"""Other policies for some hosts, each with a reason: what REP_OVERRIDES says."""
+"""The entries of ``REP_OVERRIDES``: other policies for some hosts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our parser behind Scrapy's RobotParser interface."""
+"""The parser with the interface of Scrapy's ``RobotParser``."""
 
 from __future__ import annotations
 

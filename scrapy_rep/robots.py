@@ -1,4 +1,4 @@
-"""``Robots``, the API: what robots.txt says, for spiders, extensions and commands."""
+"""``Robots``: what robots.txt says, for spiders, extensions and commands."""
 
 from __future__ import annotations
 

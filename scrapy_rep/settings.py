@@ -1,4 +1,4 @@
-"""The settings of scrapy-rep, checked once, as one value."""
+"""The settings, which are checked when the crawl starts."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What scrapy-rep tells those who listen, beside Scrapy's own ``robots_parsed``.
+"""The signals of scrapy-rep.
 
-Handlers are plain functions: none of these is waited for.
+Handlers are plain functions, not coroutine functions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sitemaps that robots.txt names, without fetching robots.txt once more."""
+"""Sitemap spiders that fetch each robots.txt only once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stats that are kept of robots.txt: their names, and how they are counted."""
+"""The names of the stats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``scrapy robots``: what a robots.txt says, on the command line.
+"""The command ``scrapy robots``.
 
 ``robots`` has the options of all subcommands; each is a module, which asks through ``spider``.
 """

@@ -1,6 +1,6 @@
-"""The Robots Exclusion Protocol: bytes, str and numbers in, values out.
+"""The Robots Exclusion Protocol. The input is bytes, strings and numbers, the output is values.
 
-No Scrapy, no clock, no I/O: this package serves anyone.
+It does not use Scrapy, a clock or I/O.
 """
 
 from scrapy_rep.protocol.matching.ruleset import RuleSet

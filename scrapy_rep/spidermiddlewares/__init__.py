@@ -1,1 +1,1 @@
-"""What becomes of the output of a callback: meta tags and ``X-Robots-Tag`` are obeyed here."""
+"""Obey robots meta tags, ``X-Robots-Tag`` and statements about use."""

@@ -1,1 +1,1 @@
-"""Where records of origins live: one protocol, several places."""
+"""Stores for the records of origins: memory, SQLite and Redis."""

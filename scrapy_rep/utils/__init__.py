@@ -1,1 +1,1 @@
-"""Helpers that know nothing of robots.txt: of Scrapy's inside, of time and threads, of text."""
+"""Helpers for Scrapy's internals, time, threads and text."""
