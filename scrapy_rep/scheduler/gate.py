@@ -55,7 +55,6 @@ class Gate:
         self._crawler = crawler
         self._cache = cache
         self._decider = decider
-        self._options = options
         self._delays = delays
         self._turns = turns
         self._clock = clock
@@ -249,7 +248,7 @@ class Gate:
             waiter.since = now
             self._deferred.add(waiter)
             self.idle.begin()
-        left = waiter.since + self._options.defer_timeout - now
+        left = waiter.since + self.defer_timeout - now
         if left <= 0:
             waiter.overdue = True
             self._count(waiter)
@@ -279,7 +278,7 @@ class Gate:
             return line_about_others(origins, first - self._clock.monotonic())
         entries = [(origin, self._cache.known(origin)) for origin in self._waiters]
         outages = [(origin, None if entry is None else entry.outage) for origin, entry in entries]
-        patience = self._options.defer_timeout
+        patience = self.defer_timeout
         ends = [each.since + patience for each in self._deferred if each.since is not None]
         left = min(ends) - self._clock.monotonic() if ends else None
         return line_about(outages, self._clock.time(), patience, left)

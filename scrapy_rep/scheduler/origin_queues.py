@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Iterator
 
     from scrapy import Request
 
@@ -167,9 +166,6 @@ class Lanes:
         """The download slots that have lanes, by name."""
         self.size = 0
         """Requests in all of them."""
-
-    def __iter__(self) -> Iterator[Lane]:
-        return iter(self._lanes.values())
 
     def lane(self, name: str, origin: Origin | None) -> Lane:
         """Return the lane of an origin in a download slot; a new one is to be given a size."""

@@ -268,7 +268,7 @@ class Model:
         assert not in_line or not self.cache.has_room
         lanes = {*self.queue._failed, *self.queue.woken}
         origins = {*self.cache.under_way, *in_line, *self.gate._waiters._due_at}
-        for lane in self.queue._lanes:
+        for lane in self.queue._lanes._lanes.values():
             if lane.waits:
                 assert lane in lanes or lane.origin in origins
             else:
