@@ -92,7 +92,7 @@ test-all:
 	@echo "== all other tests"
 	@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=8 --dist=loadgroup $(OTHERS)
 
-# Some thousand steps of it are in `make test`.
+# Some thousand steps of it are in `make test`; one seed alone: python -m fuzz.queue --seed N
 model: $(INSTALLED)
 	@$(BIN)/python -m fuzz.queue
 

@@ -1,4 +1,4 @@
-"""Who waits at the gate."""
+"""Who waits at the gate, for which origin and until when."""
 
 from __future__ import annotations
 
