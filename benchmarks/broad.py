@@ -1,8 +1,8 @@
 """Broad crawls beside a crawl without robots.txt and beside Scrapy's built-in middleware.
 
-    python -m benchmarks.broad shares [--rounds N] [--shares 0 1 5 10 20] [--mode asyncio]
+    python -m benchmarks.broad shares [--rounds N] [--shares 0 1 5 10 20] [--mode asyncio] [--json FILE]
     python -m benchmarks.broad chain [--rounds N] [--at-most SECONDS]
-    python -m benchmarks.broad pop [--slots 100 1000 10000]
+    python -m benchmarks.broad pop [--slots 100 1000 10000] [--json FILE]
     python -m benchmarks.broad disk [--slots 100 10000 100000]
     python -m benchmarks.broad memory [--slots 1000 100000]
     python -m benchmarks.broad many [--origins 10000] [--mode asyncio]
@@ -34,6 +34,7 @@ from pathlib import Path
 
 from scrapy import Request
 
+from benchmarks import results
 from benchmarks.broad_crawl import BUILTIN, OFF, OURS
 from benchmarks.broad_web import host
 from scrapy_rep.protocol.origin import origin_of
@@ -118,6 +119,7 @@ def shares(options):
         f"{'hanging':>8} {'off':>8} {'built-in':>9} {'ours':>8} {'built-in/off':>13} {'ours/off':>9}"
         f" {'(processor)':>12}"
     )
+    rows = []
     for share in options.shares:
         every = round(100 / share) if share else 0
         stories = [
@@ -146,6 +148,8 @@ def shares(options):
             f" {median['built-in'] / median['off']:13.3f} {ratio:9.3f} {of_cpu:12.3f}",
             flush=True,
         )
+        rows.append({"hanging": share, **median, "ours/off": ratio, "ours/off (processor)": of_cpu})
+    return rows
 
 
 def _rate(name, stories, options):
@@ -202,6 +206,7 @@ def pop(options):
         f"{'slots':>7} {'waiting':>8} {'Scrapy pop':>11} {'ours pop':>9} {'ratio':>7}"
         f" {'Scrapy push':>12} {'ours push':>10}"
     )
+    rows = []
     for slots in options.slots:
         for waiting in (0, 90):
             requests = [
@@ -245,6 +250,8 @@ def pop(options):
                 f" {theirs[1]:12.1f} {our[1]:10.1f}   (first pop: {theirs[2]:.1f} and {our[2]:.1f} ms)",
                 flush=True,
             )
+            rows.append({"slots": slots, "waiting": waiting, "Scrapy": theirs[0], "ours": our[0]})
+    return rows
 
 
 def disk(options):
@@ -429,10 +436,15 @@ def main():
     parser.add_argument("--at-most-slots", type=int, default=100, help="of Scrapy's on disk")
     parser.add_argument("--signal", choices=["KILL", "TERM"], default="KILL")
     parser.add_argument("--after", type=int, default=500, help="outcomes before the signal")
+    results.add_option(parser)
     options = parser.parse_args()
+    if options.json and options.command not in {"shares", "pop"}:
+        parser.error("--json: only of shares and pop")
     if options.origins is None:
         options.origins = {"shares": 200, "kill": 2000}.get(options.command, 10_000)
-    commands[options.command](options)
+    rows = commands[options.command](options)
+    if options.json:
+        results.write(options.json, __spec__.name, rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The engine beside Protego, robotspy and urllib.robotparser: time and memory, as ratios.
 
     python -m benchmarks.compare [--rounds N] [--only parse|urls|rules|memory] [--all-engines]
+                                 [--json FILE]
 
 Engines take turns within each round, so that a noisy moment of the machine hits all of them; times
 are of the processor, and a row's ratio is the median of the rounds' ratios. 'Ours' is what the
@@ -21,6 +22,7 @@ from urllib.robotparser import RobotFileParser
 
 from protego import Protego
 
+from benchmarks import results
 from scrapy_rep.protocol import RobotsTxt, target_of
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from tests.protocol import corpus
@@ -110,23 +112,29 @@ def timed(function):
 
 
 def report(title, unit, scale, functions, *, rounds, goal):
-    """Run {engine: function} in turns; print each engine's median and its ratio to ours."""
+    """Run {engine: function} in turns; print, and return, each engine's median and its ratio to ours."""
     times = {engine: [] for engine in functions}
     for _ in range(rounds):
         for engine, function in functions.items():
             times[engine].append(timed(function))
-    line(title, unit, scale, times, goal)
+    return line(title, unit, scale, times, goal)
 
 
 def line(title, unit, scale, times, goal):
-    cells = []
+    cells, medians, ratios = [], {}, {}
     for engine, values in times.items():
         ratio = statistics.median(
             value / ours for value, ours in zip(values, times[Ours], strict=True)
         )
-        factor = "" if engine is Ours else f" ({ratio:.1f}x)"
-        cells.append(f"{engine.name} {statistics.median(values) * scale:,.2f} {unit}{factor}")
-    print(f"{title:<44} {' | '.join(cells)}  [goal {goal}x Protego]", flush=True)
+        medians[engine.name] = statistics.median(values) * scale
+        factor = ""
+        if engine is not Ours:
+            ratios[f"{engine.name}/{Ours.name}"] = ratio
+            factor = f" ({ratio:.1f}x)"
+        cells.append(f"{engine.name} {medians[engine.name]:,.2f} {unit}{factor}")
+    aim = f"  [goal {goal}x Protego]" if goal else ""
+    print(f"{title:<44} {' | '.join(cells)}{aim}", flush=True)
+    return {**medians, **ratios}
 
 
 def parse_rows(engines, rounds):
@@ -166,7 +174,9 @@ def verdict_row(title, engines, sites, *, rounds, goal):
         return run
 
     functions = {engine: work(engine) for engine in engines}
-    report(f"{title} ({count:,} verdicts)", "us", 1e6 / count, functions, rounds=rounds, goal=goal)
+    return report(
+        f"{title} ({count:,} verdicts)", "us", 1e6 / count, functions, rounds=rounds, goal=goal
+    )
 
 
 def url_rows(engines, rounds):
@@ -205,15 +215,22 @@ def made_up(count, seed=1):
     return "\n".join(rules).encode(), urls
 
 
+GOALS = {10: None, 100: None, 300: 10, 1_000: None, 5_000: 100, 20_000: 250}
+"""How many times as fast as Protego a verdict is to be, by the number of rules."""
+
+
 def rule_rows(engines, rounds):
-    for count, goal in ((300, 10), (5_000, 100), (20_000, 250)):
-        verdict_row(
-            f"verdict, {count:,} rules", engines, [made_up(count)], rounds=rounds, goal=goal
-        )
+    rows = []
+    for count, goal in GOALS.items():
+        body, urls = made_up(count)
+        urls *= max(1, 400 // len(urls))
+        title = f"verdict, {count:,} rules"
+        row = verdict_row(title, engines, [(body, urls)], rounds=rounds, goal=goal)
+        rows.append({"rules": count, **row})
+    return rows
 
 
-def memory_row(engines):
-    bodies = [body for _, body, _ in corpus.read("sites")]
+def memory_row(size, engines, bodies, goal=None):
     held = {}
     for engine in engines:
         prepared = [engine.prepare(body) for body in bodies]
@@ -230,8 +247,21 @@ def memory_row(engines):
         tracemalloc.stop()
         if engine is Ours:
             estimate = sum(rules.nbytes for rules in kept) / len(bodies)
-    line(f"memory per origin ({len(bodies):,} origins)", "B", 1, held, 10)
+    title = f"memory per origin ({len(bodies):,} origins, {size})"
+    row = {"size": size, **line(title, "B", 1, held, goal)}
     print(f"{'':<44} ours by nbytes: {estimate:,.0f} B")
+    return row
+
+
+def memory_rows(engines, parts=10):
+    """What is held of all files, then of the smallest tenth, of the next, and so on."""
+    bodies = [body for _, body, _ in corpus.read("sites")]
+    rows = [memory_row("all", engines, bodies, 10)]
+    bodies.sort(key=len)
+    for part in range(parts):
+        some = bodies[part * len(bodies) // parts : (part + 1) * len(bodies) // parts]
+        rows.append(memory_row(len(some[len(some) // 2]), engines, some))
+    return rows
 
 
 def main():
@@ -239,13 +269,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", choices=["parse", "urls", "rules", "memory"])
     parser.add_argument("--all-engines", action="store_true", help="robotspy and urllib as well")
+    results.add_option(parser)
     options = parser.parse_args()
+    if options.json and options.only not in {"rules", "memory"}:
+        parser.error("--json: only of --only rules and --only memory")
     engines = [Ours, OfProtego]
     if options.all_engines:
         engines += [OfRobotspy, OfUrllib] if RobotsParser else [OfUrllib]
     rows = {
         # First: what the interpreter keeps of the others, and makes larger, is not theirs.
-        "memory": lambda: memory_row(engines),
+        "memory": lambda: memory_rows(engines),
         "parse": lambda: parse_rows(engines, options.rounds),
         "urls": lambda: url_rows(engines, options.rounds),
         "rules": lambda: rule_rows(engines, options.rounds),
@@ -255,7 +288,9 @@ def main():
         rows = {"rules": rows["rules"]}
     for name, row in rows.items():
         if options.only in (None, name):
-            row()
+            found = row()
+            if options.json:
+                results.write(options.json, __spec__.name, found)
 
 
 if __name__ == "__main__":
