@@ -13,10 +13,11 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 STACKS := .venv-stacks
 CANARY := .venv-canary
+FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
 .PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test lint unit \
-	test-protocol test-all model faults stacks canary fuzz bench docs package clean
+	test-protocol test-all model faults stacks canary fuzz bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +32,7 @@ help:
 	@echo "make canary        the tests of crawls with Scrapy's main branch"
 	@echo "make fuzz          verdicts on random files beside a plain reference, for MINUTES=10"
 	@echo "make bench         the benchmarks that need a few minutes and no network"
+	@echo "make figures       the figures of the docs from docs/_static/figures/*.json; RUN=1 measures first"
 	@echo "make docs          docs/_build/html"
 	@echo "make package       wheel and sdist in dist/, built once and checked"
 	@echo "make clean         remove what the others made"
@@ -152,6 +154,19 @@ fuzz: $(INSTALLED)
 bench: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@$(BIN)/python -m benchmarks
+
+# What the figures show, which wants a machine that does nothing else meanwhile. The memory is that
+# for real files: without REP_CORPUS its results stay as they are.
+measure: $(INSTALLED)
+	@$(BIN)/python -m benchmarks.broad shares --origins 200 --pages 15 --rounds 2 --at-most 20 \
+		--json $(FIGURES)/shares.json
+	@$(BIN)/python -m benchmarks.compare --only rules --json $(FIGURES)/rules.json
+	@$(BIN)/python -m benchmarks.compare --only memory --json $(FIGURES)/memory.json
+	@$(BIN)/python -m benchmarks.broad pop --slots 100 300 1000 3000 10000 --json $(FIGURES)/pop.json
+
+figures: $(INSTALLED) $(if $(RUN),measure)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group figures
+	@$(BIN)/python -m benchmarks.figures
 
 docs: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs

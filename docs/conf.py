@@ -1,5 +1,7 @@
 """Sphinx configuration: settings, stats and reasons are checked against the code, or drawn from it.
 
+What benchmarks found is drawn from their results, as the figures are.
+
 ``.. setting:: NAME`` and ``.. stat:: name`` describe what the code has under that name. One that
 the code doesn't have, or that the docs don't describe, is a warning, and warnings are errors.
 """
@@ -7,16 +9,19 @@ the code doesn't have, or that the docs don't describe, is a warning, and warnin
 from __future__ import annotations
 
 from dataclasses import fields
+from datetime import date
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from sphinx.domains.std import GenericObject
 from sphinx.util import logging
-from sphinx.util.docutils import SphinxDirective
+from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import scrapy_rep
+from benchmarks import results
 from scrapy_rep import stats
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS
 from scrapy_rep.protocol.lint import CODES
@@ -196,6 +201,43 @@ class Findings(SphinxDirective):
         return [nodes.bullet_list("", *items)]
 
 
+class Measured(SphinxDirective):
+    """The table of ratios that a benchmark found, and how: ``.. measured:: shares``."""
+
+    required_arguments = 1
+    option_spec = {"varied": directives.unchanged_required, "ratios": directives.unchanged_required}  # noqa: RUF012 - as in Sphinx
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table, and the command below it."""
+        run = results.read(self.arguments[0])
+        varied, ratios = (self.options[name].split(", ") for name in ("varied", "ratios"))
+        rows = [(*varied, *ratios)]
+        for row in run["rows"]:
+            of = [
+                f"{value:,}" if isinstance(value, int) else value
+                for value in list(row.values())[: len(varied)]
+            ]
+            rows.append((*of, *(results.ratio(row, name) for name in ratios)))
+        day = date.fromisoformat(run["date"])
+        versions = ", ".join(f"{name} {version}" for name, version in run["versions"].items())
+        text = f": {versions}, {day.day} {day:%B %Y}."
+        command = nodes.literal(text=run["command"])
+        self.env.note_dependency(str(results.FOLDER / f"{self.arguments[0]}.json"))
+        return [table_of(rows), nodes.paragraph("", "", command, nodes.Text(text))]
+
+
+class Ratio(SphinxRole):
+    """A ratio that a benchmark found: ``:ratio:`rules 300 Protego/ours```."""
+
+    def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+        """Return the number."""
+        try:
+            return [nodes.Text(results.ratio_of(self.text))], []
+        except (KeyError, OSError, ValueError):
+            logger.warning("%s was not measured", self.text, location=self.get_location())
+            return [], []
+
+
 def check_all_described(_: Sphinx, env: BuildEnvironment) -> None:
     """Complain of what the code has and no page describes."""
     described = {(kind, name) for kind, name in env.get_domain("std").objects}
@@ -214,6 +256,8 @@ def setup(app: Sphinx) -> None:
     app.add_directive("status-classes", StatusClasses)
     app.add_directive("findings", Findings)
     app.add_directive("transitions", Transitions)
+    app.add_directive("measured", Measured)
+    app.add_role("ratio", Ratio())
     app.add_directive("rooms", Rooms)
     app.add_directive("usage-meanings", UsageMeanings)
     app.add_directive("usage-revisions", UsageRevisions)

@@ -14,11 +14,15 @@ LINKS = re.findall(r"^\[[^]]+\]: (\S+)$|\]\(([^)]+)\)", README, re.MULTILINE)
 DOCS = "https://scrapy-rep.readthedocs.io/"
 URLS = dict(each.split(", ", 1) for each in metadata("scrapy-rep").get_all("Project-URL"))
 
+RAW = URLS["Source"].replace("//github.com", "//raw.githubusercontent.com") + "/main/"
+
 
 def of_ours(link):
     """The file in the repository that a link leads to; None for a link to others."""
     if link.startswith(DOCS + "en/latest/"):
         return "docs/" + link.removeprefix(DOCS + "en/latest/").replace(".html", ".rst")
+    if link.startswith(RAW):
+        return link.removeprefix(RAW)
     if link.startswith(URLS["Source"]):
         return re.sub(r"^/(blob|tree)/main/", "", link.removeprefix(URLS["Source"]))
     return None

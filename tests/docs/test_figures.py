@@ -1,0 +1,86 @@
+"""Figures, tables and numbers of the docs are of the same runs, and show nothing of who ran them."""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from benchmarks import results
+from tests.docs.blocks import ROOT
+
+PAGE = (ROOT / "docs" / "figures.rst").read_text(encoding="utf-8")
+IMAGES = dict(re.findall(r"\.\. image:: _static/figures/(\w+)\.svg\n    :alt: (.+)", PAGE))
+TABLES = re.findall(r"\.\. measured:: (\w+)\n    :varied: (.+)\n    :ratios: (.+)\n(?=\n|\Z)", PAGE)
+RATIOS = re.findall(r":ratio:`([^`]+)`", PAGE)
+TITLE = "{http://purl.org/dc/elements/1.1/}title"
+RUN = "{http://purl.org/dc/elements/1.1/}identifier"
+
+
+def test_each_run_has_its_figure_and_its_table():
+    runs = {path.stem for path in results.FOLDER.glob("*.json")}
+    assert runs == {path.stem for path in results.FOLDER.glob("*.svg")}
+    assert runs == IMAGES.keys() == {name for name, _, _ in TABLES}
+    assert runs == {ratio.split()[0] for ratio in RATIOS}
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_figure_is_drawn_from_the_run_beside_it(name):
+    path = results.FOLDER / f"{name}.svg"
+    drawn = ET.parse(path).getroot()
+    assert next(drawn.iter(RUN)).text == results.digest(name), "make figures"
+    assert next(drawn.iter(TITLE)).text
+    assert path.stat().st_size < 60_000
+
+
+@pytest.mark.parametrize("name", IMAGES)
+def test_a_run_says_how_it_was_made_and_not_where(name):
+    run = results.read(name)
+    assert set(run) == {"command", "date", "versions", "rows"}
+    assert re.fullmatch(r"python -m benchmarks\.\w+[\w .-]*", run["command"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", run["date"])
+    assert all(re.fullmatch(r"\d[\w.]+", version) for version in run["versions"].values())
+
+
+@pytest.mark.parametrize(("name", "varied", "ratios"), TABLES)
+def test_the_ratios_of_a_table_were_measured(name, varied, ratios):
+    for row in results.read(name)["rows"]:
+        assert all(results.ratio(row, ratio) for ratio in ratios.split(", "))
+        assert all(isinstance(row[name], float) for name in re.split(", |/", ratios))
+        columns = [isinstance(value, float) for value in row.values()]
+        assert columns.index(True) == len(varied.split(", "))
+
+
+@pytest.mark.parametrize("text", RATIOS)
+def test_a_ratio_of_the_text_was_measured(text):
+    assert re.fullmatch(r"[\d,]+(\.\d+)?", results.ratio_of(text))
+
+
+def test_no_ratio_of_the_text_is_typed():
+    prose = re.sub(r":ratio:`[^`]+`", "", PAGE)
+    assert not re.search(r"\d\s+times\b|\d\s*x\b", prose)
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "shown"),
+    [
+        ({"a": 1.0, "b": 3.0}, "a/b", "0.33"),
+        ({"a": 1.0, "b": 3.0, "a/b": 0.5}, "a/b", "0.50"),
+        ({"a": 1234.0, "b": 1.0}, "a/b", "1,200"),
+        ({"a": 96.0, "b": 10.0}, "a/b", "9.6"),
+        ({"a": 0.0012345, "b": 1.0}, "a/b", "0.0012"),
+    ],
+)
+def test_a_ratio_has_two_digits(row, name, shown):
+    assert results.ratio(row, name) == shown
+
+
+def test_what_was_measured_is_written_with_its_command(tmp_path, monkeypatch):
+    path = tmp_path / "run.json"
+    monkeypatch.setattr("sys.argv", ["broad.py", "pop", "--slots", "10", "--json", str(path)])
+    results.write(path, "benchmarks.broad", [{"slots": 10, "ours": 1.23456}])
+    run = json.loads(path.read_text())
+    assert run["rows"] == [{"slots": 10, "ours": 1.235}]
+    assert run["command"] == "python -m benchmarks.broad pop --slots 10"
