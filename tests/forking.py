@@ -1,7 +1,8 @@
 """Python programs in processes of their own, without the second that it takes to import Scrapy.
 
 They are forked from a process that has imported it: preloaded.py. Where there is no fork, they are
-started. Programs and options are given as to ``python`` and `subprocess`.
+started. Programs and options are given as to ``python`` and `subprocess`. What is registered with
+`atexit` is not run where it was forked.
 """
 
 from __future__ import annotations

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from tests import forking
+from tests.waiting import PATIENCE
 
 PROGRAM = """
 import os, sys
@@ -48,3 +50,17 @@ def words(run):
     """What is on standard error, without the way that an error came, which differs."""
     lines = run.stderr.splitlines()
     return [line for line in lines if not line.startswith(("Process ", "Traceback ", " "))]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal")
+def test_it_can_be_killed(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("print('here', flush=True); input()")
+    process = forking.start(str(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == "here\n"
+    assert process.poll() is None
+    process.kill()
+    assert process.wait(PATIENCE) == -signal.SIGKILL
+    assert process.stdout.read() == ""
+    process.stdin.close()
+    process.stdout.close()
