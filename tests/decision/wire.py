@@ -101,32 +101,25 @@ class Ftp(Wire):
 
     scheme = "ftp"
 
+    async def open(self, certificate):
+        await super().open(certificate)
+        # Nothing comes over its data connections.
+        data = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        self._listening.append(data)
+        self.data_port = data.sockets[0].getsockname()[1]
+
     async def serve(self, reader, writer):
         writer.write(b"220 ready\r\n")
         number = None
-        async with _Passive() as data:
-            while line := await reader.readuntil(b"\r\n"):
-                command, _, argument = line[:-2].partition(b" ")
-                if command == b"USER":
-                    number = int(argument)
-                    writer.write(b"331 password\r\n")
-                elif command == b"PASV":
-                    high, low = divmod(data.port, 256)
-                    writer.write(b"227 (127,0,0,1,%d,%d)\r\n" % (high, low))
-                elif command == b"RETR":
-                    self.targets[number] = argument
-                    writer.write(b"550 no such file\r\n")
-                else:
-                    writer.write(b"230 fine\r\n")
-
-
-class _Passive:
-    """A data connection over which nothing comes."""
-
-    async def __aenter__(self):
-        self.server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
-        self.port = self.server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(self, *_):
-        self.server.close()
+        while line := await reader.readuntil(b"\r\n"):
+            command, _, argument = line[:-2].partition(b" ")
+            if command == b"USER":
+                number = int(argument)
+                writer.write(b"331 password\r\n")
+            elif command == b"PASV":
+                writer.write(b"227 (127,0,0,1,%d,%d)\r\n" % divmod(self.data_port, 256))
+            elif command == b"RETR":
+                self.targets[number] = argument
+                writer.write(b"550 no such file\r\n")
+            else:
+                writer.write(b"230 fine\r\n")
