@@ -521,3 +521,19 @@ def test_more_lines_than_are_read_say_no():
     assert usage.value("search") == "disallow"
     for source in ("content-usage", "content-signal", "disallowaitraining"):
         assert usage.of([source]).result("tdm") == "disallow"
+
+
+def test_a_file_without_lines_about_use_says_nothing():
+    assert RobotsTxt.parse(b"User-agent: *\nDisallow: /\n").usage(URL, "mybot").statements == ()
+
+
+def test_a_path_with_a_star_begins_as_it_says():
+    line = "Content-Usage: /a*b train-ai=n"
+    assert usage(line, path="/x/ab").statements == ()
+    assert usage(line, path="/a/b").value("train-ai") == "disallow"
+
+
+def test_the_same_is_said_when_asked_again():
+    rules = RobotsTxt.parse(b"User-agent: *\nContent-Usage: train-ai=n\n").usage_rules_for("mybot")
+    first, again = (rules.usage_for("/x", "mybot") for _ in range(2))
+    assert first.statements == again.statements != ()
