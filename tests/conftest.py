@@ -6,11 +6,16 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import forking
 from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, Clock
+
+# A machine that is busy is no test that is slow.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 _FAULTS = []
 _STORE_FAULTS = []

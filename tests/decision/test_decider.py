@@ -485,13 +485,11 @@ rules = st.lists(st.tuples(st.sampled_from(("Allow", "Disallow")), patterns), ma
 
 # pytest_twisted runs no parametrized test of Hypothesis.
 @given(path=paths, rules=rules, is_verbatim=st.booleans())
-@settings(deadline=None)
 def test_known_and_found_out_are_the_same(path, rules, is_verbatim):
     same_known_and_found_out({}, path, rules, is_verbatim=is_verbatim)
 
 
 @given(path=paths, rules=rules, is_verbatim=st.booleans())
-@settings(deadline=None)
 def test_with_the_handler_for_aiohttp_too(path, rules, is_verbatim):
     same_known_and_found_out(aiohttps(), path, rules, is_verbatim=is_verbatim)
 
@@ -519,9 +517,7 @@ def same_known_and_found_out(handler, path, rules, *, is_verbatim):
 
 
 @given(path=paths, rules=rules)
-@settings(
-    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50
-)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 def test_a_file_says_what_the_site_would_say(tmp_path, path, rules):
     by_site, by_file = Scene(), Scene(override("file", path=file_with(tmp_path, rules)))
     by_site.knows(rules)

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scrapy import Request, signals
 from scrapy.exceptions import DontCloseSpider
@@ -842,7 +842,6 @@ def check(scene, waiters):
 
 
 @given(st.lists(STEPS, max_size=30))
-@settings(deadline=None)
 def test_whoever_waits_is_going_to_be_woken(steps):
     logging.disable(logging.CRITICAL)
     try:
