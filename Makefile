@@ -155,10 +155,10 @@ bench: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
 	@$(BIN)/python -m benchmarks
 
-# What the figures show, which wants a machine that does nothing else meanwhile. The memory is that
-# for real files: without REP_CORPUS its results stay as they are.
+# What the figures show, for which the machine should do nothing else. Memory is measured on real
+# files: without REP_CORPUS its results stay as they are.
 measure: $(INSTALLED)
-	@$(BIN)/python -m benchmarks.broad shares --origins 200 --pages 15 --rounds 2 --at-most 20 \
+	@$(BIN)/python -m benchmarks.broad shares --origins 200 --pages 15 --rounds 2 --at-most 15 \
 		--json $(FIGURES)/shares.json
 	@$(BIN)/python -m benchmarks.compare --only rules --json $(FIGURES)/rules.json
 	@$(BIN)/python -m benchmarks.compare --only memory --json $(FIGURES)/memory.json

@@ -13,7 +13,6 @@ README = (ROOT / "README.md").read_text()
 LINKS = re.findall(r"^\[[^]]+\]: (\S+)$|\]\(([^)]+)\)", README, re.MULTILINE)
 DOCS = "https://scrapy-rep.readthedocs.io/"
 URLS = dict(each.split(", ", 1) for each in metadata("scrapy-rep").get_all("Project-URL"))
-
 RAW = URLS["Source"].replace("//github.com", "//raw.githubusercontent.com") + "/main/"
 
 
