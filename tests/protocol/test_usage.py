@@ -397,7 +397,11 @@ def test_who_asks_for_a_license(header, asks):
         ("otherbot: noai, mybot: noml", ["noml"]),
         ("unavailable_after: Friday, 25-Jun-10 15:00:00 PST, noai", ["noai"]),
         ("noaix", []),
+        ("x-noai", []),
         ("index", []),
+        ("noindex; noai", ["noai"]),
+        ("noimageai noai", ["noai", "noimageai"]),
+        ("otherbot: noimageai noai", []),
     ],
 )
 def test_tags_in_a_header(header, labels):
@@ -414,6 +418,8 @@ def test_tags_in_a_header(header, labels):
         (" ROBOTS ", "all, noml", "disallow"),
         ("mybot", "noai", "disallow"),
         ("otherbot", "noai", "unknown"),
+        ("robots", "index noml", "disallow"),
+        ("robots", "\ufeffnoai", "disallow"),
         ("robots", "noimageai", "unknown"),
         ("description", "noai", "unknown"),
     ],
@@ -537,3 +543,22 @@ def test_the_same_is_said_when_asked_again():
     rules = RobotsTxt.parse(b"User-agent: *\nContent-Usage: train-ai=n\n").usage_rules_for("mybot")
     first, again = (rules.usage_for("/x", "mybot") for _ in range(2))
     assert first.statements == again.statements != ()
+
+
+@pytest.mark.parametrize(
+    ("members", "result"),
+    [
+        ('"tdm-reservation": 1, "tdm-reservation": 0', "disallow"),
+        ('"tdm-reservation": 0, "tdm-reservation": 1', "disallow"),
+        ('"tdm-reservation": "1", "tdm-reservation": 2', "disallow"),
+        ('"tdm-reservation": 2, "tdm-reservation": 0', "allow"),
+        ('"tdm-reservation": 1.0', "disallow"),
+        ('"tdm-reservation": 0.0', "allow"),
+        ('"tdm-reservation": 1.5', "unknown"),
+        ('"tdm-reservation": Infinity', "unknown"),
+        ('"tdm-reservation": true', "unknown"),
+    ],
+)
+def test_a_reservation_is_lost_by_no_way_to_write_json(members, result):
+    body = f'[{{"location": "/", {members}}}]'.encode()
+    assert Usage().with_tdmrep(body, URL).result("tdm") == result

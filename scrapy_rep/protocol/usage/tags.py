@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _ANYONE: Final = "robots"
 LABELS: Final = ("noai", "noimageai", "noml")
-_WORD: Final = re.compile(r"[\w-]+").match
+_words_in: Final = re.compile(r"[\w-]+").findall
 
 
 def tags_in_header(value: str, tokens: Iterable[str]) -> list[Statement]:
@@ -42,6 +42,7 @@ def _tags_in(words: str, raw: str, place: str) -> list[Statement]:
     if len(words) > MAX_TAG_TEXT:
         # Never less than what they may say.
         return statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), raw, None, place)
-    found = {match[0] for word in words.lower().split(",") if (match := _WORD(word.strip()))}
+    # Some sites put blanks or semicolons between them.
+    found = set(_words_in(words.lower()))
     labels = [label for label in LABELS if label in found]
     return statements_of(TAGS, dict.fromkeys(labels, DISALLOW), raw, None, place) if labels else []

@@ -26,7 +26,8 @@ TDMREP_PATH: Final = "/.well-known/tdmrep.json"
 """Where the file of an origin is."""
 RESERVATION: Final = "tdm-reservation"
 POLICY: Final = "tdm-policy"
-_VALUES: Final[dict[str, Value]] = {"1": DISALLOW, "0": ALLOW}
+_RESERVED: Final = "1"
+_VALUES: Final[dict[str, Value]] = {_RESERVED: DISALLOW, "0": ALLOW}
 _TOO_LONG: Final = f"a tdmrep.json of more than {MAX_USAGE_BYTES:,} bytes"
 
 
@@ -37,7 +38,7 @@ def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
     reserve: never less than what they may say.
     """
     if label == RESERVATION and sum(map(len, values)) > MAX_TAG_TEXT:
-        return _said(label, "1", values[0], place)
+        return _said(label, _RESERVED, values[0], place)
     return [
         statement
         for value in values
@@ -65,7 +66,7 @@ class TdmRules:
             self._otherwise = statements_of(TDMREP, reserved, _TOO_LONG, None, TDMREP_JSON)
             return
         try:
-            rules = json.loads(body)
+            rules = json.loads(body, object_pairs_hook=_object)
             self._rules = [_rule_of(rule) for rule in rules if _is_rule(rule)]
         except (ValueError, TypeError, RecursionError):
             rules = None
@@ -85,6 +86,12 @@ class TdmRules:
             if is_match(pattern, target):
                 return said
         return self._otherwise
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; of members of one name a reservation counts, else the last."""
+    reservations = [m for m in members if m[0] == RESERVATION and _text(m[1]) == _RESERVED]
+    return dict([*members, *reservations])
 
 
 def _is_rule(rule: Any) -> bool:
@@ -111,4 +118,6 @@ def _said(label: str, value: str, raw: str, place: str) -> list[Statement]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # JSON has but one kind of number
     return "" if isinstance(value, bool) else str(value)
