@@ -20,6 +20,8 @@ from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
@@ -128,15 +130,15 @@ class Gate:
         """Whether another origin would soon be looked up."""
         return self._cache.has_room and not self._to_ask
 
-    def keeps_for(self, origin: Origin) -> float | None:
+    def keeps_for(self, origin: Origin, head: Callable[[], Request]) -> float | None:
         """Return for how many seconds requests of ``origin`` are to be kept: 0 if they may leave.
 
-        None where that is to be found out.
+        None where that is to be found out. ``head`` returns the first of them.
         """
         if not self._decider.needs_robotstxt(origin):
             return 0.0
         entry = self._cache.known(origin)
-        if entry is None:
+        if entry is None or self._decider.lacks_tdmrep(origin, head):
             return 0.0 if origin in self._asked else None
         self._asked.discard(origin)
         if not (entry.is_unreachable and self._defers):

@@ -53,7 +53,7 @@ class _Waiter:
         return self._request
 
     def wake(self) -> None:
-        self._queue.found_out(self._name, self._origin)
+        self._queue.found_out(self._name, self._origin, self._request)
 
 
 class _Deferring(Base):  # type: ignore[misc] # it has no types
@@ -98,7 +98,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
     def push(self, request: Request) -> None:
         """Keep ``request``: with those that wait, if its origin is known to be unreachable."""
         origin = self._origin(request)
-        seconds = self._keeps_for(origin)
+        seconds = self._keeps_for(origin, request)
         if origin is not None and seconds:
             self._keep(str(origin), request, seconds)
         else:
@@ -129,11 +129,11 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
 
     # What the gate calls.
 
-    def found_out(self, name: str, origin: Origin) -> None:
+    def found_out(self, name: str, origin: Origin, request: Request) -> None:
         """Let the requests of an origin go, or wait for its next try, as it has been looked up."""
         self._looked_up.discard(origin)
         try:
-            self._settle(name, self._keeps_for(origin))
+            self._settle(name, self._keeps_for(origin, request))
         except Exception as error:  # noqa: BLE001 - told
             # They are looked after again when that time is over.
             tell(self._crawler, error, "Redis could not be told of %s", name)
@@ -143,7 +143,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
     def _leaves(self, request: Request, *, has_room: bool) -> bool:
         """Return whether ``request`` may leave; if not, keep it."""
         origin = self._origin(request)
-        seconds = self._keeps_for(origin)
+        seconds = self._keeps_for(origin, request)
         if origin is None or seconds == 0:
             if origin is not None and self._gate is not None:
                 self._gate.leaves(origin)
@@ -166,7 +166,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         try:
             request = self._decode_request(data)
             origin = self._origin(request)
-            seconds = self._keeps_for(origin)
+            seconds = self._keeps_for(origin, request)
         except Exception as error:  # noqa: BLE001 - told
             # Back in the queue it is met again, as scrapy-redis would meet it.
             tell(self._crawler, error, "A request of %s can't be read", name)
@@ -196,10 +196,10 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
             tell(self._crawler, error, "Error while asking what governs %s", request)
             return None
 
-    def _keeps_for(self, origin: Origin | None) -> float | None:
+    def _keeps_for(self, origin: Origin | None, request: Request) -> float | None:
         if self._gate is None or origin is None:
             return 0.0
-        return self._gate.keeps_for(origin)
+        return self._gate.keeps_for(origin, lambda: request)
 
     def _noted(self, request: Request, source: Source) -> Request:
         if self._gate is not None:

@@ -148,6 +148,24 @@ def test_sites_that_wait_hold_up_no_other_site(workers, web, redis):
     assert sorted(worker.result()["fetched"]) == sorted(urls)
 
 
+def test_sites_whose_tdmrep_json_is_not_known_wait_there_too(workers, web, redis):
+    path = "/.well-known/tdmrep.json"
+    slow = web.site(RULES, paths={path: [held(answer(200, "[]"))]})
+    quick = web.site(RULES)
+    paths = ["/private", *(f"/{number}" for number in range(9))]
+    worker = workers.start(
+        *(slow.url(each) for each in paths),
+        quick.url("/1"),
+        kind=RobotsAwareRedisFifoQueue,
+        REP_PURPOSES="tdm",
+        REP_USAGE_SOURCES="tdmrep",
+    )
+    wait_until(lambda: "/1" in quick.targets and slow.targets == [path])
+    wait_until(lambda: redis.zcard(KEPT) == 9)
+    slow.release()
+    assert len(worker.result()["fetched"]) == 10
+
+
 LOSES = "unreachable are dropped at once, because the scheduler does not defer them"
 
 
@@ -201,7 +219,7 @@ class Doors:
     def origin_governing(self, request):
         return origin_of(request.url)
 
-    def keeps_for(self, origin):
+    def keeps_for(self, origin, head):
         return self.seconds.get(str(origin), 0.0)
 
     def leaves(self, origin):

@@ -396,3 +396,25 @@ async def test_a_page_with_more_elements_than_are_read_is_taken_to_refuse(web):
     result = await crawl(site.url("/page"), settings=TRAINING)
     usage = result.responses[0].meta["robotstxt"]["usage"]
     assert usage["results"] == {"ai-training": "disallow"}
+
+
+@pytest.mark.parametrize("policy", ["DummyPolicy", "RFC2616Policy"])
+@pytest_twisted.ensureDeferred
+async def test_a_page_of_the_http_cache_says_what_it_said_then(web, tmp_path, policy):
+    validators = {"ETag": '"1"', "Cache-Control": "max-age=0"}
+    said = {"Content-Usage": "train-ai=n", "TDM-Reservation": "1"}
+    fresh = answer(200, PAGE, headers={**HTML, **validators, **said})
+    site = web.site(robots(""), paths={"/page": [fresh, answer(304, headers=validators)]})
+    settings = {
+        **TRAINING,
+        "HTTPCACHE_ENABLED": True,
+        "HTTPCACHE_DIR": str(tmp_path),
+        "HTTPCACHE_POLICY": f"scrapy.extensions.httpcache.{policy}",
+    }
+    for flags in ([], ["cached"]):
+        (response,) = (await crawl(site.url("/page"), settings=settings)).responses
+        assert (response.flags, response.status) == (flags, 200)
+        usage = response.meta["robotstxt"]["usage"]
+        assert usage["results"] == {"ai-training": "disallow"}
+        assert {said["place"] for said in usage["statements"]} == {"header"}
+    assert len(site.targets) == (1 if policy == "DummyPolicy" else 2)
