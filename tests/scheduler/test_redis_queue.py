@@ -278,7 +278,7 @@ def test_what_comes_back_is_next_in_that_order(redis, kind):
     first = queue.pop().url
     assert first.startswith(UP)
     gate.seconds = {}
-    queue.found_out(DOWN, origin_of(DOWN))
+    queue.found_out(DOWN, origin_of(DOWN), scrapy.Request(f"{DOWN}/0"))
     urls = drain(queue)
     numbers = [int(url[-1]) for url in urls if url.startswith(DOWN)]
     if kind is RobotsAwareRedisQueue:
@@ -346,7 +346,7 @@ def test_more_than_a_batch_comes_back(redis, monkeypatch):
     gate.seconds = {DOWN: 600.0}
     fill(queue, *(f"{DOWN}/{number}" for number in range(5)))
     gate.seconds = {}
-    queue.found_out(DOWN, origin_of(DOWN))
+    queue.found_out(DOWN, origin_of(DOWN), scrapy.Request(f"{DOWN}/0"))
     assert len(drain(queue)) == 5
 
 
