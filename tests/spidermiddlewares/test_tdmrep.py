@@ -251,6 +251,7 @@ async def test_while_it_is_not_known_other_sites_go_on(web, queue):
     )
     assert asked(slow) == 1
     assert len(result.responses) == 21
+    assert ("robotstxt/put_off" in result.stats) == bool(queue)
     assert result.dropped == {slow.url("/private"): "rule", slow.url("/no"): "usage"}
 
 
