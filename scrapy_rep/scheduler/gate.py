@@ -145,6 +145,13 @@ class Gate:
             return 0.0
         return max(0.0, entry.end - self._clock.time()) + MARGIN
 
+    def has_turn(self, origin: Origin, waiter: Waiter) -> bool:
+        """Return whether the request of ``waiter`` waits for no turn; if it does, wake it later."""
+        entry = self._cache.known(origin)
+        if self._turns is None or entry is None or not entry.asks_for_delay:
+            return True
+        return self._turns.lets_go(origin, waiter, alone=True)
+
     def leaves(self, origin: Origin) -> None:
         """Tell that a request of ``origin`` leaves."""
         self._asked.discard(origin)

@@ -1,7 +1,9 @@
-"""scrapy-redis's queues, with requests kept back until their origins can be reached."""
+"""scrapy-redis's queues, with requests kept back until they may leave."""
 
 from __future__ import annotations
 
+from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from scrapy import signals
@@ -17,6 +19,7 @@ from scrapy_rep.scheduler import redis_scripts as scripts
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.scheduler.trouble import tell
+from scrapy_rep.scheduler.waiters import Calling
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import nudge
 
@@ -26,42 +29,18 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.utils.clock import Timer
 
-_HOLD: Final = 5_000
-"""Milliseconds for which an origin that is due is left to the worker that came first."""
-_BATCH: Final = 1_000
-"""Requests that go back to the queue in one step: about two milliseconds of the server's time."""
 _PAUSE: Final = 1.0
 """Seconds between two looks whether there is room for what is due."""
 _MARGIN: Final = 0.02
 """Seconds that a timer is set too late, so that it doesn't find its time still to come."""
 
 
-class _Waiter:
-    """The requests of an origin that this worker is finding out about."""
-
-    size = 0
-    since: float | None = None
-    overdue = False
-
-    def __init__(self, queue: _Deferring, name: str, origin: Origin, request: Request) -> None:
-        self._queue = queue
-        self._name = name
-        self._origin = origin
-        self._request = request
-
-    def head(self) -> Request:
-        return self._request
-
-    def wake(self) -> None:
-        self._queue.found_out(self._name, self._origin, self._request)
-
-
 class _Deferring(Base):  # type: ignore[misc] # it has no types
     """What our queues add to scrapy-redis's: a request leaves when its origin is open.
 
     As theirs it talks to Redis on the reactor's thread: once for a request that is pushed or
-    popped, once more for one that is popped and has to wait, and once for an origin that has been
-    looked up. ``pop`` never blocks, whatever SCHEDULER_IDLE_BEFORE_CLOSE says.
+    popped, twice more for one that has to wait, and once for an origin that has been looked up.
+    ``pop`` never blocks, whatever SCHEDULER_IDLE_BEFORE_CLOSE says.
     """
 
     _kind: ClassVar[str]
@@ -72,35 +51,33 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         self._clock = Clock()
         self._timer: Timer | None = None
         self._looked_up: set[Origin] = set()
-        # In a cluster, all keys of a script have to be in one slot.
-        beside = self.key if "{" in self.key else f"{{{self.key}}}"
-        self._keys = [
-            self.key,
-            f"{beside}:deferred",
-            f"{beside}:deferred:due",
-            f"{beside}:deferred:since",
-        ]
-        self._scripts: dict[str, Any] = {}
+        self._in_turn: set[Origin] = set()
+        """Origins that this worker has asked for a turn of."""
+        self._turns: deque[tuple[str, Origin, Request]] = deque()
+        """Those whose turn has come, each with the request that it was asked for."""
         self._gate = Gate.of(self._crawler)
+        timeout = 0.0
         if self._gate is not None:
-            self._gate.in_use = self._gate.is_shared = True
+            timeout = self._gate.defer_timeout
+            self._gate.in_use = self._gate.is_shared = self._gate.gives_turns = True
+        self._kept = scripts.Kept(server, self.key, self._kind, timeout)
         self._crawler.signals.connect(self._stop, signals.spider_closed)
 
     # What the scheduler calls.
 
     def __len__(self) -> int:
-        return int(self._run(scripts.SIZE))
+        return len(self._kept)
 
     def clear(self) -> None:
         """Remove all requests, of all workers."""
-        self.server.delete(*self._keys)
+        self.server.delete(*self._kept.keys)
 
     def push(self, request: Request) -> None:
         """Keep ``request``: with those that wait, if its origin is known to be unreachable."""
         origin = self._origin(request)
         seconds = self._keeps_for(origin, request)
         if origin is not None and seconds:
-            self._keep(str(origin), request, seconds)
+            self._defer(str(origin), request, seconds)
         else:
             super().push(request)
         if self._gate is not None:
@@ -108,8 +85,13 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Return a request that may leave, or None."""
+        while self._turns:
+            name, origin, asked = self._turns.popleft()
+            taken = self._take_turn(name, origin, asked, self._keeps_for(origin, asked))
+            if taken is not None:
+                return taken
         has_room = self._gate is None or self._gate.has_room
-        kind, *found = self._run(scripts.NEXT, int(has_room), _HOLD)
+        kind, *found = self._kept.next(has_room=has_room)
         if kind == 1:
             return self._look_after(*found)
         if kind == 3:  # noqa: PLR2004 - as the script says
@@ -144,18 +126,21 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         """Return whether ``request`` may leave; if not, keep it."""
         origin = self._origin(request)
         seconds = self._keeps_for(origin, request)
-        if origin is None or seconds == 0:
-            if origin is not None and self._gate is not None:
-                self._gate.leaves(origin)
+        if origin is None or self._gate is None:
             return True
         name = str(origin)
-        if seconds is not None:
-            self._keep(name, request, seconds)
+        if seconds == 0:
+            if self._has_turn(name, origin, request):
+                self._gate.leaves(origin)
+                return True
+            self._keep(name, request)
+        elif seconds is not None:
+            self._defer(name, request, seconds)
         elif has_room or origin in self._looked_up:
-            self._keep(name, request, None, hold=_HOLD)
+            self._keep(name, request)
             self._look_up(name, origin, request)
         else:
-            self._keep(name, request, None)
+            self._keep(name, request, held=False)
         return False
 
     def _look_after(self, name: bytes | str, age: int, data: Any) -> Request | None:
@@ -170,21 +155,56 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         except Exception as error:  # noqa: BLE001 - told
             # Back in the queue it is met again, as scrapy-redis would meet it.
             tell(self._crawler, error, "A request of %s can't be read", name)
-        if seconds is None and origin is not None and request is not None:
-            self._look_up(name, origin, request)
-        elif seconds and self._gate is not None and age >= 1000 * self._gate.defer_timeout:
-            taken = self._run(scripts.OVERDUE, name)
-            if taken is not None:
-                return self._noted(self._decode_request(taken), Source.OVERDUE)
-        else:
+        taken = None
+        if seconds and self._gate is not None and age >= 1000 * self._gate.defer_timeout:
+            taken = self._noted(self._read(self._kept.overdue(name)), Source.OVERDUE)
+        elif origin is None or request is None:
             self._settle(name, seconds)
-        nudge(self._crawler)
+        else:
+            taken = self._take_turn(name, origin, request, seconds)
+        if taken is None:
+            nudge(self._crawler)
+        return taken
+
+    def _take_turn(
+        self, name: str, origin: Origin, request: Request, seconds: float | None
+    ) -> Request | None:
+        """Return the next request of an origin, if its turn has come; ask for the one after it.
+
+        Where the origin asks for no delay any more, all of them may leave.
+        """
+        if seconds is None:
+            self._look_up(name, origin, request)
+        elif seconds:
+            self._settle(name, seconds)
+        elif self._has_turn(name, origin, request):
+            data, others = self._kept.take(name)
+            if others and self._has_turn(name, origin, request):
+                self._settle(name, 0.0)
+            return self._noted(self._read(data), Source.QUEUE)
         return None
+
+    def _has_turn(self, name: str, origin: Origin, request: Request) -> bool:
+        """Return whether a request of ``origin`` may leave now; if not, its turn is asked for."""
+        if origin in self._in_turn:
+            return False
+        waiter = Calling(request, partial(self._turn_comes, name, origin, request))
+        if self._gate is None or self._gate.has_turn(origin, waiter):
+            return True
+        self._in_turn.add(origin)
+        return False
+
+    def _turn_comes(self, name: str, origin: Origin, request: Request) -> None:
+        self._in_turn.discard(origin)
+        self._turns.append((name, origin, request))
+        nudge(self._crawler)
 
     def _look_up(self, name: str, origin: Origin, request: Request) -> None:
         if origin not in self._looked_up and self._gate is not None:
             self._looked_up.add(origin)
-            self._gate.wait_for(origin, _Waiter(self, name, origin, request))
+            self._gate.wait_for(
+                origin, Calling(request, partial(self.found_out, name, origin, request))
+            )
 
     def _origin(self, request: Request) -> Origin | None:
         if self._gate is None:
@@ -201,38 +221,27 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
             return 0.0
         return self._gate.keeps_for(origin, lambda: request)
 
-    def _noted(self, request: Request, source: Source) -> Request:
-        if self._gate is not None:
+    def _noted(self, request: Request | None, source: Source) -> Request | None:
+        if self._gate is not None and request is not None:
             self._gate.idle.went()
             note_source(request, source)
         return request
 
-    # What goes to Redis.
+    # What goes to Redis, and comes from it.
 
-    def _keep(self, name: str, request: Request, seconds: float | None, *, hold: int = 0) -> None:
-        """Keep ``request`` until its origin is tried again; for None until it is looked up."""
-        if seconds is None or self._gate is None:
-            times = hold, -1
-        else:
-            times = round(1000 * seconds), round(1000 * self._gate.defer_timeout)
+    def _read(self, data: Any) -> Request | None:
+        return None if data is None else self._decode_request(data)
+
+    def _defer(self, name: str, request: Request, seconds: float) -> None:
         data = self._encode_request(request)
-        number = self._run(scripts.KEEP, name, *times, -request.priority, data)
-        self._count(number)
+        self._count(self._kept.keep(name, -request.priority, data, seconds))
+
+    def _keep(self, name: str, request: Request, *, held: bool = True) -> None:
+        data = self._encode_request(request)
+        self._kept.keep_while(name, -request.priority, data, held=held)
 
     def _settle(self, name: str, seconds: float | None) -> None:
-        """Let what is kept of an origin go back to the queue, or wait for so many seconds."""
-        if not seconds or self._gate is None:
-            self._run(scripts.OPEN, name, _BATCH)
-            return
-        timeout = round(1000 * self._gate.defer_timeout)
-        self._count(self._run(scripts.SHUT, name, round(1000 * seconds), timeout))
-
-    def _run(self, script: str, *arguments: Any) -> Any:
-        found = self._scripts.get(script)
-        if found is None:
-            whole = f"{scripts.BEGIN}{self._kind}{script}"
-            found = self._scripts[script] = self.server.register_script(whole)
-        return found(keys=self._keys, args=arguments)
+        self._count(self._kept.settle(name, seconds))
 
     def _count(self, number: int) -> None:
         if number:

@@ -1,49 +1,53 @@
 """What runs inside Redis for the queue that workers share: each script is one step, or none of it.
 
 Beside scrapy-redis's queue there are three keys: all requests that are kept back, in one sorted set
-by origin and age; when the requests of an origin are due, in a sorted set by that time; since when
-an origin is unreachable, in a hash. Times are the server's own, in milliseconds: those of the
-workers may differ.
+by origin, in the order in which they are to leave; when the requests of an origin are due, in a
+sorted set by that time; since when an origin is unreachable, in a hash. Times are the server's own,
+in milliseconds: those of the workers may differ.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 PRIORITY: Final = """
+local function rank(score) return math.max(-1e12, math.min(1e12, score)) + 1e12 end
 local function push(score, data) redis.call('ZADD', queue, score, data) end
 local function pop() return redis.call('ZPOPMIN', queue)[1] end
 local function size() return redis.call('ZCARD', queue) end
 """
 FIFO: Final = """
-newest_first = true
+local function rank() return 0 end
 local function push(_, data) redis.call('RPUSH', queue, data) end
 local function pop() return redis.call('RPOP', queue) end
 local function size() return redis.call('LLEN', queue) end
 """
 LIFO: Final = """
+local function rank() return 9e15 - clock[1] * 1000000 - clock[2] end
 local function push(_, data) redis.call('LPUSH', queue, data) end
 local function pop() return redis.call('LPOP', queue) end
 local function size() return redis.call('LLEN', queue) end
 """
 """How scrapy-redis has its queues: what is pushed here is the next of its kind to be popped."""
 
-# A member is the origin, the time of the server in 16 digits, the score and the request: as all
-# have the score 0 they are in the order of these bytes.
+# A member is the origin, its rank and the time of the server in 16 digits each, the score and the
+# request: as all have the score 0 they are in the order of these bytes.
 BEGIN: Final = """
 local queue, kept, due, since = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local clock = redis.call('TIME')
-local newest_first = false
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local function ends(origin) return '[' .. origin .. '\\n', '(' .. origin .. '\\11' end
 local function first(origin, count)
-    local from, to = '[' .. origin .. '\\n', '(' .. origin .. '\\11'
+    local from, to = ends(origin)
     return redis.call('ZRANGEBYLEX', kept, from, to, 'LIMIT', 0, count)
 end
-local function count(origin)
-    return redis.call('ZLEXCOUNT', kept, '[' .. origin .. '\\n', '(' .. origin .. '\\11')
+local function last(origin, count)
+    local from, to = ends(origin)
+    return redis.call('ZREVRANGEBYLEX', kept, to, from, 'LIMIT', 0, count)
 end
+local function count(origin) return redis.call('ZLEXCOUNT', kept, ends(origin)) end
 local function parts(origin, member)
-    local from = #origin + 19
+    local from = #origin + 35
     local space = string.find(member, ' ', from, true)
     return string.sub(member, from, space - 1), string.sub(member, space + 1)
 end
@@ -62,7 +66,7 @@ end
 KEEP: Final = """
 -- Keep a request; return how many are deferred by that. A timeout of -1: it is not known for what.
 local origin, milliseconds, timeout, score, data = unpack(ARGV)
-local stamp = string.format('%010d%06d', clock[1], clock[2])
+local stamp = string.format('%016.0f%010d%06d', rank(score), clock[1], clock[2])
 redis.call('ZADD', kept, 0, origin .. '\\n' .. stamp .. ' ' .. score .. ' ' .. data)
 if tonumber(timeout) < 0 then
     redis.call('ZADD', due, 'NX', now + milliseconds, origin)
@@ -96,15 +100,27 @@ return {3, redis.call('HLEN', since), next_due and math.max(0, next_due - now) o
 OPEN: Final = """
 -- Give the requests of an origin back to the queue, so many at a time.
 local origin, most = ARGV[1], tonumber(ARGV[2])
-local members = first(origin, most)
-for i = 1, #members do
-    local member = members[newest_first and #members + 1 - i or i]
+local members = last(origin, most)
+for _, member in ipairs(members) do
     push(parts(origin, member))
     redis.call('ZREM', kept, member)
 end
 forget(origin)
 if #members == most then redis.call('ZADD', due, now, origin) end
 return #members
+"""
+
+TAKE: Final = """
+-- Take the first request of an origin, and leave the others alone for a while; return it, and
+-- whether there are others.
+local origin, hold = unpack(ARGV)
+local members = first(origin, 2)
+redis.call('HDEL', since, origin)
+if not members[2] then forget(origin) else redis.call('ZADD', due, now + hold, origin) end
+if not members[1] then return false end
+redis.call('ZREM', kept, members[1])
+local _, data = parts(origin, members[1])
+return {data, #members - 1}
 """
 
 SHUT: Final = """
@@ -134,3 +150,65 @@ return data
 """
 
 SIZE: Final = "return size() + redis.call('ZCARD', kept)"
+
+_HOLD: Final = 5_000
+"""Milliseconds for which an origin that is due is left to the worker that came first."""
+_BATCH: Final = 1_000
+"""Requests that go back to the queue in one step: about two milliseconds of the server's time."""
+
+
+class Kept:
+    """The requests in Redis: those of scrapy-redis's queue, and those that are kept back."""
+
+    def __init__(self, server: Any, key: str, kind: str, defer_timeout: float) -> None:
+        """Take the queue's key and kind; ``defer_timeout`` is in seconds."""
+        self._server = server
+        self._kind = kind
+        self._timeout = round(1000 * defer_timeout)
+        self._scripts: dict[str, Any] = {}
+        # In a cluster, all keys of a script have to be in one slot.
+        beside = key if "{" in key else f"{{{key}}}"
+        self.keys = [key, *(f"{beside}:deferred{part}" for part in ("", ":due", ":since"))]
+
+    def __len__(self) -> int:
+        return int(self._run(SIZE))
+
+    def next(self, *, has_room: bool) -> list[Any]:
+        """Return what is to be done next: see the script."""
+        found: list[Any] = self._run(NEXT, int(has_room), _HOLD)
+        return found
+
+    def keep(self, name: str, score: int, data: Any, seconds: float) -> int:
+        """Keep a request until its origin is tried again; return how many are deferred by that."""
+        return int(self._run(KEEP, name, round(1000 * seconds), self._timeout, score, data))
+
+    def keep_while(self, name: str, score: int, data: Any, *, held: bool) -> None:
+        """Keep a request until something is known; ``held`` tells that this worker finds out."""
+        self._run(KEEP, name, _HOLD if held else 0, -1, score, data)
+
+    def settle(self, name: str, seconds: float | None) -> int:
+        """Let what is kept of an origin go back to the queue, or wait for so many seconds.
+
+        Return how many are deferred by that.
+        """
+        if seconds:
+            return int(self._run(SHUT, name, round(1000 * seconds), self._timeout))
+        self._run(OPEN, name, _BATCH)
+        return 0
+
+    def overdue(self, name: str) -> Any:
+        """Return a request of an origin that has been unreachable for too long, or None."""
+        return self._run(OVERDUE, name)
+
+    def take(self, name: str) -> tuple[Any, bool]:
+        """Return the next request of an origin, or None, and whether there are others."""
+        data, others = self._run(TAKE, name, _HOLD) or (None, 0)
+        return data, bool(others)
+
+    def _run(self, script: str, *arguments: Any) -> Any:
+        found = self._scripts.get(script)
+        if found is None:
+            found = self._scripts[script] = self._server.register_script(
+                f"{BEGIN}{self._kind}{script}"
+            )
+        return found(keys=self.keys, args=arguments)

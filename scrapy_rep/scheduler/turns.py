@@ -113,15 +113,22 @@ class Turns:
             return 0.0
         return self._delays.asked(request, decision.origin, entry, decision.tokens)
 
-    def lets_go(self, origin: Origin, waiter: Waiter) -> bool:
-        """Return whether the next request of ``waiter`` may leave; if not, it is woken later."""
+    def lets_go(self, origin: Origin, waiter: Waiter, *, alone: bool = False) -> bool:
+        """Return whether the next request of ``waiter`` may leave; if not, it is woken later.
+
+        ``alone`` tells that nobody has looked whether its slot would send it at once.
+        """
         try:
             request = waiter.head()
         except LookupError:  # none of its requests could be read
             return True
         decision = self._known(request)
         seconds = 0.0 if decision is None else self.seconds_before(request, decision)
-        return not seconds or self.opens(origin, seconds, waiter)
+        if not seconds:
+            return True
+        return not (alone and self._is_busy(request, waiter)) and self.opens(
+            origin, seconds, waiter
+        )
 
     def opens(self, origin: Origin, seconds: float, waiter: Waiter) -> bool:
         """Return whether it is this worker's turn, which is used; if not, ``waiter`` is woken."""
@@ -156,12 +163,16 @@ class Turns:
             if self._closing:
                 raise CrawlClosingError
             waiter = Alone(request)
-            busy = self._delays.seconds_until_free(request)
-            if busy:
-                self._clock.call_later(min(busy, _LOOK), waiter.wake)
-            elif self.opens(origin, seconds, waiter):
+            if not self._is_busy(request, waiter) and self.opens(origin, seconds, waiter):
                 return
             await maybe_deferred_to_future(waiter.turn)
+
+    def _is_busy(self, request: Request, waiter: Waiter) -> bool:
+        """Return whether the slot of ``request`` would keep it; if so, ``waiter`` is woken then."""
+        busy = self._delays.seconds_until_free(request)
+        if busy:
+            self._clock.call_later(min(busy, _LOOK), waiter.wake)
+        return bool(busy)
 
     def close(self) -> None:
         """End the waiting: queues keep their requests."""

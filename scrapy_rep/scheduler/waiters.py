@@ -12,7 +12,7 @@ from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -60,6 +60,22 @@ class Alone:
         """Let its turn come."""
         if not self.turn.called:
             self.turn.callback(None)
+
+
+class Calling:
+    """A request that stands for others of its origin, in a queue that workers share."""
+
+    size = 0
+    since: float | None = None
+    overdue = False
+
+    def __init__(self, request: Request, wake: Callable[[], None]) -> None:
+        self._request = request
+        self.wake = wake
+
+    def head(self) -> Request:
+        """Return the request."""
+        return self._request
 
 
 class Waiters:

@@ -15,7 +15,7 @@ from scrapy_rep import (
     RobotsAwareRedisQueue,
 )
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler import redis_queue
+from scrapy_rep.scheduler import redis_scripts
 from scrapy_rep.scheduler.source import META_KEY
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
@@ -166,6 +166,26 @@ def test_sites_whose_tdmrep_json_is_not_known_wait_there_too(workers, web, redis
     assert len(worker.result()["fetched"]) == 10
 
 
+def test_requests_that_wait_for_their_turn_hold_up_no_other_site(workers, web, redis):
+    slow, quick = web.site(robots(f"User-agent: *\nCrawl-delay: {LONG}\n")), web.site(RULES)
+    urls = [site.url(f"/{number}") for number in range(5) for site in (slow, quick)]
+    worker = workers.start(*urls, CONCURRENT_REQUESTS=1, REP_CRAWL_DELAY_MAX=LONG)
+    wait_until(lambda: len(quick.targets) == 5)
+    assert len(slow.targets) == 1
+    assert redis.zcard(KEPT) == 4
+    worker.kill()
+
+
+def test_workers_keep_the_delay_of_a_site_together(workers, web):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.4\nDisallow: /private\n"))
+    urls = [site.url(f"/{number}") for number in range(6)]
+    first = workers.start(*urls, site.url("/private"))
+    results = [each.result() for each in (first, workers.start(mode=MODES[1]))]
+    assert sorted(url for result in results for url in result["fetched"]) == urls
+    times = sorted(each["at"] for each in site.journal if each["target"] != "/robots.txt")
+    assert times[-1] - times[0] > 1.9
+
+
 LOSES = "unreachable are dropped at once, because the scheduler does not defer them"
 
 
@@ -213,6 +233,8 @@ class Doors:
     def __init__(self):
         self.seconds = {}
         """For how long requests of an origin are kept; None is not known."""
+        self.turns = {}
+        """Whether the turn has come of origins that ask for a delay."""
         self.waiters = []
         self.left = []
 
@@ -221,6 +243,14 @@ class Doors:
 
     def keeps_for(self, origin, head):
         return self.seconds.get(str(origin), 0.0)
+
+    def has_turn(self, origin, waiter):
+        if str(origin) not in self.turns:
+            return True
+        has_turn, self.turns[str(origin)] = self.turns[str(origin)], False
+        if not has_turn:
+            self.waiters.append(waiter)
+        return has_turn
 
     def leaves(self, origin):
         self.left.append(str(origin))
@@ -328,8 +358,8 @@ def test_another_worker_lets_go_what_is_due(redis):
 
 def test_one_that_is_overdue_leaves_to_be_dropped(redis):
     gate = Doors()
-    queue = Fleet(redis).worker(gate)
     gate.seconds, gate.defer_timeout = {DOWN: 600.0}, 0.001
+    queue = Fleet(redis).worker(gate)
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
     redis.hset(f"{KEPT}:since", DOWN, 1)
     popped = wait_until(queue.pop)
@@ -339,15 +369,79 @@ def test_one_that_is_overdue_leaves_to_be_dropped(redis):
     assert redis.keys("*") == []
 
 
-def test_more_than_a_batch_comes_back(redis, monkeypatch):
-    monkeypatch.setattr(redis_queue, "_BATCH", 2)
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_more_than_a_batch_comes_back_in_its_order(redis, monkeypatch, kind):
+    monkeypatch.setattr(redis_scripts, "_BATCH", 2)
     gate = Doors()
-    queue = Fleet(redis).worker(gate)
+    queue = Fleet(redis, kind).worker(gate)
     gate.seconds = {DOWN: 600.0}
-    fill(queue, *(f"{DOWN}/{number}" for number in range(5)))
+    urls = [f"{DOWN}/{number}" for number in range(5)]
+    fill(queue, *urls)
     gate.seconds = {}
     queue.found_out(DOWN, origin_of(DOWN), scrapy.Request(f"{DOWN}/0"))
-    assert len(drain(queue)) == 5
+    assert drain(queue) == (urls if kind is RobotsAwareRedisFifoQueue else urls[::-1])
+
+
+def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_queue(redis):
+    gate, other_gate = Doors(), Doors()
+    queue, other = (Fleet(redis).worker(each) for each in (gate, other_gate))
+    gate.turns = other_gate.turns = {DOWN: False}
+    for number in range(3):
+        fill(queue, f"{DOWN}/{number}", priority=number)
+    fill(queue, f"{UP}/1")
+    assert drain(queue) == [f"{UP}/1"]
+    assert drain(other) == []
+    assert len(queue) == 3
+    for priority in (2, 1, 0):
+        # The turn is asked for once, with one request for all of them.
+        assert len(gate.waiters) == 1
+        gate.turns[DOWN] = True
+        gate.waiters.pop().wake()
+        assert drain(queue) == [f"{DOWN}/{priority}"]
+    assert gate.waiters == other_gate.waiters == []
+    assert redis.keys("*") == []
+
+
+def test_another_worker_takes_over_the_turns_of_one_that_died(redis):
+    gate, other_gate = Doors(), Doors()
+    queue, other = (Fleet(redis).worker(each) for each in (gate, other_gate))
+    gate.turns, other_gate.turns = {DOWN: False}, {DOWN: False}
+    fill(queue, f"{DOWN}/1", f"{DOWN}/2")
+    assert drain(queue) == drain(other) == other_gate.waiters == []
+    redis.zadd(f"{KEPT}:due", {DOWN: 0})
+    assert drain(other) == []
+    assert len(other_gate.waiters) == 1
+    other_gate.turns[DOWN] = True
+    other_gate.waiters.pop().wake()
+    assert len(drain(other)) == 1
+
+
+def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.turns = {DOWN: False}
+    fill(queue, f"{DOWN}/1")
+    assert drain(queue) == []
+    redis.delete(KEPT)  # another worker took it
+    gate.turns[DOWN] = True
+    gate.waiters.pop().wake()
+    assert drain(queue) == gate.waiters == []
+
+
+@pytest.mark.parametrize("seconds", [None, 600.0, 0.0], ids=["expired", "unreachable", "no delay"])
+def test_what_has_changed_when_the_turn_comes(redis, seconds):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.turns = {DOWN: False}
+    urls = [f"{DOWN}/{number}" for number in range(3)]
+    fill(queue, *urls)
+    assert drain(queue) == []
+    waiter = gate.waiters.pop()
+    gate.seconds, gate.turns = {DOWN: seconds}, {}
+    waiter.wake()
+    assert sorted(drain(queue)) == ([] if seconds != 0 else urls)
+    assert len(gate.waiters) == (seconds is None)
+    assert bool(redis.hlen(f"{KEPT}:since")) == bool(seconds)
 
 
 def test_a_request_that_cannot_be_read_holds_up_no_other(redis):
@@ -355,7 +449,7 @@ def test_a_request_that_cannot_be_read_holds_up_no_other(redis):
     queue = Fleet(redis).worker(gate)
     gate.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1")
-    redis.zadd(KEPT, {f"{DOWN}\n{0:016d} 0 broken".encode(): 0})
+    redis.zadd(KEPT, {f"{DOWN}\n{0:032d} 0 broken".encode(): 0})
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
     gate.seconds = {}
     urls, errors = [], []
@@ -389,7 +483,7 @@ def test_in_a_cluster_all_keys_are_in_one_slot(redis):
         spider.crawler = FakeCrawler()
         spider.crawler.signals = SimpleNamespace(connect=lambda *_: None)
         queue = RobotsAwareRedisQueue(redis, spider, name)
-        assert len({key_slot(key.encode()) for key in queue._keys}) == 1
+        assert len({key_slot(key.encode()) for key in queue._kept.keys}) == 1
 
 
 def test_clear_removes_all(redis):
