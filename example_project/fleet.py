@@ -21,6 +21,8 @@ import time
 from contextlib import ExitStack, closing
 from pathlib import Path
 
+from fleet_web import ASKING, DELAY, DOWN, DOWN_SECONDS
+
 HERE = Path(__file__).resolve().parent
 
 # All origins are one host to Scrapy, and this one is ours.
@@ -59,6 +61,8 @@ def main() -> int:
                 name: sum(site[name] for site in journal)
                 for name in ("robots", "pages", "disallowed")
             }
+            # One that can't be reached is asked again.
+            counts["robots"] -= max(0, journal[DOWN]["robots"] - 1)
             seen = counts
             if before is not None:
                 seen = {name: counts[name] - before[name] for name in counts}
@@ -208,8 +212,6 @@ def tell(
 
 def tell_of_sites(journal: list[dict[str, float]]) -> None:
     """Print what the sites saw that are not as the others are."""
-    from fleet_web import ASKING, DELAY, DOWN, DOWN_SECONDS  # noqa: PLC0415 - beside this script
-
     print(f"\n{'site':<28}  {'pages':>6}  {'smallest gap':>12}  {'lost requests':>13}")
     rows = [
         (f"asks for {DELAY} s", journal[ASKING], f"{journal[ASKING]['gap']:.2f} s"),

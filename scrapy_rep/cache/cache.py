@@ -82,6 +82,7 @@ class Cache:
         parsed: Parsed,
         learned: Learned = lambda *_: None,
         learned_tdmrep: Learned = lambda *_: None,
+        tell: Callable[[Record], None] = lambda _: None,
         count: Callable[[str], None],
         clock: Clock,
         jitter: Callable[[], float],
@@ -114,10 +115,15 @@ class Cache:
             known=self.known,
             fetch=fetch,
         )
-        self._lookup = lookup(learned=learned, count=count, path=ROBOTSTXT)
+        self._lookup = lookup(learned=learned, count=count, path=ROBOTSTXT, tell=tell)
         self.tdmrep = TdmrepCache(
             policy,
-            lookup(learned=learned_tdmrep, count=lambda _: None, path=TDMREP_PATH),
+            lookup(
+                learned=learned_tdmrep,
+                count=lambda _: None,
+                path=TDMREP_PATH,
+                tell=lambda _: None,
+            ),
             clock.time,
             *entries.bounds,
         )

@@ -67,6 +67,7 @@ class Lookup:
         lease: float,
         known: Callable[[Origin], Entry | None],
         path: str,
+        tell: Callable[[Record], None],
     ) -> None:
         """Take the parts of a crawl.
 
@@ -74,7 +75,8 @@ class Lookup:
         stored before: the same record where nothing was fetched; ``count`` is told the names of
         stats; ``jitter`` gives a number from 0 to 1. ``name`` tells this worker from all others
         that use the store, ``lease`` is for how many seconds a fetch is its own. ``known`` gives
-        what is in memory. ``path`` is that of the file that is looked up.
+        what is in memory. ``path`` is that of the file that is looked up. ``tell`` is called with
+        a record that is stored, of an origin that is back, or gone.
         """
         self._policy = policy
         self._store = store
@@ -88,6 +90,7 @@ class Lookup:
         self._lease = lease
         self._known = known
         self._path = path
+        self._tell = tell
         self.waiting = 0
         """How many look-ups wait for another worker."""
         self._claims = 0
@@ -195,7 +198,8 @@ class Lookup:
                 return held.record
             if held.holder != holder and not impatient:
                 return None
-            record = await self._fetched(origin, held.record, tokens, page)
+            previous = held.record
+            record = await self._fetched(origin, previous, tokens, page)
         except BaseException:
             # Nobody waits for the end of a lease whose holder has given up.
             self._background.add(self._release(key, holder))
@@ -211,7 +215,7 @@ class Lookup:
         self._unstored.drop(origin)
         # Who waits for the answer doesn't wait for the disk.
         self._being_kept[origin] = record
-        self._background.add(self._keep_fetched(origin, record, holder))
+        self._background.add(self._keep_fetched(origin, record, previous, holder))
         other = _answered_for(record.last, self._path)
         if other is not None and self._known(other) is None:
             self._background.add(self._keep_other(other, record.last))
@@ -238,9 +242,14 @@ class Lookup:
         self._learned(origin, record, previous, page)
         return record
 
-    async def _keep_fetched(self, origin: Origin, record: Record, holder: str) -> None:
+    async def _keep_fetched(
+        self, origin: Origin, record: Record, previous: Record | None, holder: str
+    ) -> None:
         try:
             await self._keep(record, holder)
+            was_down = previous is not None and isinstance(previous.last, Unreachable)
+            if previous is not None and was_down != isinstance(record.last, Unreachable):
+                self._tell(record)
         finally:
             if self._being_kept.get(origin) is record:
                 del self._being_kept[origin]

@@ -72,6 +72,8 @@ class Gate:
         """Whether it also waits for the turns of requests before it lets them go."""
         self.is_shared = False
         """Whether workers share that queue, which has times of its own for what is deferred."""
+        self.when_news: Callable[[Origin], None] = lambda _: None
+        """What such a queue does when another worker has learned of an origin."""
         self.elsewhere: tuple[int, float] = (0, math.inf)
         """How many unreachable origins have requests there, and when the first is due."""
         self.defer_timeout = options.defer_timeout
@@ -197,6 +199,12 @@ class Gate:
             nobody = Alone(request)
             nobody.turn.addErrback(lambda _: None)
             self.wait_for(origin, nobody)
+
+    def look_again(self, origin: Origin) -> None:
+        """Let those ask again who wait for the next try of ``origin``."""
+        self._waiters.hurry(origin)
+        self.when_news(origin)
+        nudge(self._crawler)
 
     def is_full(self, slot: str) -> bool:
         """Return whether a download slot has enough to do, for the delay that its site asks for.

@@ -60,6 +60,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         if self._gate is not None:
             timeout = self._gate.defer_timeout
             self._gate.in_use = self._gate.is_shared = self._gate.gives_turns = True
+            self._gate.when_news = self._look_again
         self._kept = scripts.Kept(server, self.key, self._kind, timeout)
         self._crawler.signals.connect(self._stop, signals.spider_closed)
 
@@ -119,6 +120,12 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         except Exception as error:  # noqa: BLE001 - told
             # They are looked after again when that time is over.
             tell(self._crawler, error, "Redis could not be told of %s", name)
+
+    def _look_again(self, origin: Origin) -> None:
+        try:
+            self._kept.hurry(str(origin))
+        except Exception as error:  # noqa: BLE001 - told
+            tell(self._crawler, error, "Redis could not be told of %s", origin)
 
     # Whether a request may leave.
 

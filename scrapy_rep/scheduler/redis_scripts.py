@@ -149,6 +149,9 @@ local _, data = parts(origin, member)
 return data
 """
 
+HURRY: Final = "return redis.call('ZADD', due, 'XX', now, ARGV[1])"
+"""Let the requests of an origin be looked after now."""
+
 SIZE: Final = "return size() + redis.call('ZCARD', kept)"
 
 _HOLD: Final = 5_000
@@ -204,6 +207,10 @@ class Kept:
         """Return the next request of an origin, or None, and whether there are others."""
         data, others = self._run(TAKE, name, _HOLD) or (None, 0)
         return data, bool(others)
+
+    def hurry(self, name: str) -> None:
+        """Let the requests of an origin, if any are kept, be looked after now."""
+        self._run(HURRY, name)
 
     def _run(self, script: str, *arguments: Any) -> Any:
         found = self._scripts.get(script)

@@ -112,6 +112,12 @@ class Waiters:
         self._due_at.pop(origin, None)
         return self._waiting.pop(origin, [])
 
+    def hurry(self, origin: Origin) -> None:
+        """Wake those that wait for the next try of ``origin`` now."""
+        if origin in self._due_at:
+            for waiter in self.take(origin):
+                waiter.wake()
+
     def close(self) -> None:
         """Wake no more; what waits by itself gets CrawlClosingError."""
         self._due.clear()

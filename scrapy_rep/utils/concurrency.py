@@ -148,7 +148,7 @@ def in_thread(func: Callable[[], T]) -> Awaitable[T]:
 
     For what may hang: however many calls do so, the next one is not held up by them.
     """
-    job = Job(func, _poster())
+    job = Job(func, poster())
     threading.Thread(target=run_each, args=([job],), daemon=True).start()
     return maybe_deferred_to_future(job.done)
 
@@ -190,7 +190,7 @@ class Workers:
             ]
             for thread in self._threads:
                 thread.start()
-        job = Job(func, _poster())
+        job = Job(func, poster())
         self._queue.put(job)
         return maybe_deferred_to_future(job.done)
 
@@ -199,7 +199,7 @@ class Workers:
 
         The next call starts new ones.
         """
-        ends = [Job(_nothing, _poster(), last=True) for _ in self._threads]
+        ends = [Job(_nothing, poster(), last=True) for _ in self._threads]
         for job in ends:
             self._queue.put(job)
         # Threads that start later don't see what these have still to do.
@@ -226,7 +226,7 @@ def _nothing() -> None:
     pass
 
 
-def _poster() -> Callable[[Callable[[], None]], object]:
+def poster() -> Callable[[Callable[[], None]], object]:
     """Return what calls a function in the thread that is running now."""
     if is_asyncio_available():
         return asyncio.get_event_loop().call_soon_threadsafe

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.registry import is_store, shown
+from tests.crawling.process import CrawlProcess
+from tests.crawling.web import robots
 from tests.redis_deployments import TLS, Cluster
 from tests.redis_server import RedisServer, needs_redis
 from tests.running import in_asyncio
@@ -43,6 +47,34 @@ async def test_a_cluster_whose_keys_move(cluster):
     await store.put(available(), "a")
     assert await store.get(ORIGIN) == (available(), None)
     await store.close()
+
+
+@in_asyncio
+async def test_turns_on_a_cluster(cluster):
+    """Reserved by two workers, many at once: they are on all nodes, and one moves meanwhile."""
+    stores = [store_of(cluster.uri) for _ in range(2)]
+    origins = [f"site-{number}.example" for number in range(60)]
+    before = await asyncio.gather(*(stores[0].reserve(origin, 600) for origin in origins))
+    assert all(turn.seconds < PATIENCE for turn in before)
+    cluster.move(f"robots:turn:{{{origins[0]}}}")
+    assert all(server.client.dbsize() for server in cluster.servers)
+    for store in (stores[1], *stores):
+        turns = await asyncio.gather(*(store.reserve(origin, 600) for origin in origins))
+        steps = {turn.mark - each.mark for turn, each in zip(turns, before, strict=True)}
+        assert steps == {600_000_000}
+        before = turns
+    for store in stores:
+        await store.close()
+
+
+def test_crawls_keep_a_delay_together_on_a_cluster(cluster, web):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.4\n"))
+    pages = [[site.url(f"/{name}{n}") for n in range(3)] for name in "ab"]
+    workers = [CrawlProcess("asyncio", urls, REP_STORE=cluster.uri) for urls in pages]
+    assert [sorted(worker.result()["fetched"]) for worker in workers] == pages
+    times = sorted(each["at"] for each in site.journal if each["target"] != "/robots.txt")
+    assert times[-1] - times[0] > 1.4
+    assert len(site.robots_requests) == 1
 
 
 @in_asyncio
