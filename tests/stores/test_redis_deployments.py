@@ -26,6 +26,12 @@ def store_of(uri):
     return RedisStore(uri, **OWN)
 
 
+def news_of(uri):
+    from scrapy_rep.stores.redis_news import RedisNews
+
+    return RedisNews(uri, prefix="robots:", timeout=PATIENCE)
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     needs_redis()
@@ -96,7 +102,10 @@ async def test_tls_with_an_own_authority(tmp_path):
 async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     client = redis_server.client
     client.flushall()
-    rights = "~robots:* +ping +multi +exec +getrange +get +set +del +scan +eval +client|setname"
+    rights = (
+        "~robots:* &robots:* +ping +multi +exec +getrange +get +set +del +scan +eval +time "
+        "+publish +subscribe +client|setname"
+    )
     client.execute_command("ACL", "SETUSER", "crawler", "on", ">s3cret", *rights.split())
     place = f"127.0.0.1:{redis_server.port}"
     store = store_of(f"redis://crawler:s3cret@{place}")
@@ -106,7 +115,12 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     assert [origin async for origin in store.origins()] == [ORIGIN]
     assert await store.prune() == 0
     assert await store.drop(ORIGIN)
+    assert (await store.reserve("example.com", 2)).seconds < PATIENCE
     await store.close()
+    news, heard = news_of(f"redis://crawler:s3cret@{place}"), []
+    news.listen(lambda *told: heard.append(told))
+    await until(lambda: news.tell(ORIGIN, 5.0) or heard)
+    news.close()
     with pytest.raises(StoreError) as raised:
         await store_of(f"redis://crawler:wr0ng@{place}").get(ORIGIN)
     assert "wr0ng" not in str(raised.value)

@@ -53,6 +53,7 @@ def test_requests_leave_when_another_worker_finds_their_site_back(redis_server, 
         "REP_UNREACHABLE_ACTION": "defer",
         "REP_DEFER_TIMEOUT": LONG,
         "REP_RETRY_DELAY_MAX": LONG,
+        "REP_STORE_TIMEOUT": PATIENCE,
         **({**queue, "REDIS_URL": redis_server.uri} if queue else {}),
     }
     deferred = [["stats", {"robotstxt/store/found": 0}], ["say", "here"]]
@@ -69,7 +70,7 @@ def test_requests_leave_when_another_worker_finds_their_site_back(redis_server, 
         result = first.result()
     finally:
         first.kill()
-    assert result["fetched"] == [site.url("/1")], result
+    assert result["fetched"] == [site.url("/1")]
     assert result["dropped"] == {site.url("/private"): "rule"}
     assert sorted(site.targets) == ["/1", "/2"]
     assert len(site.robots_requests) == 2
