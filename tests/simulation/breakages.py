@@ -72,9 +72,9 @@ BREAKAGES = {
 }
 
 
-def one_of_those_who_wait_is_woken(self, turn):
+def one_of_those_who_wait_is_woken(self, host, seconds, turn):
     turn.waiters[1:] = []
-    comes(self, turn)
+    comes(self, host, seconds, turn)
 
 
 def a_turn_is_used_twice(self, origin, seconds, waiter):

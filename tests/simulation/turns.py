@@ -32,6 +32,8 @@ OWN_PART = 0.98
 ROUND_TRIP = 0.02
 TINY = 0.001
 MISSES = 4
+STOP = 60
+"""Seconds for which a process may stand still, as a machine that sleeps."""
 
 
 class Store:
@@ -122,6 +124,9 @@ class Worker:
         if self.world.random.random() < self.world.busy:
             self.world.faults["event loop busy"] += 1
             seconds += self.world.random.uniform(0, 0.2)
+        if self.world.random.random() < self.world.stops:
+            self.world.faults["worker stands still"] += 1
+            seconds += self.world.random.uniform(0, STOP)
         return self.world.loop.call_later(seconds, call, *arguments)
 
     async def send(self, origin):
@@ -151,6 +156,7 @@ class World:
         self.store_ahead = 0.0
         self.lost = random.choice((0.0, 0.0, 0.05))
         self.busy = random.choice((0.0, 0.0, 0.2))
+        self.stops = random.choice((0.0, 0.0, 0.02))
         self.cuts = random.choice((0.0, 0.0, 0.02))
         self.deaths = random.choice((0.0, 0.01))
         self.jumps = random.choice((0.0, 0.0, 0.02))
@@ -229,6 +235,7 @@ class World:
         lost = self.faults["worker dies"] + self.faults["store answer lost"]
         busy = 1 + (MISSES + 1) * (self.busy > 0)
         longest = max(self.delays.values()) * (of_origin + lost) * busy + 200
+        longest += STOP * len(tasks) * (self.stops > 0)
         await asyncio.wait(tasks, timeout=longest)
         late = sum(not task.done() for task in tasks)
         if late:
