@@ -67,7 +67,7 @@ class Lookup:
         lease: float,
         known: Callable[[Origin], Entry | None],
         path: str,
-        tell: Callable[[Record], None],
+        tell: Callable[[Record], Awaitable[None]] | None,
     ) -> None:
         """Take the parts of a crawl.
 
@@ -75,8 +75,8 @@ class Lookup:
         stored before: the same record where nothing was fetched; ``count`` is told the names of
         stats; ``jitter`` gives a number from 0 to 1. ``name`` tells this worker from all others
         that use the store, ``lease`` is for how many seconds a fetch is its own. ``known`` gives
-        what is in memory. ``path`` is that of the file that is looked up. ``tell`` is called with
-        a record that is stored, of an origin that is back, or gone.
+        what is in memory. ``path`` is that of the file that is looked up. ``tell`` is awaited
+        with a record that is stored, of an origin that is back, or gone.
         """
         self._policy = policy
         self._store = store
@@ -247,9 +247,10 @@ class Lookup:
     ) -> None:
         try:
             await self._keep(record, holder)
-            was_down = previous is not None and isinstance(previous.last, Unreachable)
-            if previous is not None and was_down != isinstance(record.last, Unreachable):
-                self._tell(record)
+            if self._tell is not None and previous is not None:
+                was_down = isinstance(previous.last, Unreachable)
+                if was_down != isinstance(record.last, Unreachable):
+                    await self._tell(record)
         finally:
             if self._being_kept.get(origin) is record:
                 del self._being_kept[origin]

@@ -54,10 +54,10 @@ class Shared:
             self.entries.clear()
             await self.store.close()
 
-    def tell(self, record: Record) -> None:
+    async def tell(self, record: Record) -> None:
         """Tell the other workers of a record that says otherwise than the one before."""
         if self._news is not None:
-            self._news.tell(record.origin, record.last.evidence.at)
+            await self._news.tell(record.origin, record.last.evidence.at)
 
     def _heard(self, origin: Origin, at: float) -> None:
         entry = self.entries.get(origin)

@@ -39,9 +39,9 @@ class RedisNews:
         self._channel = f"{prefix}news"
         self._end = Event()
 
-    def tell(self, origin: str, at: float) -> None:
+    async def tell(self, origin: str, at: float) -> None:
         """Tell all workers that there is a record of ``origin`` from time ``at``."""
-        in_thread(partial(self._publish, f"{at!r} {origin}"))
+        await in_thread(partial(self._publish, f"{at!r} {origin}"))
 
     def listen(self, heard: Callable[[Origin, float], None]) -> None:
         """Call ``heard`` with what is told, in this very thread, until ``close``."""
