@@ -22,6 +22,8 @@ _LOOK: Final = 1.0
 _PAUSE: Final = 1.0
 """Seconds from the first failure to the next try to connect, doubling."""
 _PAUSE_MAX: Final = 60.0
+_ERRORS: Final = (*ERRORS, ValueError)
+"""What a call may raise: a ValueError where another thread has just closed the connection."""
 _MAX_MESSAGE: Final = 1_000
 """Bytes of a message that is read."""
 
@@ -61,7 +63,7 @@ class RedisNews:
     def _publish(self, message: str) -> None:
         try:
             self._connector.client().publish(self._channel, message)
-        except ERRORS as error:
+        except _ERRORS as error:
             logger.debug("Redis told nobody %a: %s", message, self._connector.told(error))
 
     def _listen(self, heard: Callable[[Origin, float], object], end: Event) -> None:
@@ -76,7 +78,8 @@ class RedisNews:
                         pause = _PAUSE
                         if news is not None:
                             heard(*news)
-            except ERRORS as error:  # noqa: PERF203 - one a minute
+            except _ERRORS as error:  # noqa: PERF203 - one a minute
+                self._connector.close()  # the nodes of a cluster are asked for again
                 if not is_told:
                     is_told = True
                     logger.info(
@@ -88,7 +91,6 @@ class RedisNews:
                 pause = min(_PAUSE_MAX, 2 * pause)
             except RuntimeError:  # an event loop that has been closed
                 return
-        self._connector.close()
 
 
 def _read(message: dict[str, Any] | None) -> tuple[Origin, float] | None:

@@ -83,6 +83,25 @@ def test_crawls_keep_a_delay_together_on_a_cluster(cluster, web):
     assert len(site.robots_requests) == 1
 
 
+def test_a_crawl_of_scrapy_redis_on_a_cluster(cluster, web):
+    """With our queue class: the others use transactions, which redis-py's client refuses."""
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    urls = [site.url(path) for path in ("/1", "/2", "/private")]
+    crawl = CrawlProcess(
+        "asyncio",
+        urls,
+        SCHEDULER="scrapy_redis.scheduler.Scheduler",
+        SCHEDULER_QUEUE_CLASS="scrapy_rep.RobotsAwareRedisQueue",
+        DUPEFILTER_CLASS="scrapy_redis.dupefilter.RFPDupeFilter",
+        REDIS_URL=cluster.servers[0].uri,
+        REDIS_PARAMS={"redis_cls": "redis.cluster.RedisCluster"},
+        REP_STORE=cluster.uri,
+    )
+    result = crawl.result()
+    assert sorted(result["fetched"]) == urls[:2]
+    assert result["dropped"] == {urls[2]: "rule"}
+
+
 @in_asyncio
 async def test_tls_with_an_own_authority(tmp_path):
     needs_redis()
