@@ -228,6 +228,9 @@ class Lookup:
             other, target = split_url(url)
             entry = self._known(other)
             verdict = None if entry is None else entry.verdict(target, tokens)
+            if self._path != ROBOTSTXT:
+                # It has no leave of its own: as a page it is fetched where that is known.
+                return verdict is None or not verdict.allowed
             # SPEC F-3 speaks of rules; an origin in another state forbids nothing to a redirect.
             return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
 

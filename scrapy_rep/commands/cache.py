@@ -157,10 +157,20 @@ class _Cache:
 
     async def refresh(self, file: _File) -> int:
         """Fetch a file as a crawl does, whatever still holds, and print what has changed."""
-        if file.path != ROBOTSTXT:
+        robots = Robots.of(self._crawler)
+
+        def asked(url: str) -> Request:
             # What it says of its own use is no matter.
-            asked = Request(str(file), meta={PURPOSES_KEY: []})
-            verdict = await Robots.of(self._crawler).verdict(asked)
+            return Request(url, meta={PURPOSES_KEY: []})
+
+        def is_disallowed(url: str) -> bool:
+            if file.path == ROBOTSTXT:
+                return False
+            verdict = robots.known_verdict(asked(url))
+            return verdict is None or not verdict.allowed
+
+        if file.path != ROBOTSTXT:
+            verdict = await robots.verdict(asked(str(file)))
             if not verdict.allowed:
                 why = printable(explain(verdict))
                 print(f"{file} is not fetched: {why}", file=sys.stderr)
@@ -168,7 +178,7 @@ class _Cache:
         before = (await self._store.get(str(file))).record
         page = Request(f"{file.origin}/")
         fetcher = Fetcher(self._crawler, self._options)
-        outcome = await fetcher.fetch(file.origin, page, lambda _: False, file.path)
+        outcome = await fetcher.fetch(file.origin, page, is_disallowed, file.path)
         jitter = random()  # noqa: S311 - no secret
         record = self._options.policy.record_after(before, str(file), outcome, jitter=jitter)
         if record.of_origin:

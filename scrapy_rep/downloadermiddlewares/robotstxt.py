@@ -197,10 +197,12 @@ class RobotsTxtMiddleware:
     ) -> Request | None:
         """Let ``request`` pass when it is this worker's turn."""
         situation = Situation.ALLOWED
+        # As in _wait: only what comes when the crawl closes already may come again for ever.
+        comes_again = note.returned and self._cache.closing
         try:
             await self._waits.take_turn(request, decision, seconds)
         except CrawlClosingError:
-            situation = Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
+            situation = Situation.CLOSING_AGAIN if comes_again else Situation.CLOSING
             decision = decision._replace(verdict=None)
         return self._settle(request, decision, note, situation)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import replace
 from itertools import count
 from time import monotonic
@@ -78,6 +79,7 @@ class Fetcher:
         self._in_flight = 0
         self._numbers = count(1)
         self._told = Once()
+        self._in_a_hurry = Once()
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
@@ -94,12 +96,13 @@ class Fetcher:
         ``page`` is the request that waits for it. ``is_disallowed`` tells of a URL whether rules
         that are already known forbid it (SPEC F-3). Raises only when it is cancelled.
         """
-        chain = Chain(f"{origin}{path}", monotonic() + self.timeout(page))
+        seconds = self._seconds(f"{origin}{path}", page)
+        chain = Chain(f"{origin}{path}", monotonic() + seconds)
         if path == ROBOTSTXT:
             self._count(stats.REQUEST_COUNT)
         self._listen()
         try:
-            outcome = await self._within_deadline(chain, page, is_disallowed)
+            outcome = await self._within(seconds, chain, page, is_disallowed)
         finally:
             self._stop_listening()
         if path != ROBOTSTXT:
@@ -119,21 +122,30 @@ class Fetcher:
             self._count(stats.UNREACHABLE_COUNT.format(cause=cause))
         return outcome
 
-    def timeout(self, page: Request) -> float:
-        """Return the seconds that a fetch for ``page`` may take, hops included."""
-        settings = self._crawler.settings
-        download_timeout = getattr(
-            self._crawler.spider, "download_timeout", settings.getfloat("DOWNLOAD_TIMEOUT")
-        )
-        page_timeout = page.meta.get("download_timeout")
-        # 0 is Scrapy's way of saying that there is none.
-        bounds = (self._options.timeout, download_timeout, page_timeout)
-        return min(float(bound) for bound in bounds if bound)
+    def _seconds(self, url: str, page: Request) -> float:
+        """Return the seconds that a fetch for ``page`` may take, hops included.
 
-    async def _within_deadline(
-        self, chain: Chain, page: Request, is_disallowed: Callable[[str], bool]
+        The time limit of the page counts once: with every try it would close a site that is slower.
+        """
+        download_timeout = getattr(
+            self._crawler.spider,
+            "download_timeout",
+            self._crawler.settings.getfloat("DOWNLOAD_TIMEOUT"),
+        )
+        # 0 is Scrapy's way of saying that there is none.
+        seconds = float(min(self._options.timeout, download_timeout or math.inf))
+        of_page = page.meta.get("download_timeout")
+        if isinstance(of_page, int | float) and 0 < of_page < seconds:
+            return float(of_page) if self._in_a_hurry.is_first(url) else seconds
+        return seconds
+
+    async def _within(
+        self,
+        seconds: float,
+        chain: Chain,
+        page: Request,
+        is_disallowed: Callable[[str], bool],
     ) -> Outcome:
-        seconds = self.timeout(page)
         try:
             return await within(seconds, self._follow(chain, page, is_disallowed))
         except TimeoutError as error:

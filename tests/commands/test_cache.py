@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from tests.crawling.web import answer, robots
+from tests.crawling.web import answer, redirect, robots
 
 RULES = "User-agent: *\nDisallow: /private\n"
 EVIL = b"User-agent: *\r\nDisallow: /\x1b[31m\x07\xff\n# \xe2\x80\xae\x0bx"
@@ -155,6 +155,15 @@ def test_cache_refresh_fetches_no_tdmrep_json_that_is_disallowed(web, store, rob
     run = robots_command("cache", "refresh", *store, site.url("/.well-known/tdmrep.json"))
     assert (run.status, run.out, site.targets) == (1, "", [])
     assert "tdmrep.json is not fetched: Disallow: /.well-known (line 2 of" in run.err
+
+
+def test_cache_refresh_follows_a_tdmrep_json_to_no_disallowed_url(web, store, robots_command):
+    rules = robots("User-agent: *\nDisallow: /private\n")
+    path = "/.well-known/tdmrep.json"
+    site = web.site(rules, paths={path: [redirect("/private/tdmrep.json")]})
+    run = robots_command("cache", "refresh", *store, site.url(path))
+    assert "redirect to a disallowed URL" in run.out
+    assert site.targets == [path]
 
 
 def test_cache_prune_drops_what_is_too_old(web, robots_command, tmp_path):

@@ -663,6 +663,58 @@ async def test_a_direct_download_of_an_unreachable_origin_defers_nothing(web):
     assert len(failing.robots_requests) == 2
 
 
+@pytest_twisted.ensureDeferred
+async def test_the_time_limit_of_a_page_counts_for_the_first_try_alone(web):
+    site = web.site(HANGS)
+    ear = Ear("robotstxt_fetched")
+
+    async def meanwhile(crawler):
+        await until(lambda: len(ear.heard) >= 2)
+        close(crawler)
+
+    await crawl(
+        Request(site.url("/1"), meta={"download_timeout": 0.5}),
+        settings={**DEFER, "REP_TIMEOUT": 1},
+        opened=ear.listen,
+        meanwhile=meanwhile,
+    )
+    first, second = (what["record"].last.evidence.error for _, what in ear.heard[:2])
+    assert (first, second) == ("timed out after 0.5 s", "timed out after 1 s")
+
+
+@pytest.mark.parametrize("limit", ["soon", -1])
+@pytest_twisted.ensureDeferred
+async def test_a_time_limit_that_is_none_closes_no_site(web, limit):
+    site = web.site(robots(""))
+    bad = Request(site.url("/1"), meta={"download_timeout": limit})
+    result = await crawl(bad, site.url("/2"), settings={"CONCURRENT_REQUESTS": 1})
+    assert site.url("/2") in result.fetched
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tmp_path):
+    site = web.site(held(robots("User-agent: *\nCrawl-delay: 20\n")))
+    paths = [f"/{n}" for n in range(8)]
+    settings = {
+        **SCRAPYS_QUEUE,
+        "JOBDIR": str(tmp_path / "job"),
+        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+        "CONCURRENT_REQUESTS": 4,
+    }
+
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "robotstxt/put_off") > 2 * len(paths))
+        site.release()
+        await until(lambda: site.targets and stat(crawler, "robotstxt/turns") >= 2)
+        close(crawler)
+
+    urls = map(site.url, paths)
+    first = await crawl(*urls, settings=settings, meanwhile=meanwhile, spidercls=StoredSpider)
+    assert first.failures == []
+    await crawl(settings={**settings, "REP_CRAWL_DELAY": False}, spidercls=StoredSpider)
+    assert sorted(site.targets) == sorted(paths)
+
+
 @pytest.mark.parametrize(("meta", "fetched"), [({}, True), ({"download_timeout": 0.1}, False)])
 @pytest_twisted.ensureDeferred
 async def test_a_direct_download_waits_for_the_next_try_within_its_own_timeout(web, meta, fetched):

@@ -175,9 +175,20 @@ async def test_unreachable_it_is_tried_again_when_its_time_has_come(web, clock):
 async def test_redirects_are_followed_and_the_answer_is_read_as_robotstxt_is(web):
     end = site_of(web, gzipped(reserved("/")))
     start = site_of(web, redirect(end.url(TDMREP)))
+    ask_start = [scrapy.Request(start.url("/page"))]
+    result = await crawl(end.url("/page"), settings=SETTINGS, phases=[lambda: ask_start])
+    assert (start.targets, end.targets) == ([TDMREP], [TDMREP] * 2)
+    assert result.dropped == {end.url("/page"): "usage", start.url("/page"): "usage"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_redirect_leads_to_where_no_robots_txt_allows_it(web):
+    other = web.site(robots("User-agent: *\nDisallow: /\n"))
+    start = site_of(web, redirect(other.url("/secret.json")))
     result = await crawl(start.url("/page"), settings=SETTINGS)
-    assert (start.targets, end.targets) == ([TDMREP], [TDMREP])
-    assert result.dropped == {start.url("/page"): "usage"}
+    assert other.journal == []
+    raw = f"redirect to a disallowed URL: {other.url('/secret.json')}"
+    assert ("tdmrep", "unknown", raw) in raws(said(result.responses[0]))
 
 
 @pytest_twisted.ensureDeferred
