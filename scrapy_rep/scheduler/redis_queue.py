@@ -99,14 +99,15 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
             self._rest(*found, has_room=has_room)
             return None
         request: Request = self._decode_request(*found)
+        source = Source.QUEUE
         try:
             leaves = self._leaves(request, has_room=has_room)
         except Exception as error:  # noqa: BLE001 - told
-            # It is out of Redis already: the middleware decides, or drops it with a word.
+            # It is out of Redis already: the middleware decides, and takes the turn that it lacks.
             tell(self._crawler, error, "%s could not be kept in Redis", request)
-            leaves = True
+            leaves, source = True, Source.DIRECT
         if leaves:
-            return self._noted(request, Source.QUEUE)
+            return self._noted(request, source)
         nudge(self._crawler)
         return None
 

@@ -475,6 +475,19 @@ def test_what_cannot_be_kept_goes_to_the_middleware(redis, monkeypatch):
     assert queue.pop().url == f"{DOWN}/1"
 
 
+def test_what_a_full_redis_cannot_keep_still_waits_for_its_turn(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    fill(queue, f"{DOWN}/1")
+    gate.turns = {DOWN: 0}
+    redis.config_set("maxmemory", 1)
+    try:
+        request = queue.pop()
+    finally:
+        redis.config_set("maxmemory", 0)
+    assert request.meta[META_KEY] == ["direct"]
+
+
 def test_in_a_cluster_all_keys_are_in_one_slot(redis):
     from redis.crc import key_slot
 
