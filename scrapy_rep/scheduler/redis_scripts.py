@@ -30,6 +30,9 @@ local function size() return redis.call('LLEN', queue) end
 """
 """How scrapy-redis has its queues: what is pushed here is the next of its kind to be popped."""
 
+# Where Redis has no memory left, a script may write if it has removed something before: what leaves
+# is removed first, so that a full Redis empties.
+
 # A member is the origin, its rank and the time of the server in 16 digits each, the score and the
 # request: as all have the score 0 they are in the order of these bytes.
 BEGIN: Final = """
@@ -84,6 +87,7 @@ while has_room do
     if not origin then break end
     local member = first(origin, 1)[1]
     if member then
+        redis.call('ZREM', due, origin)
         redis.call('ZADD', due, now + hold, origin)
         local began = redis.call('HGET', since, origin)
         local _, data = parts(origin, member)
@@ -102,8 +106,8 @@ OPEN: Final = """
 local origin, most = ARGV[1], tonumber(ARGV[2])
 local members = last(origin, most)
 for _, member in ipairs(members) do
-    push(parts(origin, member))
     redis.call('ZREM', kept, member)
+    push(parts(origin, member))
 end
 forget(origin)
 if #members == most then redis.call('ZADD', due, now, origin) end

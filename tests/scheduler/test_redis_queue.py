@@ -488,6 +488,22 @@ def test_what_a_full_redis_cannot_keep_still_waits_for_its_turn(redis):
     assert request.meta[META_KEY] == ["direct"]
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_kept_leaves_a_redis_that_is_full(redis, kind):
+    gate = Doors()
+    queue = Fleet(redis, kind).worker(gate)
+    gate.seconds = {DOWN: 600.0}
+    urls = [f"{DOWN}/{number}" for number in range(3)]
+    fill(queue, *urls)
+    redis.zadd(f"{KEPT}:due", {DOWN: 0})
+    gate.seconds = {}
+    redis.config_set("maxmemory", 1)
+    try:
+        assert sorted(drain(queue)) == urls
+    finally:
+        redis.config_set("maxmemory", 0)
+
+
 def test_in_a_cluster_all_keys_are_in_one_slot(redis):
     from redis.crc import key_slot
 
