@@ -14,6 +14,7 @@ from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
 from scrapy_rep.scheduler.waiters import Alone
+from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
 
@@ -201,7 +202,7 @@ class Turns:
     def _ask(self, host: str, seconds: float, turn: _Turn) -> _Turn:
         self._turns[host] = turn
         turn.margin = min(self._margin, seconds)
-        deferred_from_coro(self._reserve(host, seconds, turn))
+        deferred_from_coro(self._reserve(host, seconds, turn)).addErrback(trap_cancelled)
         return turn
 
     async def _reserve(self, host: str, seconds: float, turn: _Turn) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 from scrapy import Request
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs
 
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
@@ -289,6 +292,20 @@ def test_an_error_of_the_store_delays_nobody_for_ever(caplog):
     scene.time.advance(0)
     assert worker.opens()
     assert caplog.messages == ["Error while reserving the time of a request to a.example"]
+
+
+def test_a_call_that_ends_with_the_event_loop_is_no_error():
+    scene = Scene()
+    (worker,) = scene.workers
+
+    async def reserve(*_):
+        raise asyncio.CancelledError
+
+    scene.store.reserve = reserve
+    with capturedLogs() as logs:
+        worker.opens()
+        gc.collect()
+    assert logs == []
 
 
 def test_who_waits_when_the_crawl_closes_is_told():
