@@ -98,6 +98,14 @@ end
 local data = pop()
 if data then return {2, data} end
 local next_due = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
+if not next_due then
+    -- The key may have been evicted: no request is to stay for ever.
+    local member = redis.call('ZRANGE', kept, 0, 0)[1]
+    if member then
+        redis.call('ZADD', due, now, string.match(member, '^[^\\n]*'))
+        next_due = now
+    end
+end
 return {3, redis.call('HLEN', since), next_due and math.max(0, next_due - now) or -1}
 """
 

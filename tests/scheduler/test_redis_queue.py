@@ -488,6 +488,17 @@ def test_what_a_full_redis_cannot_keep_still_waits_for_its_turn(redis):
     assert request.meta[META_KEY] == ["direct"]
 
 
+def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds = {DOWN: 600.0, UP: 600.0}
+    urls = [f"{DOWN}/1", f"{DOWN}/2", f"{UP}/1"]
+    fill(queue, *urls)
+    redis.delete(f"{KEPT}:due")
+    gate.seconds = {}
+    assert sorted(drain(queue)) == urls
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_kept_leaves_a_redis_that_is_full(redis, kind):
     gate = Doors()
