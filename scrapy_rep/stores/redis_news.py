@@ -22,6 +22,11 @@ _LOOK: Final = 1.0
 _PAUSE: Final = 1.0
 """Seconds from the first failure to the next try to connect, doubling."""
 _PAUSE_MAX: Final = 60.0
+_QUIET: Final = 30.0
+"""Seconds without a word after which the server is asked for one, at each look."""
+_UNANSWERED: Final = 5
+"""How often it may leave that unanswered. What lies between may drop a connection without a word,
+and often does where it is not used for minutes."""
 _ERRORS: Final = (*ERRORS, ValueError)
 """What a call may raise: a ValueError where another thread has just closed the connection."""
 _MAX_MESSAGE: Final = 1_000
@@ -37,7 +42,7 @@ class RedisNews:
 
     def __init__(self, uri: str, *, prefix: str, timeout: float) -> None:
         """Take a URI. Raises ValueError where redis-py can't read it."""
-        self._connector = Connector(uri, timeout=timeout)
+        self._connector = Connector(uri, timeout=timeout, ping_after=_QUIET)
         self._channel = f"{prefix}news"
         self._end = Event()
 
@@ -78,6 +83,8 @@ class RedisNews:
                         pause = _PAUSE
                         if news is not None:
                             heard(*news)
+                        if channel.health_check_response_counter > _UNANSWERED:
+                            raise TimeoutError("the server is silent")
             except _ERRORS as error:  # noqa: PERF203 - one a minute
                 self._connector.close()  # the nodes of a cluster are asked for again
                 if not is_told:

@@ -120,6 +120,30 @@ async def test_news_come_through_again_when_a_connection_was_lost(deployed, capl
 
 
 @in_asyncio
+async def test_a_connection_that_was_lost_without_a_word_is_noticed(
+    redis_server, caplog, monkeypatch
+):
+    from scrapy_rep.stores import redis_news
+
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(redis_news, "_QUIET", 0.01)
+    monkeypatch.setattr(redis_news, "_LOOK", 0.02)
+    here, there = (news_of(redis_server.uri) for _ in range(2))
+    heard = []
+    here.listen(lambda *news: heard.append(news))
+    await tell_until(lambda: there.tell(ORIGIN, 5.0), lambda: heard)
+    redis_server.pause()
+    try:
+        await until(lambda: caplog.messages)
+    finally:
+        redis_server.resume()
+    await tell_until(lambda: there.tell(ORIGIN, 7.0), lambda: (A, 7.0) in heard)
+    (message,) = caplog.messages
+    assert "TimeoutError: the server is silent" in message
+    here.close()
+
+
+@in_asyncio
 async def test_what_makes_no_sense_is_left_out(redis_server):
     here = news_of(redis_server.uri)
     heard = []
