@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from contextlib import contextmanager
 from time import time
 from typing import TYPE_CHECKING, Any, Final
@@ -133,7 +134,8 @@ def beside_the_pages(crawler: Crawler) -> Iterator[None]:
 class PlacesBeside:
     """Lets requests leave the scheduler at their moment, though CONCURRENT_REQUESTS is reached.
 
-    By a quarter of it at most, and only those: what leaves next waits until there are places again.
+    By a quarter of it at most, rounded up, and only those: what leaves next waits until there are
+    places again.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -148,7 +150,8 @@ class PlacesBeside:
             return
         limit -= self._given
         above = len(downloader.active) + requests - limit if requests else 0
-        given = min(limit // 4, max(0, above))
+        most = math.ceil(limit / 4) if limit > 1 else 0  # one at a time stays one at a time
+        given = min(most, max(0, above))
         downloader.total_concurrency += given - self._given
         self._given = given
 
