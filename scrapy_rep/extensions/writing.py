@@ -38,8 +38,10 @@ class Form(Protocol):
 class Writing:
     """Lines on their way to the disk, each written as soon as it can be."""
 
-    def __init__(self, form: Form, path: Path) -> None:
+    def __init__(self, form: Form, what: str, path: Path) -> None:
+        """Take what writes, and what the log calls it."""
         self._form = form
+        self._what = what
         self._path = path
         self._queue: SimpleQueue[Line | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -68,7 +70,7 @@ class Writing:
             return
         self._bytes_put += nbytes
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="evidence", daemon=True)
+            self._thread = threading.Thread(target=self._work, name=self._what, daemon=True)
             self._thread.start()
         self._queue.put(line)
 
@@ -110,7 +112,8 @@ class Writing:
         if not self._is_told:
             self._is_told = True
             logger.error(
-                "Evidence can't be written, the crawl continues: %s: %s",
+                "%s can't be written, the crawl continues: %s: %s",
+                self._what,
                 self._path,
                 getattr(error, "strerror", None) or error,
                 exc_info=None if isinstance(error, OSError) else error,

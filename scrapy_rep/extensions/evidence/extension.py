@@ -85,7 +85,7 @@ class RobotsEvidence:
         self._settings["REP_OVERRIDES"] = [asdict(each) for each in options.overrides]
         for name in _NO_MATTER:
             del self._settings[name]
-        self._writing = Writing(form_of(path, tail_of(self._settings)), path)
+        self._writing = Writing(form_of(path, tail_of(self._settings)), "Evidence", path)
         self._notes: WeakKeyDictionary[Request, _Note] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """What a download handler was asked for, by where it went by itself."""

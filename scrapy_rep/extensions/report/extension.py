@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals as scrapy_signals
 from scrapy.utils.job import job_dir
 
-from scrapy_rep import signals
+from scrapy_rep import signals, stats
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge
 from scrapy_rep.extensions.lines import Line, iso, of_override
@@ -94,7 +94,8 @@ class RobotsReport:
         resumes, self._collected = await in_thread(self._runs.read)
         try:
             if self._path.suffix == LINES:
-                self._lines = Writing(LinesForm(self._path, resumes=resumes), self._path)
+                form = LinesForm(self._path, resumes=resumes)
+                self._lines = Writing(form, "The report", self._path)
         except OSError:
             logger.exception("No report is written: %s", self._path)
         self._write("start", {"spider": spider.name, **made_by(self._crawler, self._options)})
@@ -182,6 +183,14 @@ class RobotsReport:
         else:
             logger.info("robots.txt report: %s", self._path, extra={"spider": spider})
         finally:
+            if lines is not None and lines.lost:
+                stats.count(self._crawler, stats.REPORT_LOST, lines.lost)
+                logger.warning(
+                    "%d lines of the report could not be written: %s",
+                    lines.lost,
+                    self._path,
+                    extra={"spider": spider},
+                )
             release(self._path)
 
     def _finish(self, crawl: dict[str, Any], collected: Collected) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy_rep.exceptions import SettingsError
@@ -27,10 +28,16 @@ class LinesForm:
         self._file.truncate(end_of_lines(self._file) if resumes else 0)
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Write lines. Raises OSError."""
+        """Write lines, all or none. Raises OSError."""
         data = memoryview(b"".join(f"{as_json(line.values)}\n".encode() for line in lines))
-        while data:
-            data = data[self._file.write(data) :]
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            while data:
+                data = data[self._file.write(data) :]
+        except OSError:
+            with suppress(OSError):  # the first one says what is wrong
+                self._file.truncate(end)
+            raise
 
     def close(self) -> None:
         """Write no more."""

@@ -241,7 +241,7 @@ class Slow:
 async def test_many_lines_that_wait_are_all_written(tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "_BATCH", 3)
     form = Slow()
-    lines_of = writing.Writing(form, tmp_path)
+    lines_of = writing.Writing(form, "Evidence", tmp_path)
     for number in range(20):
         lines_of.put(Line({"kind": "page", "number": number}))
     form.may.set()
