@@ -99,8 +99,8 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         finally:
             await store.close()
 
-    status = asking.ask(question)
-    return UNKNOWN if status is None else int(status)
+    status: int = asking.ask(question)
+    return status
 
 
 class _File(NamedTuple):

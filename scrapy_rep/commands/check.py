@@ -63,8 +63,6 @@ def check(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
             show(url, answer)
     else:
         found = _asked(urls, asking, show)
-    if not found:
-        return UNKNOWN
     return max(status_of(answer.verdict) for answer in found)
 
 
@@ -77,8 +75,8 @@ def _asked(urls: list[str], asking: Asking, show: Callable[[str, Answer], None])
         show(url, answer)
         progress.step()
 
-    found: list[Answer] | None = asking.ask(lambda crawler: answers_on(crawler, urls, answered))
-    return found or []
+    found: list[Answer] = asking.ask(lambda crawler: answers_on(crawler, urls, answered))
+    return found
 
 
 def verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:

@@ -12,7 +12,7 @@ from scrapy.exceptions import UsageError
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import name_of, one, read
 from scrapy_rep.commands.check import status_of, verdict_of
-from scrapy_rep.commands.terminal import UNKNOWN, coloured, section, with_scheme
+from scrapy_rep.commands.terminal import coloured, section, with_scheme
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import explain as in_words
 from scrapy_rep.extensions.lines import of_override
@@ -90,8 +90,6 @@ def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         return Got(url, verdict, decision, await robots.record(url), usage, started)
 
     got = _by_file(url, opts.file, asking) if opts.file else asking.ask(question)
-    if got is None:
-        return UNKNOWN
     show = _as_json if opts.json else _as_text
     print(show(got, asking.options, opts.purpose))
     return status_of(got.verdict)

@@ -20,7 +20,7 @@ from scrapy_rep.commands.explain import explain
 from scrapy_rep.commands.lint import lint
 from scrapy_rep.commands.spider import Asking
 from scrapy_rep.commands.terminal import UNKNOWN
-from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import PURPOSES
@@ -42,6 +42,7 @@ _QUIET: Final[dict[str, Any]] = {
     "REMOTE_CONTROL_ENABLED": False,
     "LOGSTATS_INTERVAL": 0,
     "CLOSESPIDER_TIMEOUT": 0,
+    "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
 }
 """What a crawl that asks has otherwise than the project's crawls."""
 _SUBCOMMANDS: Final = {
@@ -181,4 +182,7 @@ class Command(ScrapyCommand):
         except BrokenPipeError:
             # Who reads has had enough, as head has; at its end Python would write once more.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = UNKNOWN
+        except CrawlClosingError:
+            print("the crawl ended before there was an answer", file=sys.stderr)
             self.exitcode = UNKNOWN

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from scrapy import Spider
+from scrapy.exceptions import UsageError
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings
+from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 
     from scrapy.crawler import Crawler, CrawlerProcessBase
-
-    from scrapy_rep.protocol.verdict import Verdict
 
     Question = Callable[[Crawler], Awaitable[Any]]
 
@@ -49,7 +49,9 @@ class AskingSpider(Spider):
         """Ask."""
         try:
             self._answers.append(await self._question(self.crawler))
-        except BrokenPipeError as error:
+        except CrawlClosingError:
+            pass  # there is no answer
+        except (BrokenPipeError, UsageError) as error:
             self._answers.append(error)
         nothing: tuple[Any, ...] = ()
         for request in nothing:
@@ -64,18 +66,20 @@ class Asking:
         self.options = Options.from_settings(process.settings)
 
     def ask(self, question: Question) -> Any:
-        """Return the answer to ``question``; None where the crawl broke.
+        """Return the answer to ``question``.
 
-        Raises BrokenPipeError where the question did.
+        Raises CrawlClosingError where the crawl ended before, and BrokenPipeError and UsageError
+        where the question did.
         """
         answers: list[Any] = []
         crawler = self._process.create_crawler(AskingSpider)
         self._process.crawl(crawler, question=question, answers=answers)
         self._process.start()
-        answer = answers[0] if answers else None
-        if isinstance(answer, BrokenPipeError):
-            raise answer
-        return answer
+        if not answers:
+            raise CrawlClosingError
+        if isinstance(answers[0], (BrokenPipeError, UsageError)):
+            raise answers[0]
+        return answers[0]
 
     def names(self) -> tuple[tuple[str, ...], Spellings]:
         """Return the names of the crawler, and what its URLs may be sent as; nothing is asked."""
@@ -103,6 +107,8 @@ async def answers_on(
             verdict = await robots.verdict(url)
         except ValueError as error:
             return Answer(error)
+        except CrawlClosingError:
+            return Answer(Verdict(allowed=False, reason=Reason.CLOSING))
         record = None if verdict.reason is Reason.OVERRIDE else await robots.record(url)
         return Answer(verdict, None if record is None else record.last.evidence.at)
 

@@ -1,0 +1,53 @@
+"""What goes wrong while a command runs, and how it is told."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import subprocess
+import sys
+
+import pytest
+from scrapy.settings import Settings
+
+from scrapy_rep.commands.robots import Command
+from tests.crawling.web import HANGS
+from tests.waiting import PATIENCE, wait_until
+
+ENDED = "the crawl ended before there was an answer\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@pytest.mark.parametrize(
+    ("arguments", "said", "told"),
+    [
+        # Of several URLs some may have a line by then.
+        (["check", "{0}/a", "{0}/b", "{1}/"], {"closing"}, {"", ENDED}),
+        (["explain", "{0}/"], set(), {ENDED}),
+        (["lint", "{0}/"], set(), {ENDED}),
+        (["cache", "-s", "REP_STORE=sqlite:///s.sqlite", "refresh", "{0}"], set(), {ENDED}),
+    ],
+)
+@pytest.mark.real_process
+def test_a_crawl_that_is_ended_has_no_answer(web, tmp_path, arguments, said, told):
+    sites = [web.site(HANGS), web.site(HANGS)]
+    arguments = [each.format(*(site.url("") for site in sites)) for each in arguments]
+    command = [sys.executable, "-m", "scrapy", "robots", f"--set=REP_TIMEOUT={PATIENCE}"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command + arguments, cwd=tmp_path, text=True, **pipes) as process:
+        wait_until(lambda: sites[0].robots_requests)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert {line.split("  ")[-1] for line in out.splitlines()} <= said
+    assert err in told
+    assert process.returncode == 2
+
+
+def test_no_limit_of_the_project_ends_it():
+    limits = ["CLOSESPIDER_TIMEOUT", "CLOSESPIDER_TIMEOUT_NO_ITEM"]
+    command = Command()
+    command.settings = Settings(dict.fromkeys(limits, 1))
+    parser = argparse.ArgumentParser(conflict_handler="resolve")
+    command.add_options(parser)
+    command.process_options([], parser.parse_args([]))
+    assert [command.settings.getint(name) for name in limits] == [0, 0]
