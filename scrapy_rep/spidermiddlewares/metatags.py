@@ -85,8 +85,11 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         stats.count(self.crawler, stats.TAGS_NOINDEX)
         url = None if response is None else response.url
         if self._drops_items:
+            if self._dry_run:
+                logger.info("Dry run, would drop item (noindex): %a", url)
+                return item
             logger.debug("Dropped item (noindex): %a", url)
-            return item if self._dry_run else None
+            return None
         # Whatever is raised here would end the callback, and lose all that it has still to yield.
         try:
             if ItemAdapter.is_item(item):

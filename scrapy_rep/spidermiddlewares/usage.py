@@ -56,10 +56,13 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         if values is None:
             return item
         if self._judge.drops_items and self._judge.refuses(values["results"]):
+            url = None if response is None else response.url
+            if self._dry_run:
+                logger.info("Dry run, would drop item (preferences about use): %a", url)
+                return item
             stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
-            if response is not None:
-                logger.debug("Dropped item (preferences about use): %a", response.url)
-            return item if self._dry_run else None
+            logger.debug("Dropped item (preferences about use): %a", url)
+            return None
         # Whatever is raised here would end the callback, and lose all that it has still to yield.
         try:
             if ItemAdapter.is_item(item):

@@ -115,12 +115,12 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     differing = web.site(robots("User-agent: test\nDisallow: /\n"))  # Protego looks for parts
     calm = web.site(robots(RULES), paths={"/slow": [slow]})
 
-    nofollow = answer(headers={"X-Robots-Tag": "nofollow"})
-    tagged = web.site(paths={"/page": [nofollow]})
+    tagged = web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "none"})]})
 
     class FollowingSpider(ListSpider):
         def parse(self, response):
             yield Request(response.urljoin("/next"))
+            yield {"url": response.url}
 
     async def waits(crawler):
         await until(lambda: lines.heard)
@@ -142,7 +142,11 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         ),
         await crawl(differing.url("/"), settings={"REP_DRY_RUN": True}),
         await crawl(tagged.url("/page"), spidercls=FollowingSpider),
-        await crawl(tagged.url("/page"), spidercls=FollowingSpider, settings={"REP_DRY_RUN": True}),
+        await crawl(
+            tagged.url("/page"),
+            spidercls=FollowingSpider,
+            settings={"REP_DRY_RUN": True, "REP_META_TAGS": "drop"},
+        ),
         await crawl(Request(calm.url("/"), meta={"proxy": proxy.url("")})),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),

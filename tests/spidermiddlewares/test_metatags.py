@@ -157,6 +157,17 @@ async def test_items_are_dropped_where_that_is_asked_for(web):
     assert marked == set()
 
 
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
+    page = web.site(paths=PATHS).url("/both")
+    settings = {"REP_DRY_RUN": True, "REP_META_TAGS": "drop"}
+    result = await crawl(page, spidercls=TaggedSpider, settings=settings)
+    assert result.stats["item_scraped_count"] == 2
+    line = f"Dry run, would drop item (noindex): {page!r}"
+    assert result.messages(logging.INFO).count(line) == 2
+    assert not [text for text in result.messages() if text.startswith("Dropped item")]
+
+
 @pytest.mark.spec("R-4")
 @pytest.mark.parametrize(
     "settings",

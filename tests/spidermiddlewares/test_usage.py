@@ -162,6 +162,18 @@ async def test_drop_items(web, unknown, kept):
     assert found.crawl.stats["robotstxt/usage_items_dropped"] == 2 * len(ALL - kept)
 
 
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
+    site = web.site(usage("Content-Usage: train-ai=n"), paths={"/page": page()})
+    settings = {"REP_USAGE_ACTION": "drop-items", "REP_DRY_RUN": True, **TRAINING}
+    result = await crawl(site.url("/page"), settings=settings, spidercls=ItemSpider)
+    assert result.stats["item_scraped_count"] == 2
+    assert "robotstxt/usage_items_dropped" not in result.stats
+    line = f"Dry run, would drop item (preferences about use): {site.url('/page')!r}"
+    assert result.messages(logging.INFO).count(line) == 2
+    assert not [text for text in result.messages() if text.startswith("Dropped item")]
+
+
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
 @pytest.mark.parametrize(
     ("unknown", "dropped"), [("allow", BEFORE), ("disallow", BEFORE | UNKNOWN | {"header y", "noai", "noml"})]
