@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from time import time
 from typing import TYPE_CHECKING, Any
 
+from scrapy import Request
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands import record_text
@@ -14,6 +15,7 @@ from scrapy_rep.commands.arguments import name_of, one, read
 from scrapy_rep.commands.check import status_of, verdict_of
 from scrapy_rep.commands.terminal import coloured, section, with_scheme
 from scrapy_rep.decision.decider import Decision
+from scrapy_rep.decision.usage import PURPOSES_KEY
 from scrapy_rep.exceptions import explain as in_words
 from scrapy_rep.extensions.lines import of_override
 from scrapy_rep.protocol.explain import Explanation
@@ -49,7 +51,7 @@ class Got:
     decision: Decision
     record: Record | None
     usage: Usage
-    """What robots.txt says about use, by REP_USAGE_SOURCES."""
+    """What is said about use, by REP_USAGE_SOURCES."""
     started: float
     """When the command began, seconds since the epoch."""
     body: bytes | None = None
@@ -82,11 +84,13 @@ def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     except ValueError as error:
         raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
     started = time()
+    # A crawl with these purposes may take more files to tell.
+    meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
 
     async def question(crawler: Crawler) -> Got:
         robots = Robots.of(crawler)
         verdict, decision = await robots.decide(url)
-        usage = await robots.usage(url)
+        usage = await robots.usage(Request(url, meta=meta))
         return Got(url, verdict, decision, await robots.record(url), usage, started)
 
     got = _by_file(url, opts.file, asking) if opts.file else asking.ask(question)

@@ -364,6 +364,21 @@ def test_explain_tells_what_is_said_about_use(web, robots_command):
     assert "draft-ietf-aipref-attach-05" in usage["statements"][0]["revision"]
 
 
+@pytest.mark.parametrize("purposes", [(), ("--purpose", "tdm")])
+def test_explain_asks_for_tdmrep_json_where_a_crawl_with_that_purpose_does(
+    web, robots_command, purposes
+):
+    tdmrep = "/.well-known/tdmrep.json"
+    said = answer(200, '[{"location": "/a", "tdm-reservation": 1}]')
+    site = web.site(robots(RULES), paths={tdmrep: [said]})
+    source = "--set=REP_USAGE_SOURCES=tdmrep,content-usage"
+    run = robots_command("explain", site.url("/a"), *purposes, source)
+    assert site.targets == ([tdmrep] if purposes else [])
+    assert run.out.endswith("for tdm: disallow\n") == bool(purposes)
+    assert run.out.startswith(f"allowed: {site.url('/a')}\n  no-rule ")
+    assert run.status == 0
+
+
 def test_a_purpose_belongs_to_explain(robots_command):
     run = robots_command("check", "--purpose", "tdm", "http://a.example/")
     assert run.status == 2
