@@ -95,9 +95,6 @@ class Composition:
             if self.delays is not None and reserves
             else None
         )
-        self.dry_run = (
-            DryRun(crawler, options, self.cache, self.drops, builtin) if builtin else None
-        )
         self._robots = Robots(crawler, self.cache, self.decider)
         self.gate = Gate(
             crawler=crawler,
@@ -107,6 +104,9 @@ class Composition:
             delays=self.delays,
             turns=self.turns,
             clock=clock,
+        )
+        self.dry_run = (
+            DryRun(crawler, self.cache, self.drops, self.gate, builtin) if builtin else None
         )
         self._subresources = Subresources(crawler, self.decider, self.cache, options)
         self._watch = ClosingWatch(crawler, self._close, self.gate.idle.look)

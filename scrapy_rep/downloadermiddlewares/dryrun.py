@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.cache.cache import Cache
+    from scrapy_rep.cache.entry import Entry
     from scrapy_rep.decision.decider import Decision
     from scrapy_rep.drops import Drops
+    from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Evidence
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
-    from scrapy_rep.settings import Options
+    from scrapy_rep.scheduler.gate import Gate
+    from scrapy_rep.scheduler.source import Source
 
 logger = logging.getLogger(__name__)
 
@@ -92,54 +95,48 @@ class DryRun:
     def __init__(
         self,
         crawler: Crawler,
-        options: Options,
         cache: Cache,
         drops: Drops,
+        gate: Gate,
         builtin: BuiltIn,
     ) -> None:
         self._crawler = crawler
-        self._patience = (
-            options.defer_timeout
-            if options.unreachable_action == "defer" and not options.interactive
-            else 0.0
-        )
         self._cache = cache
         self._announcer = Announcer(crawler)
         self._drops = drops
+        self._gate = gate
         self._builtin = builtin
 
-    async def tell(self, request: Request, decision: Decision) -> None:
+    async def tell(self, request: Request, decision: Decision, source: Source) -> None:
         """Log and count what would have become of ``request``, here and with Scrapy's own.
 
-        Nothing of this may keep a request from being sent.
+        ``source`` is where it comes from. Nothing of this may keep a request from being sent.
         """
-        origin, verdict = decision.origin, decision.verdict
-        if origin is None or verdict is None:
-            return
         try:
-            self._announcer.verdict(request, verdict, origin, decision)
-            if decision.usage is not None:
-                note(request, decision.usage)
-            await self._compare(request, verdict.of(origin), origin)
+            await self._tell(request, decision, source)
         except Exception:
             logger.exception("Error in a dry run, the request is sent: %s", show(request))
             stats.count(self._crawler, stats.ERROR_COUNT)
 
-    def _would_wait(self, verdict: Verdict) -> bool:
-        outage = None if verdict.allowed else verdict.outage
-        return outage is not None and time() - outage.since < self._patience
-
-    async def _compare(self, request: Request, verdict: Verdict, origin: Origin) -> None:
+    async def _tell(self, request: Request, decision: Decision, source: Source) -> None:
+        origin, verdict = decision.origin, decision.verdict
+        if origin is None or verdict is None:
+            return
+        self._announcer.verdict(request, verdict, origin, decision)
+        if decision.usage is not None:
+            note(request, decision.usage)
         extra = {"spider": self._crawler.spider}
-        if self._would_wait(verdict):
+        would_wait = self._would_wait(request, verdict, decision.entry, source)
+        verdict = verdict.of(origin)
+        if would_wait:
             # Nobody knows whether the site would have been there again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
             logger.info("Dry run, would defer %s: %s", show(request), explain(verdict), extra=extra)
             return
         if not verdict.allowed:
             self._drops.would_drop(request, verdict)
-        allows = self._builtin.allows(request, await self._cache.record(origin))
-        if allows != verdict.allowed:
+        allows = await self._builtin_allows(request, origin, decision.override)
+        if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
             logger.info(
                 "Dry run, Scrapy's built-in would %s %s, scrapy-rep would %s it: %s",
@@ -150,3 +147,22 @@ class DryRun:
                 extra=extra,
             )
             self._announcer.differs(request, verdict, builtin_allows=allows)
+
+    def _would_wait(
+        self, request: Request, verdict: Verdict, entry: Entry | None, source: Source
+    ) -> bool:
+        outage = None if verdict.allowed else verdict.outage
+        return (
+            outage is not None
+            and self._gate.would_defer(source, request, entry)
+            and time() - outage.since < self._gate.defer_timeout
+        )
+
+    async def _builtin_allows(
+        self, request: Request, origin: Origin, override: Override | None
+    ) -> bool | None:
+        """Return whether the built-in would send ``request``; None where that isn't known."""
+        record = await self._cache.record(origin)
+        if record is None and override is not None:
+            return None  # an override decides without the robots.txt that the built-in would fetch
+        return self._builtin.allows(request, record)

@@ -119,7 +119,7 @@ class RobotsTxtMiddleware:
             return self._put_off(request, note)
         if self._dry_run is not None:
             request.meta[DECIDED_KEY] = request.url, decision.tokens
-            return self._dry_run.tell(request, decision)
+            return self._dry_run.tell(request, decision, note.source)
         seconds = 0.0 if in_turn else self._waits.seconds_before(request, decision)
         if seconds:
             return self._take_turn(request, decision, note, seconds)
@@ -174,7 +174,7 @@ class RobotsTxtMiddleware:
                 decision = await self._waits.find_out(request, decision)
                 if self._dry_run is not None:
                     request.meta[DECIDED_KEY] = request.url, decision.tokens
-                    await self._dry_run.tell(request, decision)
+                    await self._dry_run.tell(request, decision, note.source)
                     return None
                 situation = self._situation(request, decision, note)
                 if has_tried or TRANSITIONS[situation][note.source] is not Action.WAIT:

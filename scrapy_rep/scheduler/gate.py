@@ -60,12 +60,12 @@ class Gate:
         self._delays = delays
         self._turns = turns
         self._clock = clock
-        self._defers = (
+        self._would_defer = (
             options.unreachable_action == "defer"
             and options.defer_timeout > 0
-            and not options.dry_run
             and not options.interactive
         )
+        self._defers = self._would_defer and not options.dry_run
         self.in_use = False
         """Whether a queue asks here, and so keeps the requests of unreachable origins."""
         self.gives_turns = False
@@ -176,8 +176,12 @@ class Gate:
         One that comes directly waits as long as its download might have taken, and not longer, as
         somebody awaits it.
         """
-        if not self._defers or source is not Source.DIRECT:
-            return self._defers and self.in_use
+        return self._defers and self.would_defer(source, request, entry)
+
+    def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
+        """Return what ``defers`` does where this is no dry run."""
+        if not self._would_defer or source is not Source.DIRECT:
+            return self._would_defer and self.in_use
         return entry is not None and entry.end - self._clock.time() <= self._timeout_of(request)
 
     def _timeout_of(self, request: Request) -> float:

@@ -13,7 +13,7 @@ from scrapy import Request
 from scrapy_rep import Robots, SettingsError
 from scrapy_rep.overrides import Overrides, overrides_of
 from scrapy_rep.settings import Options
-from tests.crawling.crawl import crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import answer, gzipped, robots
 from tests.test_signals import Ear
 
@@ -280,6 +280,68 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
     assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
     (warning,) = [text for text in result.messages(logging.WARNING) if "503" in text]
     assert "its pages may not be fetched" in warning
+
+
+@pytest.mark.parametrize("dry", [True, False])
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_knows_that_another_queue_defers_nothing(web, dry):
+    url = web.site(answer(503)).url("/")
+    settings = {"REP_UNREACHABLE_ACTION": "defer", **SCRAPYS_QUEUE, "REP_DRY_RUN": dry}
+    result = await crawl(url, settings=settings)
+    assert result.fetched == [url] * dry
+    assert result.dropped == ({} if dry else {url: "unreachable"})
+    count = "robotstxt/dry_run/forbidden" if dry else "robotstxt/forbidden"
+    assert result.stats[count] == 1
+    assert "robotstxt/dry_run/deferred" not in result.stats
+
+
+@pytest.mark.parametrize(("timeout", "waits"), [(60, False), (86_400, True)])
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_knows_how_long_is_waited_for_what_is_awaited(web, timeout, waits):
+    page = web.site(robots("")).url("/")
+    url = web.site(answer(503)).url("/")
+
+    class Spider(ListSpider):
+        async def parse(self, response):
+            request = Request(url, meta={"download_timeout": timeout})
+            self.crawl.responses.append(await self.crawler.engine.download_async(request))
+
+    settings = {
+        "REP_DRY_RUN": True,
+        "REP_UNREACHABLE_ACTION": "defer",
+        "REP_DEFER_TIMEOUT": 86_400,
+        "REP_RETRY_DELAY": 3_600,
+    }
+    result = await crawl(page, settings=settings, spidercls=Spider)
+    assert result.fetched == [url]
+    assert result.stats.get("robotstxt/dry_run/deferred", 0) == waits
+    assert result.stats.get("robotstxt/dry_run/forbidden", 0) == (not waits)
+
+
+@pytest.mark.parametrize("policy", ["ignore", "disallow"])
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_compares_no_override_with_a_robotstxt_that_it_does_not_know(web, policy):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    urls = [site.url("/"), site.url("/private")]
+    would_drop = policy == "disallow"
+    dry = {**overridden(override(policy)), "REP_DRY_RUN": True}
+    result = await crawl(*urls, settings=dry)
+    assert site.robots_requests == []
+    assert result.stats.get("robotstxt/dry_run/forbidden", 0) == 2 * would_drop
+    assert "robotstxt/dry_run/differs_from_builtin" not in result.stats
+    assert not [text for text in result.messages() if "built-in" in text]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_compares_an_override_with_a_robotstxt_that_it_knows(web, tmp_path):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    stored = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    await crawl(site.url("/"), settings=stored)
+    dry = {**overridden(override("ignore")), **stored, "REP_DRY_RUN": True}
+    ear = Ear("robotstxt_differs")
+    await crawl(site.url("/"), site.url("/private"), settings=dry, opened=ear.listen)
+    assert len(site.robots_requests) == 1
+    assert [what["request"].url for _, what in ear.heard] == [site.url("/private")]
 
 
 @pytest_twisted.ensureDeferred

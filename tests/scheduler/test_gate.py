@@ -523,6 +523,18 @@ def test_who_is_to_be_dropped_at_once_is_not_deferred(more):
     assert scene.crawler.counts == {}
 
 
+def test_a_dry_run_knows_who_would_wait():
+    scene = Scene(REP_DRY_RUN=True)
+    scene.knows(A, Reason.UNREACHABLE, seconds=20)
+    entry = scene.cache.entries[A]
+    long, short = (Request(f"{A}/", meta={"download_timeout": each}) for each in (20, 19))
+    assert scene.gate.would_defer(Source.QUEUE, short, entry)
+    assert scene.gate.would_defer(Source.DIRECT, long, entry)
+    assert not scene.gate.would_defer(Source.DIRECT, short, entry)
+    scene.gate.in_use = False
+    assert not scene.gate.would_defer(Source.QUEUE, short, entry)
+
+
 def test_another_queue_keeps_nothing():
     scene = Scene()
     scene.knows(A, Reason.UNREACHABLE)
