@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
-from scrapy_rep.exceptions import explain
+from scrapy_rep.decision.usage import in_words
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, as_meta
 from scrapy_rep.utils.per_crawl import PerCrawl
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.decision.usage import Judgement
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.signals import Announcer
 
@@ -56,35 +57,48 @@ class Drops:
         """Return that of a crawl; None where it doesn't obey robots.txt."""
         return _DROPS.get(crawler)
 
-    def add(self, request: Request, verdict: Verdict, page: str | None = None) -> None:
+    def add(
+        self,
+        request: Request,
+        verdict: Verdict,
+        page: str | None = None,
+        usage: Judgement | None = None,
+    ) -> None:
         """Log ``request``, which is dropped: the first of each rule and origin at INFO.
 
-        ``page`` is the URL of the page with ``nofollow``, if that is the reason.
+        ``page`` is the URL of the page with ``nofollow``, ``usage`` what is said about use, if that
+        is the reason.
         """
         request.meta[META_KEY] = as_meta(verdict)
         stats.count(self._crawler, stats.FORBIDDEN)
         stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
-        level, more = self._level(verdict)
+        level, more = self._level(verdict, usage)
         if logger.isEnabledFor(level):
-            line = _line(request, verdict, page)
+            line = _line(request, verdict, page, usage)
             logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
         if self._is_interactive:
             # Shown without a log, too (--nolog).
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
-            line = _line(request, verdict, page)
+            line = _line(request, verdict, page, usage)
             sys.stderr.write(f"{line}. To ignore {what}: -s {setting}=False\n")
         self._announcer.forbidden(request, verdict, dropped=True)
 
-    def would_drop(self, request: Request, verdict: Verdict, page: str | None = None) -> None:
-        """Log ``request``, which a dry run sends; ``page`` is as for ``add``."""
+    def would_drop(
+        self,
+        request: Request,
+        verdict: Verdict,
+        page: str | None = None,
+        usage: Judgement | None = None,
+    ) -> None:
+        """Log ``request``, which a dry run sends; ``page`` and ``usage`` are as for ``add``."""
         stats.count(self._crawler, stats.DRY_RUN_FORBIDDEN)
         stats.count(self._crawler, stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value))
         logger.info(
             "Dry run, would drop %s: %s",
             show(request),
-            explain(verdict) if page is None else _nofollow(page),
+            in_words(verdict, usage) if page is None else _nofollow(page),
             extra={"spider": self._crawler.spider},
         )
         self._announcer.forbidden(request, verdict, dropped=False)
@@ -119,26 +133,29 @@ class Drops:
             extra={"spider": self._crawler.spider},
         )
 
-    def _level(self, verdict: Verdict) -> tuple[int, str]:
+    def _level(self, verdict: Verdict, usage: Judgement | None) -> tuple[int, str]:
         """Count a drop; return the level of its line in the log, and what that ends with."""
         self._dropped += 1
-        cause = _cause_of(verdict)
+        cause = _cause_of(verdict, usage)
         count = self._by_cause.get(cause, 0)
         if not count and len(self._by_cause) >= _MAX_TOLD_APART:
             return logging.DEBUG, ""
         self._by_cause[cause] = count + 1
         if not count or verdict.rule is None:  # a state changes, a rule does not
-            self._told[cause] = explain(verdict)
+            self._told[cause] = in_words(verdict, usage)
         if count or len(self._by_cause) > _MAX_SHOWN:
             return logging.DEBUG, ""
         is_last = len(self._by_cause) == _MAX_SHOWN
         return logging.INFO, " - further drops are logged at DEBUG level" if is_last else ""
 
 
-def _line(request: Request, verdict: Verdict, page: str | None) -> str:
-    if page is None:
-        return f"Forbidden by robots.txt: {show(request)}: {explain(verdict)}"
-    return f"Ignoring link ({_nofollow(page)}): {show(request)}"
+def _line(request: Request, verdict: Verdict, page: str | None, usage: Judgement | None) -> str:
+    if page is not None:
+        return f"Ignoring link ({_nofollow(page)}): {show(request)}"
+    why = in_words(verdict, usage)
+    if usage is not None:
+        return f"Forbidden by {why}: {show(request)}"
+    return f"Forbidden by robots.txt: {show(request)}: {why}"
 
 
 def _nofollow(page: str) -> str:
@@ -146,6 +163,7 @@ def _nofollow(page: str) -> str:
     return f"nofollow in robots meta tag or X-Robots-Tag of {url}"
 
 
-def _cause_of(verdict: Verdict) -> tuple[Any, ...]:
+def _cause_of(verdict: Verdict, usage: Judgement | None) -> tuple[Any, ...]:
     """Return what is the same for drops by one rule, or in one state of an origin."""
-    return verdict.robotstxt_url, verdict.reason, verdict.line
+    said = verdict.line if usage is None else in_words(verdict, usage)
+    return verdict.robotstxt_url, verdict.reason, said

@@ -54,11 +54,7 @@ class RobotsUsageDisallowed(RobotsTxtDisallowed):
         self.results = dict(results)
 
     def __str__(self) -> str:
-        results = ", ".join(f"{purpose}: {result}" for purpose, result in self.results.items())
-        where = self.verdict.robotstxt_url or "robots.txt"
-        if any(s.place == TDMREP_JSON and s.value == DISALLOW for s in self.usage.statements):
-            where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
-        return f"Forbidden by statements about use in {where}: {results}"
+        return f"Forbidden by {explain_usage(self.verdict, self.usage, self.results)}"
 
 
 class CrawlClosingError(Exception):
@@ -81,3 +77,12 @@ def explain(verdict: Verdict) -> str:
     if verdict.outage is not None:
         words += f": {verdict.outage.cause}, next try at {moment(verdict.outage.next_try)}"
     return words if where is None else f"{words} ({where})"
+
+
+def explain_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
+    """Return a verdict because of statements about use in words: their file, and the results."""
+    where = verdict.robotstxt_url or "robots.txt"
+    if any(s.place == TDMREP_JSON and s.value == DISALLOW for s in usage.statements):
+        where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
+    said = ", ".join(f"{purpose}: {result}" for purpose, result in results.items())
+    return f"statements about use in {where}: {said}"

@@ -15,8 +15,7 @@ from scrapy_rep.commands.arguments import name_of, one, read
 from scrapy_rep.commands.check import status_of, verdict_of
 from scrapy_rep.commands.terminal import coloured, section, with_scheme
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.decision.usage import PURPOSES_KEY
-from scrapy_rep.exceptions import explain as in_words
+from scrapy_rep.decision.usage import PURPOSES_KEY, in_words
 from scrapy_rep.extensions.lines import of_override
 from scrapy_rep.protocol.explain import Explanation
 from scrapy_rep.protocol.explain import explain as explained
@@ -159,7 +158,7 @@ def _as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
         word = "can't tell"
     lines = [
         f"{coloured(word, word)}: {printable(got.url)}",
-        f"  {printable(in_words(got.verdict))}",
+        f"  {printable(in_words(got.verdict, got.decision.usage))}",
     ]
     override = got.decision.override
     if override is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy_rep import stats
-from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.exceptions import SettingsError, explain, explain_usage
 from scrapy_rep.protocol.usage.statement import DISALLOW, LEGACY, PURPOSES, TDMREP, UNKNOWN
+from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, Announcer
 from scrapy_rep.utils.readers import a_list_of, several_of
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.usage.statement import Value
     from scrapy_rep.protocol.usage.usage import Usage
+    from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
 
 PURPOSES_KEY: Final = "robotstxt_purposes"
@@ -97,6 +99,13 @@ class UsageJudge:
         for purpose, result in judgement.results.items():
             stats.count(self._crawler, stats.USAGE_COUNT.format(purpose=purpose, result=result))
         self._announcer.usage(request, judgement.usage, judgement.results, judgement.refused)
+
+
+def in_words(verdict: Verdict, judgement: Judgement | None) -> str:
+    """Return a verdict in words, with what is said about use where that decided."""
+    if judgement is None or verdict.reason is not Reason.USAGE:
+        return explain(verdict)
+    return explain_usage(verdict, judgement.usage, judgement.results)
 
 
 def note(request: Request, judgement: Judgement) -> None:

@@ -10,8 +10,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import note
-from scrapy_rep.exceptions import explain
+from scrapy_rep.decision.usage import in_words, note
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.outcome import Available
@@ -128,13 +127,14 @@ class DryRun:
         extra = {"spider": self._crawler.spider}
         would_wait = self._would_wait(request, verdict, decision.entry, source)
         verdict = verdict.of(origin)
+        why = in_words(verdict, decision.usage)
         if would_wait:
             # Nobody knows whether the site would have been there again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
-            logger.info("Dry run, would defer %s: %s", show(request), explain(verdict), extra=extra)
+            logger.info("Dry run, would defer %s: %s", show(request), why, extra=extra)
             return
         if not verdict.allowed:
-            self._drops.would_drop(request, verdict)
+            self._drops.would_drop(request, verdict, usage=decision.usage)
         allows = await self._builtin_allows(request, origin, decision.override)
         if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
@@ -143,7 +143,7 @@ class DryRun:
                 "send" if allows else "drop",
                 show(request),
                 "send" if verdict.allowed else "drop",
-                explain(verdict),
+                why,
                 extra=extra,
             )
             self._announcer.differs(request, verdict, builtin_allows=allows)

@@ -159,10 +159,10 @@ class RobotsTxtMiddleware:
             self._announcer.verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
-        dropped = self._dropped(request, verdict.of(decision.origin))
+        verdict = verdict.of(decision.origin)
         if decision.usage is not None:
-            raise self._unwelcome(request, dropped.verdict, decision.usage)
-        raise dropped
+            raise self._unwelcome(request, verdict, decision.usage)
+        raise self._dropped(request, verdict)
 
     async def _wait(self, request: Request, decision: Decision, note: Note) -> Request | None:
         """Do what the table says when the verdict on ``request`` is known."""
@@ -248,6 +248,7 @@ class RobotsTxtMiddleware:
     def _unwelcome(
         self, request: Request, verdict: Verdict, usage: Judgement
     ) -> RobotsUsageDisallowed:
+        self._drops.add(request, verdict, usage=usage)
         note(request, usage)
         self.decider.usage.tell(request, usage)
         return RobotsUsageDisallowed(verdict, usage.usage, usage.results)

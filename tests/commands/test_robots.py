@@ -379,6 +379,18 @@ def test_explain_asks_for_tdmrep_json_where_a_crawl_with_that_purpose_does(
     assert run.status == 0
 
 
+def test_explain_names_the_statements_that_a_page_is_dropped_for(web, robots_command):
+    said = answer(200, '[{"location": "/a", "tdm-reservation": 1}]')
+    site = web.site(robots(RULES), paths={"/.well-known/tdmrep.json": [said]})
+    names = {"PURPOSES": "tdm", "USAGE_SOURCES": "tdmrep", "USAGE_ACTION": "drop"}
+    settings = [f"--set=REP_{name}={value}" for name, value in names.items()]
+    run = robots_command("explain", site.url("/a"), *settings)
+    where = site.url("/.well-known/tdmrep.json")
+    cause = f"statements about use in {where}: tdm: disallow"
+    assert run.out.startswith(f"disallowed: {site.url('/a')}\n  {cause}\n")
+    assert run.status == 1
+
+
 def test_a_purpose_belongs_to_explain(robots_command):
     run = robots_command("check", "--purpose", "tdm", "http://a.example/")
     assert run.status == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 
 import pytest
 import pytest_twisted
@@ -67,6 +68,12 @@ async def test_it_is_asked_for_once_and_decides_before_the_request(web, queue):
     assert isinstance(error, RobotsUsageDisallowed)
     assert error.results == {"tdm": "disallow"}
     assert str(error) == (f"Forbidden by statements about use in {site.url(TDMREP)}: tdm: disallow")
+    cause = f"statements about use in {site.url(TDMREP)}: tdm: disallow"
+    assert f"Forbidden by {cause}: <GET {site.url('/no/1')}>" in result.messages(logging.INFO)
+    (summary,) = [text for text in result.messages() if text.startswith("Requests dropped")]
+    assert summary == f"Requests dropped because of robots.txt: 2\n       2  {cause}"
+    # Evidence finds the file of the rules by it.
+    assert error.verdict.robotstxt_url == site.url("/robots.txt")
     (statement,) = error.usage.statements
     assert (statement.place, statement.label) == ("tdmrep.json", "tdm-reservation")
     assert said(result.responses[0])["results"] == {"tdm": "unknown"}
@@ -309,6 +316,14 @@ async def test_a_dry_run_tells_what_it_would_drop(web):
     result = await crawl(site.url("/no"), site.url("/a"), settings=settings)
     assert pages(site) == {"/no", "/a"}
     assert result.stats["robotstxt/dry_run/forbidden_reason_count/usage"] == 1
+    told = result.messages(logging.INFO)
+    url = site.url("/no")
+    cause = f"statements about use in {site.url(TDMREP)}: tdm: disallow"
+    assert f"Dry run, would drop <GET {url}>: {cause}" in told
+    differs = (
+        f"Dry run, Scrapy's built-in would send <GET {url}>, scrapy-rep would drop it: {cause}"
+    )
+    assert differs in told
 
 
 @pytest_twisted.ensureDeferred

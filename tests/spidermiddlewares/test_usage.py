@@ -216,12 +216,27 @@ async def test_a_drop_is_told_as_all_drops_are(web):
     site = web.site(usage("Content-Usage: train-ai=n"))
     settings = {"REP_USAGE_ACTION": "drop", **TRAINING}
     result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
-    cause = f"usage ({site.url('/robots.txt')})"
+    cause = f"statements about use in {site.url('/robots.txt')}: ai-training: disallow"
     assert result.stats["robotstxt/forbidden"] == 2
     assert result.stats["robotstxt/forbidden_reason_count/usage"] == 2
     told = result.messages(logging.INFO)
-    assert f"Forbidden by robots.txt: <GET {site.url('/1')}>: {cause}" in told
+    assert f"Forbidden by {cause}: <GET {site.url('/1')}>" in told
     assert f"Requests dropped because of robots.txt: 2\n       2  {cause}" in told
+
+
+@pytest_twisted.ensureDeferred
+async def test_drops_for_several_purposes_are_told_apart(web):
+    site = web.site(usage("Content-Usage: train-ai=n, search=n"))
+    urls = {name: site.url(f"/{name}") for name in ("search", "ai-training")}
+    requests = [
+        scrapy.Request(url, meta={"robotstxt_purposes": [name]}) for name, url in urls.items()
+    ]
+    result = await crawl(*requests, settings={"REP_USAGE_ACTION": "drop"})
+    (summary,) = [text for text in result.messages() if text.startswith("Requests dropped")]
+    where = f"statements about use in {site.url('/robots.txt')}"
+    for name, url in urls.items():
+        assert f"Forbidden by {where}: {name}: disallow: <GET {url}>" in result.messages(20)
+        assert f"       1  {where}: {name}: disallow" in summary.splitlines()
 
 
 @pytest_twisted.ensureDeferred
