@@ -21,7 +21,7 @@ from scrapy_rep.commands.terminal import (
     with_scheme,
 )
 from scrapy_rep.decision.strictest import verdict_of_rules
-from scrapy_rep.exceptions import explain
+from scrapy_rep.decision.usage import in_words
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -97,7 +97,7 @@ def status_of(verdict: Verdict | ValueError) -> int:
 
 def _line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
     """Return a line for people, or for programs, of a command that ``started`` then."""
-    verdict, asked_at = answer
+    verdict, asked_at, usage = answer
     status = status_of(verdict)
     remembered = None if asked_at is None else asked_at < started
     if isinstance(verdict, ValueError):
@@ -111,4 +111,4 @@ def _line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
     how = ""
     if asked_at is not None:
         how = f", remembered from {ago(time() - asked_at)}" if remembered else ", asked just now"
-    return f"{word}  {printable(url)}  {printable(explain(verdict))}{how}"
+    return f"{word}  {printable(url)}  {printable(in_words(verdict, usage))}{how}"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler, CrawlerProcessBase
 
+    from scrapy_rep.decision.usage import Judgement
+
     Question = Callable[[Crawler], Awaitable[Any]]
 
 T = TypeVar("T")
@@ -33,6 +35,8 @@ class Answer(NamedTuple):
     """Or why it can have none."""
     asked_at: float | None = None
     """When robots.txt was asked for, seconds since the epoch, where it was."""
+    usage: Judgement | None = None
+    """What is said about use, where purposes are declared."""
 
 
 class AskingSpider(Spider):
@@ -104,13 +108,14 @@ async def answers_on(
     async def find(url: str) -> Answer:
         try:
             origin_of(url)  # before Scrapy, whose message differs
-            verdict = await robots.verdict(url)
+            verdict, decision = await robots.decide(url)
         except ValueError as error:
             return Answer(error)
         except CrawlClosingError:
             return Answer(Verdict(allowed=False, reason=Reason.CLOSING))
         record = None if verdict.reason is Reason.OVERRIDE else await robots.record(url)
-        return Answer(verdict, None if record is None else record.last.evidence.at)
+        asked_at = None if record is None else record.last.evidence.at
+        return Answer(verdict, asked_at, decision.usage)
 
     return await together(map(answer, urls))
 

@@ -379,7 +379,7 @@ def test_explain_asks_for_tdmrep_json_where_a_crawl_with_that_purpose_does(
     assert run.status == 0
 
 
-def test_explain_names_the_statements_that_a_page_is_dropped_for(web, robots_command):
+def test_commands_name_the_statements_that_a_page_is_dropped_for(web, robots_command):
     said = answer(200, '[{"location": "/a", "tdm-reservation": 1}]')
     site = web.site(robots(RULES), paths={"/.well-known/tdmrep.json": [said]})
     names = {"PURPOSES": "tdm", "USAGE_SOURCES": "tdmrep", "USAGE_ACTION": "drop"}
@@ -388,6 +388,9 @@ def test_explain_names_the_statements_that_a_page_is_dropped_for(web, robots_com
     where = site.url("/.well-known/tdmrep.json")
     cause = f"statements about use in {where}: tdm: disallow"
     assert run.out.startswith(f"disallowed: {site.url('/a')}\n  {cause}\n")
+    assert run.status == 1
+    run = robots_command("check", site.url("/a"), *settings)
+    assert run.out == f"disallowed  {site.url('/a')}  {cause}, asked just now\n"
     assert run.status == 1
 
 

@@ -115,6 +115,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     differing = web.site(robots("User-agent: test\nDisallow: /\n"))  # Protego looks for parts
     calm = web.site(robots(RULES), paths={"/slow": [slow]})
 
+    reserved = web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n"))
     tagged = web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "none"})]})
 
     class FollowingSpider(ListSpider):
@@ -146,6 +147,10 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
             tagged.url("/page"),
             spidercls=FollowingSpider,
             settings={"REP_DRY_RUN": True, "REP_META_TAGS": "drop"},
+        ),
+        await crawl(
+            reserved.url("/diary"),
+            settings={"REP_PURPOSES": "ai-training", "REP_USAGE_ACTION": "drop"},
         ),
         await crawl(Request(calm.url("/"), meta={"proxy": proxy.url("")})),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
