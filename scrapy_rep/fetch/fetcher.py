@@ -37,6 +37,7 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.wrapped import is_html, unwrapped
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import beside_the_pages
 
@@ -56,6 +57,8 @@ logger = logging.getLogger(__name__)
 
 _LATER: Final = 1.0
 """Seconds by which the download handler's own limit comes later than the fetch's."""
+_MAX_LIMITS: Final = 10_000
+"""Files of which it is remembered how long the next try may take."""
 _MEANWHILE: Final = ". Its pages may not be fetched until the next try"
 
 
@@ -79,7 +82,7 @@ class Fetcher:
         self._in_flight = 0
         self._numbers = count(1)
         self._told = Once()
-        self._in_a_hurry = Once()
+        self._limits: BoundedCache[str, float] = BoundedCache(_MAX_LIMITS, _MAX_LIMITS)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
@@ -125,7 +128,7 @@ class Fetcher:
     def _seconds(self, url: str, page: Request) -> float:
         """Return the seconds that a fetch for ``page`` may take, hops included.
 
-        The time limit of the page counts once: with every try it would close a site that is slower.
+        The time limit of the page doubles with each try, as it would close a slower site for good.
         """
         download_timeout = getattr(
             self._crawler.spider,
@@ -136,7 +139,9 @@ class Fetcher:
         seconds = float(min(self._options.timeout, download_timeout or math.inf))
         of_page = page.meta.get("download_timeout")
         if isinstance(of_page, int | float) and 0 < of_page < seconds:
-            return float(of_page) if self._in_a_hurry.is_first(url) else seconds
+            limit = max(float(of_page), self._limits.get(url) or 0.0)
+            self._limits.put(url, 2 * limit, 1)
+            return min(limit, seconds)
         return seconds
 
     async def _within(

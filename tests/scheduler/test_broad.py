@@ -664,7 +664,7 @@ async def test_a_direct_download_of_an_unreachable_origin_defers_nothing(web):
 
 
 @pytest_twisted.ensureDeferred
-async def test_the_time_limit_of_a_page_counts_for_the_first_try_alone(web):
+async def test_the_time_limit_of_a_page_doubles_with_each_try(web):
     site = web.site(HANGS)
     ear = Ear("robotstxt_fetched")
 
@@ -674,7 +674,7 @@ async def test_the_time_limit_of_a_page_counts_for_the_first_try_alone(web):
 
     await crawl(
         Request(site.url("/1"), meta={"download_timeout": 0.5}),
-        settings={**DEFER, "REP_TIMEOUT": 1},
+        settings=DEFER,
         opened=ear.listen,
         meanwhile=meanwhile,
     )
