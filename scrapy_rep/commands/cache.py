@@ -16,7 +16,7 @@ from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.check import status_of
-from scrapy_rep.commands.spider import together
+from scrapy_rep.commands.spider import robots_of, together
 from scrapy_rep.commands.terminal import (
     FINE,
     FOUND,
@@ -32,7 +32,6 @@ from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.origin import ROBOTSTXT, split_url
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
-from scrapy_rep.robots import Robots
 from scrapy_rep.stores import registry
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.utils.text import printable
@@ -157,7 +156,7 @@ class _Cache:
 
     async def refresh(self, file: _File) -> int:
         """Fetch a file as a crawl does, whatever still holds, and print what has changed."""
-        robots = Robots.of(self._crawler)
+        robots = robots_of(self._crawler)
 
         def asked(url: str) -> Request:
             # What it says of its own use is no matter.

@@ -13,6 +13,7 @@ from scrapy.exceptions import UsageError
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import name_of, one, read
 from scrapy_rep.commands.check import status_of, verdict_of
+from scrapy_rep.commands.spider import robots_of
 from scrapy_rep.commands.terminal import coloured, section, with_scheme
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import PURPOSES_KEY, in_words
@@ -24,7 +25,6 @@ from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.usage.statement import LICENSE, REVISIONS
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.robots import Robots
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import moment, printable
 
@@ -87,7 +87,7 @@ def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
 
     async def question(crawler: Crawler) -> Got:
-        robots = Robots.of(crawler)
+        robots = robots_of(crawler)
         verdict, decision = await robots.decide(url)
         usage = await robots.usage(Request(url, meta=meta))
         return Got(url, verdict, decision, await robots.record(url), usage, started)

@@ -10,10 +10,10 @@ from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import name_of, one, read
+from scrapy_rep.commands.spider import robots_of
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, counted
 from scrapy_rep.protocol.lint import lint as linted
 from scrapy_rep.protocol.outcome import Available, Unreachable
-from scrapy_rep.robots import Robots
 from scrapy_rep.utils.text import printable, short
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from scrapy_rep.commands.spider import Asking
     from scrapy_rep.protocol.lint import Lint
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.robots import Robots
 
 _WIDTH: Final = 56
 """Characters of a line of robots.txt that are shown beside what it was taken for."""
@@ -31,7 +32,7 @@ def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     """Print what is odd about a file, or the robots.txt of a site; return the exit status."""
     source = one(args, "lint takes one file, or a URL of a site")
     if "://" in source:
-        record = asking.ask(lambda crawler: _record(Robots.of(crawler), source))
+        record = asking.ask(lambda crawler: _record(robots_of(crawler), source))
         if isinstance(record, ValueError):
             raise UsageError(f"{source}: {record}", print_help=False)
         if record is None or isinstance(record.last, Unreachable):

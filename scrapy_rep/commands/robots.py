@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from time import time
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.commands import ScrapyCommand
@@ -21,7 +21,6 @@ from scrapy_rep.commands.lint import lint
 from scrapy_rep.commands.spider import Asking
 from scrapy_rep.commands.terminal import UNKNOWN
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
-from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import PURPOSES
 from scrapy_rep.settings import Options
@@ -154,8 +153,7 @@ class Command(ScrapyCommand):
             # What would break the crawl is told of here. No store is opened by that.
             options = Options.from_settings(settings)
             make_bare_store(options.store_config)
-            Overrides(options.overrides, time)
-        except (SettingsError, OSError) as error:
+        except SettingsError as error:
             raise UsageError(str(error), print_help=False) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
@@ -176,6 +174,9 @@ class Command(ScrapyCommand):
             )
         if self.crawler_process is None:
             raise UsageError
+        # The exit status answers, whatever characters the stream has.
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")
         try:
             self.exitcode = _SUBCOMMANDS[args[0]](args[1:], opts, Asking(self.crawler_process))
             sys.stdout.flush()

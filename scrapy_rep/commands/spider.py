@@ -10,11 +10,13 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings
-from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.downloadermiddlewares.startup import read_overrides
+from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
+from scrapy_rep.utils.clock import Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
@@ -72,9 +74,13 @@ class Asking:
     def ask(self, question: Question) -> Any:
         """Return the answer to ``question``.
 
-        Raises CrawlClosingError where the crawl ended before, and BrokenPipeError and UsageError
-        where the question did.
+        Raises CrawlClosingError where the crawl ended before, BrokenPipeError and UsageError where
+        the question did, and UsageError where the file of an override can't be read.
         """
+        try:
+            read_overrides(self.options, Clock())
+        except SettingsError as error:
+            raise UsageError(str(error), print_help=False) from None
         answers: list[Any] = []
         crawler = self._process.create_crawler(AskingSpider)
         self._process.crawl(crawler, question=question, answers=answers)
@@ -91,6 +97,15 @@ class Asking:
         return ProductTokens(crawler, self.options).of_crawl(), Spellings(self._process.settings)
 
 
+def robots_of(crawler: Crawler) -> Robots:
+    """Return what answers. Raises UsageError where the project has switched it off."""
+    try:
+        return Robots.of(crawler)
+    except LookupError as error:
+        why = f"{error}: is scrapy_rep.Addon None in ADDONS?"
+        raise UsageError(why, print_help=False) from None
+
+
 async def answers_on(
     crawler: Crawler, urls: list[str], answered: Callable[[str, Answer], None]
 ) -> list[Answer]:
@@ -98,7 +113,7 @@ async def answers_on(
 
     ``answered`` is called with each URL and its answer as it comes.
     """
-    robots = Robots.of(crawler)
+    robots = robots_of(crawler)
 
     async def answer(url: str) -> Answer:
         found = await find(url)

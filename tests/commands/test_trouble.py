@@ -51,3 +51,41 @@ def test_no_limit_of_the_project_ends_it():
     command.add_options(parser)
     command.process_options([], parser.parse_args([]))
     assert [command.settings.getint(name) for name in limits] == [0, 0]
+
+
+@pytest.mark.real_process
+def test_what_the_output_has_no_characters_for_is_escaped(robots_command, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /ü\n", encoding="utf-8")
+    for command in ("check", "explain"):
+        run = robots_command(command, "--file", "robots.txt", "http://a.example/ö")
+        assert (run.status, run.err) == (0, "")
+        assert "http://a.example/\\xf6" in run.out
+    run = robots_command("lint", "robots.txt")
+    assert (run.status, run.err) == (0, "")
+    assert "Disallow: /\\xfc" in run.out
+
+
+@pytest.mark.parametrize("command", ["check", "explain", "lint"])
+def test_without_the_middleware_nobody_answers(robots_command, command):
+    off = ["-s", 'ADDONS={"scrapy_rep.Addon": null}']
+    run = robots_command(*off, command, "http://a.example/")
+    assert run.status == 2
+    assert "no scrapy_rep.RobotsTxtMiddleware: is scrapy_rep.Addon None in ADDONS?" in run.err
+
+
+def test_the_file_of_an_override_is_read_where_it_counts(robots_command, tmp_path):
+    (tmp_path / "robots.txt").write_text("User-agent: *\nDisallow: /a\n")
+    entry = '{"host": "a.example", "policy": "file", "path": "/none.txt", "reason": "ours"}'
+    missing = ["-s", f"REP_OVERRIDES=[{entry}]"]
+    for arguments in (["check", "http://a.example/"], ["cache", "list"]):
+        store = f"REP_STORE=sqlite:///{tmp_path}/s.sqlite"
+        (tmp_path / "s.sqlite").touch()
+        run = robots_command(*missing, "-s", store, *arguments)
+        assert run.status == 2
+        assert "REP_OVERRIDES names a file that can't be read: " in run.err
+        assert "/none.txt" in run.err
+    assert robots_command(*missing, "lint", "robots.txt").status == 0
+    assert (
+        robots_command(*missing, "check", "--file", "robots.txt", "http://a.example/").status == 0
+    )
