@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.arguments import one
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, span, with_scheme
-from scrapy_rep.extensions.evidence.reading import read
+from scrapy_rep.extensions.evidence.reading import DAMAGE, read
 from scrapy_rep.utils.text import printable, without_credentials
 
 if TYPE_CHECKING:
@@ -42,20 +42,37 @@ def evidence(args: list[str], opts: argparse.Namespace, _: Asking) -> int:
     except ValueError as error:
         raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
     try:
-        found = read(path, url)
+        found, damaged = read(path, url)
     except ImportError:
         print(f"{path}: WARC takes warcio: pip install scrapy-rep[warc]", file=sys.stderr)
         return UNKNOWN
     except OSError as error:
         print(f"{path}: {error.strerror}", file=sys.stderr)
         return UNKNOWN
-    if not found:
+    if not found and not damaged:
         print(f"{path}: nothing was written of {printable(url)}", file=sys.stderr)
         return FOUND
     for each in found:
-        print(_as_json(each) if opts.json else "\n".join(_as_text(each)))
+        text = _shown(each, as_json=opts.json)
+        if text is None:
+            damaged.add(each.part)
+        else:
+            print(text)
+    for part in sorted(damaged):
+        print(f"{part}: damaged, and read only in part", file=sys.stderr)
+    if damaged:
+        return UNKNOWN
     decisions = [each.values.get("decision") for each in found if each.values["kind"] != "usage"]
     return FOUND if decisions[-1:] == ["disallow"] else FINE
+
+
+def _shown(found: Found, *, as_json: bool) -> str | None:
+    """Return what is printed; None where the line is damaged."""
+    try:
+        text = "\n".join(_as_text(found))
+        return _as_json(found) if as_json else text
+    except DAMAGE:
+        return None
 
 
 def _as_json(found: Found) -> str:

@@ -11,6 +11,7 @@ import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep.commands.terminal import span
+from scrapy_rep.extensions.evidence.reading import read
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, redirect, robots
 
@@ -118,6 +119,61 @@ async def test_the_end_of_a_crawl_that_was_killed_is_no_trouble(
     part = path / "part-00001.jsonl" if path.is_dir() else path
     part.write_bytes(part.read_bytes()[:-50])
     assert robots_command("evidence", site.url("/a"), "--in", form).status == 0
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        (b'{"kind":"page"', b'!"kind":"page"'),
+        (b'"kind":"page"', b'"find":"page"'),
+        (b'"method":', b'"mexhod":'),
+        (b'"robotstxt":{', b'"robotstxt":7,"":{'),
+        (b"\x1f\x8b\x08", b"\x1f\x8b\x09"),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_damaged_part_is_named_and_the_others_are_read(
+    web, robots_command, tmp_path, damage
+):
+    of_warc = damage[0].startswith(b"\x1f")
+    form = "evidence.warc.gz" if of_warc else "evidence"
+    names = ["", "evidence-00002.warc.gz"] if of_warc else ["part-00001.jsonl", "part-00002.jsonl"]
+    site = web.site(robots(RULES))
+    await crawl(site.url("/a"), settings={"REP_EVIDENCE": tmp_path / form})
+    first = tmp_path / form / names[0]
+    whole = first.read_bytes()
+    first.write_bytes(whole.replace(*damage))
+    first.with_name(names[1]).write_bytes(whole)
+    for arguments in ([], ["--json"]):
+        run = robots_command("evidence", site.url("/a"), "--in", form, *arguments)
+        assert run.status == 2
+        assert run.err.endswith(f"{first.relative_to(tmp_path)}: damaged, and read only in part\n")
+        assert run.out.count(site.url("/a")) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_where_all_is_damaged_nobody_can_tell(web, robots_command, tmp_path):
+    site = web.site(robots(RULES))
+    path = tmp_path / "evidence.warc.gz"
+    await crawl(site.url("/a"), settings={"REP_EVIDENCE": path})
+    path.write_bytes(b"!" + path.read_bytes())
+    run = robots_command("evidence", site.url("/a"), "--in", path.name)
+    assert (run.status, run.out) == (2, "")
+    # warcio may have something to say, too.
+    assert run.err.endswith("evidence.warc.gz: damaged, and read only in part\n")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest_twisted.ensureDeferred
+async def test_wherever_a_crawl_was_killed_nothing_is_damaged(web, tmp_path, form):
+    site = web.site(robots(RULES))
+    path = tmp_path / form
+    await crawl(site.url("/a"), settings={"REP_EVIDENCE": path})
+    part = path / "part-00001.jsonl" if path.is_dir() else path
+    whole = part.read_bytes()
+    for end in range(0, len(whole), 7):
+        part.write_bytes(whole[:end])
+        assert read(path, site.url("/a"))[1] == set()
 
 
 def test_what_can_not_be_read_is_told(robots_command, tmp_path):

@@ -112,6 +112,19 @@ def _lock(file: IO[bytes]) -> bool | None:
     return True
 
 
+def is_damaged(path: Path) -> bool:
+    """Return whether a gzip file has more than whole members, and one at its end that was cut."""
+    with path.open("rb") as file:
+        file.seek(end_of_members(file))
+        rest = zlib.decompressobj(_GZIP)
+        try:
+            while data := file.read(_BLOCK):
+                rest.decompress(data)
+        except zlib.error:
+            return True
+    return False
+
+
 def end_of_members(file: IO[bytes]) -> int:
     """Return where the last member of a gzip file ends that has an end (RFC 1952 §2.2)."""
     file.seek(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from hashlib import sha256
 from itertools import count, takewhile
 from pathlib import Path
@@ -10,12 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy_rep.extensions.evidence import jsonl
 from scrapy_rep.extensions.evidence.forms import WARC
+from scrapy_rep.extensions.evidence.parts import is_damaged
 from scrapy_rep.extensions.lines import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _OF_URLS: Final = {"page", "failed", "drop", "usage"}
+DAMAGE: Final = (ValueError, LookupError, TypeError, AttributeError)
+"""What is raised by lines that are no JSON, or lack what they had."""
 
 
 class Found(NamedTuple):
@@ -24,15 +28,22 @@ class Found(NamedTuple):
     values: dict[str, Any]
     text: bytes | None
     """None where it speaks of none, or what is there has another hash."""
+    part: Path
+    """The file of the line."""
 
 
-def read(path: Path, url: str) -> list[Found]:
-    """Return what was written of ``url``, the first first. Raises OSError and ImportError."""
-    found = list(_in_warc(path, url) if path.name.endswith(WARC) else _in_folder(path, url))
-    return sorted(found, key=lambda each: str(each.values["time"]))
+def read(path: Path, url: str) -> tuple[list[Found], set[Path]]:
+    """Return what was written of ``url``, the first first, and the parts that are damaged.
+
+    Raises OSError and ImportError.
+    """
+    damaged: set[Path] = set()
+    reading = _in_warc if path.name.endswith(WARC) else _in_folder
+    found = list(reading(path, url, damaged))
+    return sorted(found, key=lambda each: str(each.values.get("time"))), damaged
 
 
-def _in_folder(folder: Path, url: str) -> Iterator[Found]:
+def _in_folder(folder: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
     if not folder.is_dir():
         raise FileNotFoundError(2, "there is no such directory")
     sought = f'"url":{as_json(url)}'.encode()
@@ -41,9 +52,12 @@ def _in_folder(folder: Path, url: str) -> Iterator[Found]:
             for line in file:
                 # Most lines need no closer look, nor does the last one of a crawl that was killed.
                 if sought in line and line.endswith(b"\n"):
-                    values = json.loads(line)
-                    if _is_of(values, url):
-                        yield Found(values, _text(folder, values))
+                    try:
+                        values = json.loads(line)
+                        if _is_of(values, url):
+                            yield Found(values, _text(folder, values), part)
+                    except DAMAGE:
+                        damaged.add(part)
 
 
 def _text(folder: Path, values: dict[str, Any]) -> bytes | None:
@@ -56,29 +70,33 @@ def _text(folder: Path, values: dict[str, Any]) -> bytes | None:
         return None
 
 
-def _in_warc(path: Path, url: str) -> Iterator[Found]:
+def _in_warc(path: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
     from scrapy_rep.extensions.evidence.warc import part_name, records  # noqa: PLC0415 - an extra
 
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file")
     parts = list(_parts(lambda number: part_name(path, number)))
-    found: list[tuple[dict[str, Any], str | None]] = []
+    found: list[tuple[dict[str, Any], str | None, Path]] = []
+    damaged.update(filter(is_damaged, parts))
     for part in parts:
         for record in records(part):
-            if record.kind == "metadata" and record.url == url:
-                values = json.loads(record.body())
-                if _is_of(values, url):
-                    found.append((values, record.refers_to))
-    sought = {refers_to for _, refers_to in found} - {None}
+            # The last record of a crawl that was killed may be no JSON.
+            with suppress(*DAMAGE):
+                if record.kind == "metadata" and record.url == url:
+                    values = json.loads(record.body())
+                    if _is_of(values, url):
+                        found.append((values, record.refers_to, part))
+    sought = {refers_to for _, refers_to, _ in found} - {None}
     texts: dict[str | None, bytes] = {}
     for part in parts if sought else ():
         for record in records(part):
             if record.id in sought:
                 texts[record.id] = record.body()
-    for values, refers_to in found:
+    for values, refers_to, part in found:
         digest = (values["robotstxt"] or {}).get("sha256")
         text = texts.get(refers_to)
-        yield Found(values, None if text is None or digest is None else _checked(text, digest))
+        checked = None if text is None or digest is None else _checked(text, digest)
+        yield Found(values, checked, part)
 
 
 def _parts(name: Callable[[int], Path]) -> Iterator[Path]:

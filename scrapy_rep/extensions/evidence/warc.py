@@ -142,7 +142,8 @@ class Read(NamedTuple):
 
 def records(path: Path) -> Iterator[Read]:
     """Yield the records of a part, those before one that was cut. Raises OSError."""
-    with path.open("rb") as file, suppress(ArchiveLoadFailed, EOFError):
+    # Of a header that was cut warcio raises AttributeError.
+    with path.open("rb") as file, suppress(ArchiveLoadFailed, EOFError, AttributeError):
         for record in ArchiveIterator(file):
             header = record.rec_headers.get_header
             yield Read(
