@@ -27,7 +27,8 @@ _WORDS: Final = {
         "timed out": "DownloadTimeoutError TimeoutError TCPTimedOutError TimeoutException",
         "no route to the host": "NoRouteError",
         "TLS error": "SSLError SSLCertVerificationError CertificateError VerificationError",
-        "incomplete answer": "ResponseDataLossError PotentialDataLoss IncompleteReadError",
+        "incomplete answer": "ResponseDataLossError PotentialDataLoss _DataLoss "
+        "IncompleteReadError",
         "no valid HTTP": "ParseError BadStatusLine BadHttpMessage",
         "connection closed": "ConnectionClosed ConnectionDone ConnectionLost ConnectionResetError "
         "ConnectionAbortedError BrokenPipeError ServerDisconnectedError RemoteProtocolError "

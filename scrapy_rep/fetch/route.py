@@ -58,10 +58,12 @@ _NETWORK_MODULES: Final = frozenset(
         "h2.exceptions",
     }
 )
+# Two classes before Python 3.11, where asyncio's is no OSError.
+_TIMEOUTS: Final = (TimeoutError, asyncio.TimeoutError)
 # Scrapy has these since 2.15.
 _NETWORK_ERRORS: Final = (
     OSError,
-    asyncio.TimeoutError,  # no OSError before Python 3.11
+    *_TIMEOUTS,
     *(
         getattr(exceptions, name)
         for name in (
@@ -185,7 +187,7 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
         what = f"{'a proxy' if transfer.rewritten is None else _STAND_IN} gave no answer"
         message = f"{_host(transfer.rewritten or transfer.proxy)}: {message}"
         advice = "see whether it is up, and reachable"
-    elif isinstance(error, TimeoutError) and transfer is not None and transfer.handler is not None:
+    elif isinstance(error, _TIMEOUTS) and transfer is not None and transfer.handler is not None:
         what = f"{transfer.handler} gave no answer"
     elif isinstance(error, _NETWORK_ERRORS) or any(
         kind.__module__ in _NETWORK_MODULES for kind in type(error).__mro__

@@ -261,7 +261,8 @@ async def test_while_it_is_not_known_other_sites_go_on(web, queue):
         if not queue:
             # With our queue they are still in the scheduler.
             urls = {request.url for request in crawler.engine._slot.inprogress}
-            assert urls <= {slow.url(TDMREP), quick.url("/a")}
+            # Scrapy 2.14 holds on to what has been dropped.
+            assert urls <= {slow.url(TDMREP), quick.url("/a"), slow.url("/private")}
         slow.release()
 
     result = await crawl(
