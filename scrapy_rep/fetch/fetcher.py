@@ -40,6 +40,7 @@ from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import beside_the_pages
+from scrapy_rep.utils.timeouts import download_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,13 +131,7 @@ class Fetcher:
 
         The time limit of the page doubles with each try, as it would close a slower site for good.
         """
-        download_timeout = getattr(
-            self._crawler.spider,
-            "download_timeout",
-            self._crawler.settings.getfloat("DOWNLOAD_TIMEOUT"),
-        )
-        # 0 is Scrapy's way of saying that there is none.
-        seconds = float(min(self._options.timeout, download_timeout or math.inf))
+        seconds = min(self._options.timeout, download_timeout(self._crawler) or math.inf)
         of_page = page.meta.get("download_timeout")
         if isinstance(of_page, int | float) and 0 < of_page < seconds:
             limit = max(float(of_page), self._limits.get(url) or 0.0)

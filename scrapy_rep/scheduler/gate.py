@@ -18,6 +18,7 @@ from scrapy_rep.scheduler.waiting import line_about, line_about_others
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import nudge
+from scrapy_rep.utils.timeouts import download_timeout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,12 +183,10 @@ class Gate:
         """Return what ``defers`` does where this is no dry run."""
         if not self._would_defer or source is not Source.DIRECT:
             return self._would_defer and self.in_use
-        return entry is not None and entry.end - self._clock.time() <= self._timeout_of(request)
-
-    def _timeout_of(self, request: Request) -> float:
-        of_crawl = self._crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
-        of_spider = getattr(self._crawler.spider, "download_timeout", of_crawl)
-        return float(request.meta.get("download_timeout") or of_spider)
+        if entry is None:
+            return False
+        seconds = float(request.meta.get("download_timeout") or download_timeout(self._crawler))
+        return entry.end - self._clock.time() <= seconds
 
     async def next_try(self, origin: Origin, entry: Entry, request: Request) -> None:
         """Wait until an unreachable origin may be tried again. Raises CrawlClosingError."""
