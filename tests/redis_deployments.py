@@ -138,7 +138,8 @@ def authority(directory):
             .not_valid_after(now + timedelta(days=1))
         )
         for extension in extensions:
-            builder = builder.add_extension(extension, critical=False)
+            of_a_ca = isinstance(extension, (x509.BasicConstraints, x509.KeyUsage))
+            builder = builder.add_extension(extension, critical=of_a_ca)
         return builder.sign(issuer_key, hashes.SHA256())
 
     ca_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))

@@ -11,7 +11,7 @@ import logging
 import marshal
 import pickle
 import sqlite3
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -164,12 +164,12 @@ class Disk:
 
     def close(self) -> bool:
         """Close the file; return whether anything is left for the next crawl."""
-        self.forget_ended()
-        (is_left,) = self._run(
-            "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
-        ).fetchone()
-        self._connection.close()
-        return bool(is_left)
+        with closing(self._connection):
+            self.forget_ended()
+            (is_left,) = self._run(
+                "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
+            ).fetchone()
+            return bool(is_left)
 
     # What Scrapy's queue left.
 

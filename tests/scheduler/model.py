@@ -141,6 +141,8 @@ class Model:
             start_queue_cls=getattr(squeues, kind % "Fifo"),
             clock=self.time.clock,
         )
+        if self.folder:
+            self.resources.callback(self.queue._disk._connection.close)
         self.take = self.queue._requests.take = Trouble(self.queue._requests.take)
 
     # What a crawl does.

@@ -14,6 +14,9 @@ from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.scheduler.gate import _GATES
 
+OPENED = []
+"""The files of queues, some of which are left open as by a process that is killed."""
+
 
 class Downloader:
     """Which requests are active, by slot."""
@@ -124,7 +127,10 @@ def scrapys(crawler, *, key="", state=None, downstream=None, start=None):
 
 def _make(cls, crawler, key, state, downstream, start):  # noqa: PLR0917 - as Scrapy calls it
     downstream = downstream or (PickleFifoDiskQueue if key else FifoMemoryQueue)
-    return cls.from_crawler(crawler, downstream, str(key), state, start_queue_cls=start)
+    queue = cls.from_crawler(crawler, downstream, str(key), state, start_queue_cls=start)
+    if (disk := getattr(queue, "_disk", None)) is not None:
+        OPENED.append(disk)
+    return queue
 
 
 def drain(queue):

@@ -154,6 +154,7 @@ class World:
         self.faults = Counter()
         self.problems = []
         self.store_ahead = 0.0
+        self.store = Store(self)
         self.lost = random.choice((0.0, 0.0, 0.05))
         self.busy = random.choice((0.0, 0.0, 0.2))
         self.stops = random.choice((0.0, 0.0, 0.02))
@@ -197,7 +198,6 @@ class World:
 
     async def run(self):
         random = self.random
-        self.store = Store(self)
         workers = [Worker(self) for _ in range(self.most_workers)]
         tasks = []
         while len(tasks) < self.requests:
@@ -267,4 +267,5 @@ def simulate(seed, **sizes):
             if tasks:
                 loop.run_until_complete(asyncio.wait(tasks, timeout=1e6))
         asyncio.set_event_loop(None)
+        world.store.connection.close()
     return world
