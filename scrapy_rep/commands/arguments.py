@@ -8,6 +8,7 @@ from pathlib import Path
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.terminal import with_scheme
+from scrapy_rep.protocol.lexer import whole_lines
 
 
 def one(args: list[str], usage: str) -> str:
@@ -24,6 +25,12 @@ def read(path: str) -> bytes:
     except OSError as error:
         hint = with_scheme(path) if isinstance(error, FileNotFoundError) else ""
         raise UsageError(f"{path}: {error.strerror}{hint}", print_help=False) from None
+
+
+def read_robotstxt(path: str, max_size: int) -> bytes:
+    """Return as much of the robots.txt in a file as counts of one that is fetched (SPEC F-13)."""
+    body = read(path)
+    return whole_lines(body, max_size) if len(body) > max_size else body
 
 
 def name_of(path: str) -> str:

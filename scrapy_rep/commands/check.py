@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.exceptions import UsageError
 
-from scrapy_rep.commands.arguments import name_of, read
+from scrapy_rep.commands.arguments import name_of, read, read_robotstxt
 from scrapy_rep.commands.spider import Answer, answers_on
 from scrapy_rep.commands.terminal import (
     FINE,
@@ -56,7 +56,8 @@ def check(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
 
     if opts.file:
         tokens, spellings = asking.names()
-        rules = RobotsTxt.parse(read(opts.file)).rules_for(*tokens)
+        body = read_robotstxt(opts.file, asking.options.max_size)
+        rules = RobotsTxt.parse(body).rules_for(*tokens)
         name = name_of(opts.file)
         found = [Answer(verdict_of(rules, url, name, spellings)) for url in urls]
         for url, answer in zip(urls, found, strict=True):

@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.arguments import name_of, one, read
+from scrapy_rep.commands.arguments import name_of, one, read_robotstxt
 from scrapy_rep.commands.check import status_of, verdict_of
 from scrapy_rep.commands.spider import robots_of
 from scrapy_rep.commands.terminal import coloured, section, with_scheme
@@ -101,7 +101,7 @@ def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
 def _by_file(url: str, path: str, asking: Asking) -> Got:
     """Return what a file says of ``url``, in place of its site."""
     tokens, spellings = asking.names()
-    body = read(path)
+    body = read_robotstxt(path, asking.options.max_size)
     robots = RobotsTxt.parse(body)
     verdict = verdict_of(robots.rules_for(*tokens), url, name_of(path), spellings)
     if isinstance(verdict, ValueError):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.fetch.decoding import DecodingError, decode
+from scrapy_rep.protocol.lexer import whole_lines
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -118,13 +119,5 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
         text = b""
     truncated = transfer.cut or len(text) > transfer.max_size
     if truncated:
-        text = _cut(text, transfer.max_size)
+        text = whole_lines(text, transfer.max_size)
     return Answer(response, text, truncated, *route)
-
-
-def _cut(text: bytes, max_size: int) -> bytes:
-    """Return the whole lines within the first ``max_size`` bytes: a cut line is no line."""
-    if text[max_size : max_size + 1] in (b"\n", b"\r"):
-        return text[:max_size]
-    text = text[:max_size]
-    return text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]

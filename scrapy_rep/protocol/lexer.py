@@ -175,6 +175,14 @@ def text_of(body: bytes) -> bytes:
     return text[:-1] if text[-1:] == b"\n" else text
 
 
+def whole_lines(text: bytes, size: int) -> bytes:
+    """Return the whole lines within the first bytes of a longer text: a cut line is no line."""
+    if text[size : size + 1] in (b"\n", b"\r"):
+        return text[:size]
+    text = text[:size]
+    return text[: max(text.rfind(b"\n"), text.rfind(b"\r")) + 1]
+
+
 def as_text(value: bytes) -> str:
     """Return bytes of a file as a person reads them; those that are no UTF-8 as escapes."""
     return value.decode("utf-8", "backslashreplace")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
-from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex
+from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex, whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
 from scrapy_rep.protocol.parser import Field, RobotsTxt
 from scrapy_rep.protocol.usage import lint as usage
@@ -87,7 +87,6 @@ _FULL_URL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/]")
 _NAME: Final = re.compile(rb"[A-Za-z_-]+|\*")
 _WIDE_NAME: Final = re.compile(rb"[A-Za-z0-9._-]+")
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
-_WHOLE_LINES: Final = re.compile(rb"(?s).*[\r\n]")
 
 
 def lint(body: bytes) -> Lint:
@@ -110,8 +109,7 @@ class _Linter:
             self._find(None, "html")
         if len(body) > MAX_BODY_BYTES:
             self._find(None, "too-large", f"the file has {len(body):,} bytes")
-            whole = _WHOLE_LINES.match(body, 0, MAX_BODY_BYTES)
-            body = whole[0] if whole else b""
+            body = whole_lines(body, MAX_BODY_BYTES)
         end = next(islice(_LINE_END.finditer(body), MAX_LINT_LINES - 1, None), None)
         if end and end.end() < len(body):
             self._find(None, "too-many-lines")

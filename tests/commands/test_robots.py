@@ -118,6 +118,15 @@ def test_explain_takes_rules_from_a_file(robots_command, tmp_path):
     assert [rule["line"] for rule in json.loads(told.out)["matching"]] == [2]
 
 
+@pytest.mark.spec("F-13", "T-2")
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_of_a_file_the_lines_count_that_a_crawl_reads(command, robots_command, tmp_path):
+    (tmp_path / "robots.txt").write_bytes(RULES.encode() + b"\n" * 512_000 + b"Allow: /\n")
+    run = robots_command(command, "--agent", "mybot", "--file", "robots.txt", "http://a.example/")
+    assert "Disallow: / (line 6 of robots.txt)" in run.out
+    assert run.status == 1
+
+
 def test_check_takes_a_list_as_editors_and_other_programs_write_it(robots_command, tmp_path):
     (tmp_path / "robots.txt").write_text(RULES)
     lines = b"\xef\xbb\xbfhttp://a.example/private\r\n\r\n  \t\nhttp://b.example/\xff\x0c\xe2\x80\xa8x\n"

@@ -113,6 +113,13 @@ def test_what_is_over_the_limit_is_not_read():
     assert lint(b"a" * 600_000).readings == []
 
 
+@pytest.mark.spec("F-13")
+def test_a_line_that_ends_with_the_limit_is_read():
+    rule = b"\nDisallow: /a"
+    body = GROUP.rstrip() + b" " * (512_000 - len(GROUP.rstrip() + rule)) + rule
+    assert [r.taken_for for r in lint(body + b"\nDisallow: /b").readings][-1] == "disallow /a"
+
+
 @given(st.lists(st.sampled_from([b"User-agent: *", b"User-agent: b", b"Allow: ", b"Disallow: /", b"Disallow: /a", b"Allow: /a*", b"Disallow: /a$", b"Allow: /*a", b"Disallow: *", b"x", b"\xef\xbb", b"\0"]), max_size=12), st.sampled_from([b"\n", b"\r", b"\r\n"]))  # fmt: skip
 def test_any_file_has_as_many_readings_as_lines(parts, end):
     body = end.join(parts)
