@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from scrapy.robotstxt import RobotParser as BaseRobotParser
 
@@ -13,6 +14,8 @@ from scrapy_rep.protocol.product_tokens import tokens_of_name
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
+
+_ASCII: Final = bytes(range(128))
 
 
 class RobotParser(BaseRobotParser):
@@ -28,7 +31,10 @@ class RobotParser(BaseRobotParser):
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
         """Return whether ``user_agent``, a product token or a whole header, may fetch ``url``."""
-        return self.robots.verdict(_text(url), *_tokens(user_agent)).allowed
+        if isinstance(url, bytes):
+            # In whatever encoding, octets are compared as escapes.
+            url = quote(url, safe=_ASCII)
+        return self.robots.verdict(url, *_tokens(user_agent)).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the ``Crawl-delay`` for ``user_agent`` in seconds, as a crawl obeys it.
@@ -41,8 +47,6 @@ class RobotParser(BaseRobotParser):
 
 
 def _tokens(user_agent: str | bytes) -> tuple[str, ...]:
-    return tokens_of_name(_text(user_agent))
-
-
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "surrogateescape")
+    if isinstance(user_agent, bytes):
+        user_agent = user_agent.decode("utf-8", "surrogateescape")
+    return tokens_of_name(user_agent)

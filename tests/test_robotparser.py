@@ -24,6 +24,13 @@ def test_a_name_of_digits_has_a_group():
     assert parser.allowed("http://a/", "009")
 
 
+@pytest.mark.spec("M-2")
+@pytest.mark.parametrize("path", [b"/\xe4", b"/%e4", b"/\xc3\xa4", b"/%41"])
+def test_octets_of_a_url_are_those_of_a_pattern(path):
+    parser = RobotParser.from_crawler(None, b"User-agent: *\nDisallow: " + path)
+    assert not parser.allowed(b"http://a" + path, "mybot")
+
+
 def test_any_bytes():
     parser = RobotParser.from_crawler(None, bytes(range(256)))
     assert parser.allowed(b"http://a/\xff", b"\xff")
