@@ -247,9 +247,7 @@ class _Linter:
                 best[same] = rule
         for rule in rules:
             winner = best[_same(rule)]
-            # Of '/' and '*', as long and as permissive, either may decide.
-            tie = _rank(winner)[:2] == _rank(rule)[:2] and winner.pattern != rule.pattern
-            if winner is not rule and not tie:
+            if winner is not rule:
                 self._find(rule.line, "never-wins", f"line {winner.line} goes before it")
 
 

@@ -66,3 +66,23 @@ def test_of_equal_rules_the_first_decides():
     explanation = explain(b"User-agent: *\nAllow: /a\nDisallow: /a\nAllow: /a", "/a")
     assert lines(explanation) == [2, 4, 3]
     assert explanation.verdict.line == 2
+
+
+@pytest.mark.google
+@pytest.mark.parametrize(
+    ("rules", "target"),
+    [
+        (["Disallow: /*b", "Disallow: /ab"], "/ab"),
+        (["Disallow: /*b", "Disallow: /a*"], "/ab"),
+        (["Disallow: /a*", "Disallow: /a$"], "/a"),
+        (["Disallow: /a**b", "Disallow: /a*b*"], "/ab"),
+        (["Allow: /", "Allow: *"], "/a"),
+        (["Allow: /a/index.html", "Allow: /a/$"], "/a/"),
+        (["Allow: /a/index.html", "Allow: /a/index.htm"], "/a/"),
+    ],
+)
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_different_rules_as_long_and_as_permissive_the_first_decides(rules, target, order):
+    body = "\n".join(["User-agent: *", *rules[::order]])
+    explanation = explain(body.encode(), target)
+    assert explanation.verdict.line == explanation.matching[0].line == 2

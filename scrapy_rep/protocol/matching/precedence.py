@@ -6,7 +6,7 @@ Deciding = tuple[str, int]
 """A rule's canonical pattern and its word: twice its line number, plus one for ``Allow``."""
 
 
-def precedence(rule: Deciding) -> tuple[int, int]:
-    """Return what is compared: octets of the pattern, then whether it allows."""
+def precedence(rule: Deciding) -> tuple[int, int, int]:
+    """Return what is compared: octets of the pattern, whether it allows, the file's order."""
     pattern, word = rule
-    return len(pattern), word & 1
+    return len(pattern), word & 1, -word

@@ -179,11 +179,12 @@ def _add_directories(rules: dict[str, int]) -> bool:
     for pattern in [pattern for pattern in rules if _INDEX_FILE in pattern]:
         folder, _, name = pattern.rpartition("/")
         directory = f"{folder}/$"
+        word = rules[pattern]
         if (
             name.startswith(_INDEX_FILE[1:])
-            and rules[pattern] & 1
-            and not rules.get(directory, 0) & 1
+            and word & 1
+            and precedence((directory, word)) > precedence((directory, rules.get(directory, 0)))
         ):
-            rules[directory] = rules[pattern]
+            rules[directory] = word
             added = True
     return added

@@ -111,7 +111,7 @@ class Wildcards:
     def _first(
         self, candidates: Sequence[int], target: str, other: Deciding | None, effort: Effort
     ) -> Deciding | None:
-        best, least = other, precedence(other) if other else (0, 0)
+        best, least = other, precedence(other) if other else (0, 0, 0)
         for index in candidates:
             pattern, word = string_at(self._leaves, index), self._words[index]
             # str.find may compare each character of a part with each of the target.
