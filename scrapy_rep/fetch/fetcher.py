@@ -40,7 +40,7 @@ from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import beside_the_pages
-from scrapy_rep.utils.timeouts import download_timeout
+from scrapy_rep.utils.timeouts import timeout_of, timeout_of_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -131,10 +131,10 @@ class Fetcher:
 
         The time limit of the page doubles with each try, as it would close a slower site for good.
         """
-        seconds = min(self._options.timeout, download_timeout(self._crawler) or math.inf)
-        of_page = page.meta.get("download_timeout")
-        if isinstance(of_page, int | float) and 0 < of_page < seconds:
-            limit = max(float(of_page), self._limits.get(url) or 0.0)
+        seconds = min(self._options.timeout, timeout_of_crawl(self._crawler) or math.inf)
+        of_page = timeout_of(page)
+        if 0 < of_page < seconds:
+            limit = max(of_page, self._limits.get(url) or 0.0)
             self._limits.put(url, 2 * limit, 1)
             return min(limit, seconds)
         return seconds

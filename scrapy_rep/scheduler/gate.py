@@ -18,7 +18,7 @@ from scrapy_rep.scheduler.waiting import line_about, line_about_others
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import nudge
-from scrapy_rep.utils.timeouts import download_timeout
+from scrapy_rep.utils.timeouts import timeout_of, timeout_of_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -185,7 +185,7 @@ class Gate:
             return self._would_defer and self.in_use
         if entry is None:
             return False
-        seconds = float(request.meta.get("download_timeout") or download_timeout(self._crawler))
+        seconds = timeout_of(request) or timeout_of_crawl(self._crawler)
         return entry.end - self._clock.time() <= seconds
 
     async def next_try(self, origin: Origin, entry: Entry, request: Request) -> None:

@@ -691,6 +691,19 @@ async def test_a_time_limit_that_is_none_closes_no_site(web, limit):
     assert site.url("/2") in result.fetched
 
 
+@pytest.mark.parametrize("limit", ["soon", -1])
+@pytest.mark.filterwarnings("ignore:.*download_timeout:scrapy.exceptions.ScrapyDeprecationWarning")
+@pytest_twisted.ensureDeferred
+async def test_a_time_limit_that_is_none_of_a_spider_closes_no_site(web, limit):
+    class Spider(ListSpider):
+        download_timeout = limit
+
+    site = web.site(robots(""))
+    good = Request(site.url("/1"), meta={"download_timeout": 60})
+    result = await crawl(good, spidercls=Spider)
+    assert result.fetched == [site.url("/1")]
+
+
 @pytest_twisted.ensureDeferred
 async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tmp_path):
     site = web.site(held(robots("User-agent: *\nCrawl-delay: 0.3\n")))

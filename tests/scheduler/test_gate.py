@@ -556,6 +556,10 @@ def test_another_queue_keeps_nothing():
         ({}, 20, 21.0, False),
         ({"download_timeout": 5}, 20, 5.0, True),
         ({"download_timeout": 5}, 20, 6.0, False),
+        # What is no number is for Scrapy's handler to refuse.
+        ({"download_timeout": "soon"}, 20, 20.0, True),
+        ({"download_timeout": "soon"}, 20, 21.0, False),
+        ({}, "soon", 1.0, False),
     ],
 )
 def test_what_comes_directly_waits_no_longer_than_its_download_might_take(
