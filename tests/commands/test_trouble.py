@@ -66,10 +66,10 @@ def test_what_the_output_has_no_characters_for_is_escaped(robots_command, tmp_pa
     assert "Disallow: /\\xfc" in run.out
 
 
-@pytest.mark.parametrize("command", ["check", "explain", "lint"])
+@pytest.mark.parametrize("command", ["check", "explain", "lint", "cache refresh"])
 def test_without_the_middleware_nobody_answers(robots_command, command):
-    off = ["-s", 'ADDONS={"scrapy_rep.Addon": null}']
-    run = robots_command(*off, command, "http://a.example/")
+    off = ["-s", 'ADDONS={"scrapy_rep.Addon": null}', "-s", "REP_STORE=sqlite:///s.sqlite"]
+    run = robots_command(*off, *command.split(), "http://a.example/")
     assert run.status == 2
     assert "no scrapy_rep.RobotsTxtMiddleware: is scrapy_rep.Addon None in ADDONS?" in run.err
 
