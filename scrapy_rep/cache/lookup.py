@@ -11,7 +11,6 @@ from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
 from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import sleep
@@ -28,11 +27,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.outcome import Outcome
     from scrapy_rep.protocol.policy import Policy
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
     Tokens = tuple[str, ...]
-    Fetch = Callable[[Origin, Request, Callable[[str], bool], str], Awaitable[Outcome]]
+    Fetch = Callable[[Origin, Request, Callable[[str], Verdict | None], str], Awaitable[Outcome]]
     Learned = Callable[[Origin, Record, Record | None, Request], None]
 
 logger = logging.getLogger(__name__)
@@ -224,17 +224,12 @@ class Lookup:
     async def _fetched(
         self, origin: Origin, previous: Record | None, tokens: Tokens, page: Request
     ) -> Record:
-        def is_disallowed(url: str) -> bool:
+        def known_verdict(url: str) -> Verdict | None:
             other, target = split_url(url)
             entry = self._known(other)
-            verdict = None if entry is None else entry.verdict(target, tokens)
-            if self._path != ROBOTSTXT:
-                # It has no leave of its own: as a page it is fetched where that is known.
-                return verdict is None or not verdict.allowed
-            # SPEC F-3 speaks of rules; an origin in another state forbids nothing to a redirect.
-            return verdict is not None and verdict.reason is Reason.RULE and not verdict.allowed
+            return None if entry is None else entry.verdict(target, tokens)
 
-        outcome = await self._fetch(origin, page, is_disallowed, self._path)
+        outcome = await self._fetch(origin, page, known_verdict, self._path)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # Of how often that was is nothing in the store.
             previous = self._newer(origin, previous)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from scrapy_rep.commands.spider import Asking
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
     from scrapy_rep.stores.base import Held, Store
 
@@ -162,11 +163,8 @@ class _Cache:
             # What it says of its own use is no matter.
             return Request(url, meta={PURPOSES_KEY: []})
 
-        def is_disallowed(url: str) -> bool:
-            if file.path == ROBOTSTXT:
-                return False
-            verdict = robots.known_verdict(asked(url))
-            return verdict is None or not verdict.allowed
+        def known_verdict(url: str) -> Verdict | None:
+            return robots.known_verdict(asked(url))
 
         if file.path != ROBOTSTXT:
             verdict = await robots.verdict(asked(str(file)))
@@ -177,7 +175,7 @@ class _Cache:
         before = (await self._store.get(str(file))).record
         page = Request(f"{file.origin}/")
         fetcher = Fetcher(self._crawler, self._options)
-        outcome = await fetcher.fetch(file.origin, page, is_disallowed, file.path)
+        outcome = await fetcher.fetch(file.origin, page, known_verdict, file.path)
         jitter = random()  # noqa: S311 - no secret
         record = self._options.policy.record_after(before, str(file), outcome, jitter=jitter)
         if record.of_origin:

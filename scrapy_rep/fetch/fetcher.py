@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from scrapy_rep.fetch.transfer import Answer
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Evidence
+    from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
 
 logger = logging.getLogger(__name__)
@@ -92,13 +93,13 @@ class Fetcher:
         self,
         origin: Origin,
         page: Request,
-        is_disallowed: Callable[[str], bool],
+        known_verdict: Callable[[str], Verdict | None],
         path: str = ROBOTSTXT,
     ) -> Outcome:
         """Return how the fetch of the robots.txt of ``origin`` ended, or of another ``path``.
 
-        ``page`` is the request that waits for it. ``is_disallowed`` tells of a URL whether rules
-        that are already known forbid it (SPEC F-3). Raises only when it is cancelled.
+        ``page`` is the request that waits for it. ``known_verdict`` tells of a URL whether it may
+        be fetched, None where that isn't known (SPEC F-3). Raises only when it is cancelled.
         """
         seconds = self._seconds(f"{origin}{path}", page)
         chain = Chain(f"{origin}{path}", monotonic() + seconds)
@@ -106,7 +107,7 @@ class Fetcher:
             self._count(stats.REQUEST_COUNT)
         self._listen()
         try:
-            outcome = await self._within(seconds, chain, page, is_disallowed)
+            outcome = await self._within(seconds, chain, page, known_verdict)
         finally:
             self._stop_listening()
         if path != ROBOTSTXT:
@@ -144,16 +145,16 @@ class Fetcher:
         seconds: float,
         chain: Chain,
         page: Request,
-        is_disallowed: Callable[[str], bool],
+        known_verdict: Callable[[str], Verdict | None],
     ) -> Outcome:
         try:
-            return await within(seconds, self._follow(chain, page, is_disallowed))
+            return await within(seconds, self._follow(chain, page, known_verdict))
         except TimeoutError as error:
             self._count_exception(TimeoutError)
             return self._failed(chain, error, f"timed out after {seconds:g} s")
 
     async def _follow(
-        self, chain: Chain, page: Request, is_disallowed: Callable[[str], bool]
+        self, chain: Chain, page: Request, known_verdict: Callable[[str], Verdict | None]
     ) -> Outcome:
         while True:
             try:
@@ -173,7 +174,7 @@ class Fetcher:
                 return self._failed(chain, error, cause_of(error))
             if location is None or len(chain.hops) >= self._options.max_redirects:
                 return self._ended(chain, answer, location)
-            if is_disallowed(location):
+            if not chain.may_lead_to(known_verdict(location)):
                 error_ = printable(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=error_))
             chain.hops.append(location)

@@ -14,12 +14,14 @@ from scrapy_rep.fetch.addresses import is_private_address, is_private_host, lead
 from scrapy_rep.fetch.transfer import FetchError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Evidence
+from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.concurrency import in_thread
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.fetch.transfer import Answer, Transfer
+    from scrapy_rep.protocol.verdict import Verdict
 
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
 _MAX_HEADER: Final = 1_000
@@ -51,6 +53,14 @@ class Chain:
     def at_home(self) -> bool:
         """Whether the next URL is of the origin first asked."""
         return origin_of(self.urls[-1]) == origin_of(self.start)
+
+    def may_lead_to(self, verdict: Verdict | None) -> bool:
+        """Return whether to follow it to a URL with that verdict; None where none is known."""
+        if self.start != origin_of(self.start).robotstxt_url:
+            # It has no leave of its own: as a page it is fetched where that is known.
+            return verdict is not None and verdict.allowed
+        # SPEC F-3 speaks of rules; an origin in another state forbids nothing to a redirect.
+        return verdict is None or verdict.allowed or verdict.reason is not Reason.RULE
 
     def check_address(self, answer: Answer) -> None:
         """Refuse an answer from inside to a chain that began outside (server-side forgery)."""
