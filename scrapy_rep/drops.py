@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.decision.usage import Judgement
     from scrapy_rep.protocol.verdict import Verdict
+    from scrapy_rep.settings import Options
     from scrapy_rep.signals import Announcer
 
 logger = logging.getLogger(__name__)
@@ -39,11 +40,12 @@ _DROPS: Final[PerCrawl[Drops]] = PerCrawl()
 
 
 class Drops:
-    """Logs, counts and signals requests that are dropped."""
+    """Logs, counts and signals requests that are dropped, or would be without a dry run."""
 
-    def __init__(self, crawler: Crawler, announcer: Announcer, *, is_interactive: bool) -> None:
+    def __init__(self, crawler: Crawler, announcer: Announcer, options: Options) -> None:
         self._crawler = crawler
-        self._is_interactive = is_interactive
+        self._is_interactive = options.interactive
+        self._dry_run = options.dry_run
         self._announcer = announcer
         self._by_cause: dict[Hashable, int] = {}
         self._told: dict[Hashable, str] = {}
@@ -66,9 +68,15 @@ class Drops:
     ) -> None:
         """Log ``request``, which is dropped: the first of each rule and origin at INFO.
 
-        ``page`` is the URL of the page with ``nofollow``, ``usage`` what is said about use, if that
-        is the reason.
+        A dry run sends it. ``page`` is the URL of the page with ``nofollow``, ``usage`` what is
+        said about use, if that is the reason.
         """
+        (self._would_drop if self._dry_run else self._drop)(request, verdict, page, usage)
+        self._announcer.forbidden(request, verdict, dropped=not self._dry_run)
+
+    def _drop(
+        self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
+    ) -> None:
         request.meta[META_KEY] = as_meta(verdict)
         stats.count(self._crawler, stats.FORBIDDEN)
         stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
@@ -83,16 +91,10 @@ class Drops:
             )
             line = _line(request, verdict, page, usage)
             sys.stderr.write(f"{line}. To ignore {what}: -s {setting}=False\n")
-        self._announcer.forbidden(request, verdict, dropped=True)
 
-    def would_drop(
-        self,
-        request: Request,
-        verdict: Verdict,
-        page: str | None = None,
-        usage: Judgement | None = None,
+    def _would_drop(
+        self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
     ) -> None:
-        """Log ``request``, which a dry run sends; ``page`` and ``usage`` are as for ``add``."""
         stats.count(self._crawler, stats.DRY_RUN_FORBIDDEN)
         stats.count(self._crawler, stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value))
         logger.info(
@@ -101,7 +103,6 @@ class Drops:
             in_words(verdict, usage) if page is None else _nofollow(page),
             extra={"spider": self._crawler.spider},
         )
-        self._announcer.forbidden(request, verdict, dropped=False)
 
     def exempt(self) -> None:
         """Count a request with ``dont_obey_robotstxt``."""

@@ -66,7 +66,7 @@ class Composition:
         overrides = read_overrides(options, clock)
         self.has_overrides = bool(overrides)
         self.announcer = Announcer(crawler)
-        self.drops = Drops(crawler, self.announcer, is_interactive=options.interactive)
+        self.drops = Drops(crawler, self.announcer, options)
         self.events = Events(crawler, self.announcer, overrides)
         self._shared = shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None

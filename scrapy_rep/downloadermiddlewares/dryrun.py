@@ -134,7 +134,7 @@ class DryRun:
             logger.info("Dry run, would defer %s: %s", show(request), why, extra=extra)
             return
         if not verdict.allowed:
-            self._drops.would_drop(request, verdict, usage=decision.usage)
+            self._drops.add(request, verdict, usage=decision.usage)
         allows = await self._builtin_allows(request, origin, decision.override)
         if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)

@@ -72,8 +72,6 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         drops = Drops.of(self.crawler)
         if drops is None:
             logger.debug("Ignoring link (nofollow): %s", show(request))
-        elif self._dry_run:
-            drops.would_drop(request, _NOFOLLOW, response.url)
         else:
             drops.add(request, _NOFOLLOW, response.url)
         return request if self._dry_run else None
