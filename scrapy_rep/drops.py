@@ -46,7 +46,8 @@ class Drops:
         self._crawler = crawler
         self._is_interactive = options.interactive
         self._dry_run = options.dry_run
-        self._announcer = announcer
+        self.announcer = announcer
+        """What sends the signals of the crawl."""
         self._by_cause: dict[Hashable, int] = {}
         self._told: dict[Hashable, str] = {}
         """What is told of each cause; a rule is cut, as sites may have thousands of long ones."""
@@ -72,7 +73,7 @@ class Drops:
         said about use, if that is the reason.
         """
         (self._would_drop if self._dry_run else self._drop)(request, verdict, page, usage)
-        self._announcer.forbidden(request, verdict, dropped=not self._dry_run)
+        self.announcer.forbidden(request, verdict, dropped=not self._dry_run)
 
     def _drop(
         self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None

@@ -15,7 +15,6 @@ from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.outcome import Available
 from scrapy_rep.robotparser import RobotParser
-from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import show
 
@@ -101,7 +100,7 @@ class DryRun:
     ) -> None:
         self._crawler = crawler
         self._cache = cache
-        self._announcer = Announcer(crawler)
+        self._announcer = drops.announcer
         self._drops = drops
         self._gate = gate
         self._builtin = builtin
