@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.protocol.origin import ROBOTSTXT
-from scrapy_rep.protocol.usage.statement import DISALLOW, TDMREP_JSON
+from scrapy_rep.protocol.usage.statement import TDMREP_JSON
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.utils.text import moment, printable, short, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from scrapy_rep.protocol.usage.statement import Statement
     from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Reason, Verdict
 
@@ -81,8 +82,16 @@ def explain(verdict: Verdict) -> str:
 
 def explain_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
     """Return a verdict because of statements about use in words: their file, and the results."""
-    where = verdict.robotstxt_url or "robots.txt"
-    if any(s.place == TDMREP_JSON and s.value == DISALLOW for s in usage.statements):
+    where, _, said = decided_by(verdict, usage, results)
+    return f"statements about use in {where}: {said}"
+
+
+def decided_by(
+    verdict: Verdict, usage: Usage, results: Mapping[str, str]
+) -> tuple[str, Statement | None, str]:
+    """Return the file of the statement about use that decided, that, and the results in words."""
+    where, statement = verdict.robotstxt_url or "robots.txt", usage.disallowing(results)
+    if statement is not None and statement.place == TDMREP_JSON:
         where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
     said = ", ".join(f"{purpose}: {result}" for purpose, result in results.items())
-    return f"statements about use in {where}: {said}"
+    return where, statement, said

@@ -249,7 +249,6 @@ class RobotsTxtMiddleware:
         self, request: Request, verdict: Verdict, usage: Judgement
     ) -> RobotsUsageDisallowed:
         self._drops.add(request, verdict, usage=usage)
-        note(request, usage)
         self.decider.usage.tell(request, usage)
         return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
 

@@ -326,6 +326,24 @@ def test_headers_and_meta_elements_of_tdmrep_are_tags():
     assert said.of([]).statements == ()
 
 
+@pytest.mark.parametrize(
+    ("reservation", "purposes", "place"),
+    [
+        (0, ["search"], "robots.txt"),
+        (1, ["search"], "robots.txt"),
+        (1, ["ai-input", "tdm"], "tdmrep.json"),
+        (0, ["tdm"], None),
+        (2, ["tdm"], None),
+        (1, ["ai-input"], None),
+    ],
+)
+def test_the_statement_that_disallows_one_of_some_purposes(reservation, purposes, place):
+    said = usage("Content-Usage: search=n, train-ai=y")
+    said = said.with_tdmrep(json.dumps([rule("/", reservation)]).encode(), URL)
+    found = said.disallowing(purposes)
+    assert (found and found.place) == place
+
+
 def test_policies_of_tdmrep_are_kept():
     said = tdmrep(rule("/", 1, **{"tdm-policy": "https://example.com/p.json"}))
     said = said.with_header("tdm-policy", ["https://example.com/h.json"])

@@ -13,6 +13,7 @@ from scrapy_rep.extensions.report.rows import (
     OriginRow,
     OverrideRow,
     SampleRow,
+    Why,
 )
 from scrapy_rep.extensions.report.texts import Texts
 from scrapy_rep.extensions.report.usage import UsageCounts
@@ -20,11 +21,15 @@ from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.utils.text import short, without_credentials
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.crawl_delay import Delay
     from scrapy_rep.protocol.policy import Access
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
+
+    Noted = Mapping[str, Any] | None
 
 MAX_ORIGINS: Final = 100_000
 """Origins that are told apart; those that come on top are counted together."""
@@ -99,27 +104,27 @@ class Collected:
         self.allowed[verdict.reason.value] += 1
 
     def forbidden(
-        self, url: str, origin: str, verdict: Verdict, *, dropped: bool = True
+        self, url: str, origin: str, verdict: Verdict, usage: Noted = None, *, dropped: bool = True
     ) -> OriginRow:
         """Note that a request was dropped, or would have been."""
+        why = Why.of(verdict, usage)
         row = self.row(origin)
         row.dropped += dropped
         row.would_drop += not dropped
         (self.dropped if dropped else self.would_drop)[verdict.reason.value] += 1
         if verdict.outage is not None:
             self._unreachable(row, verdict.outage.cause, verdict.outage.since)
-        drop = self._drop(verdict, dropped=dropped)
-        if verdict.rule is not None:
+        drop = self._drop(verdict.reason.value, why, dropped=dropped)
+        if why.line is not None:
             self.texts.used(row.sha256)
             drop.sha256 = row.sha256
-        drop.cause = None if verdict.outage is None else short(verdict.outage.cause)
+        drop.cause = why.cause
         self.sample(drop, url)
         return row
 
-    def _drop(self, verdict: Verdict, *, dropped: bool) -> DropRow:
-        reason, url = verdict.reason.value, verdict.robotstxt_url
-        rule = None if verdict.rule is None else short(str(verdict.rule))
-        key = None if url is None else short(url, MAX_URL), reason, rule, verdict.line, dropped
+    def _drop(self, reason: str, why: Why, *, dropped: bool) -> DropRow:
+        url = why.robotstxt_url
+        key = None if url is None else short(url, MAX_URL), reason, why.rule, why.line, dropped
         if key not in self.drops and len(self.drops) >= MAX_DROPS:
             key = _BEYOND, reason, None, None, dropped
         return self.drops.setdefault(key, DropRow(*key))
@@ -139,15 +144,14 @@ class Collected:
         new = OverrideRow(override.host, override.policy, override.reason, override.until_text)
         self.sample(self.overrides.setdefault(override.host, new), url)
 
-    def differs(self, url: str, verdict: Verdict) -> None:
+    def differs(self, url: str, verdict: Verdict, usage: Noted = None) -> None:
         """Note that the built-in would decide otherwise."""
         self.differing += 1
         if len(self.differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(url), MAX_URL)
-            rule = None if verdict.rule is None else short(str(verdict.rule))
-            self.differing_urls.append(
-                DiffersRow(url, verdict.allowed, verdict.reason.value, rule, verdict.line)
-            )
+            why = Why.of(verdict, usage)
+            row = DiffersRow(url, verdict.allowed, verdict.reason.value, why.rule, why.line)
+            self.differing_urls.append(row)
 
     def delays(self, origin: str, delay: Delay, taken: float | None) -> dict[str, Any]:
         """Note what an origin asks to be left between two requests, and what of it is taken."""

@@ -11,10 +11,11 @@ from scrapy.utils.job import job_dir
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.decision.usage import UsageJudge
+from scrapy_rep.decision.usage import UsageJudge, noted
 from scrapy_rep.extensions.lines import Line, iso, of_override
 from scrapy_rep.extensions.paths import claim, path_of, release
 from scrapy_rep.extensions.report.counts import Collected
+from scrapy_rep.extensions.report.rows import Why
 from scrapy_rep.extensions.report.runs import Runs, made_by
 from scrapy_rep.extensions.report.writers import LINES, LinesForm, renderer_of, replacing
 from scrapy_rep.extensions.writing import Writing
@@ -22,7 +23,7 @@ from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread, within
-from scrapy_rep.utils.text import short, without_credentials
+from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,8 +106,8 @@ class RobotsReport:
             self._collected.passed(str(decision.origin), verdict)
 
     def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
-        origin = _origin(request.url)
-        row = self._collected.forbidden(request.url, origin, verdict, dropped=dropped)
+        origin, usage = _origin(request.url), noted(request)
+        row = self._collected.forbidden(request.url, origin, verdict, usage, dropped=dropped)
         self._write("drop" if dropped else "would-drop", {
             **_decision(request, verdict),
             "sha256": row.sha256,
@@ -146,7 +147,7 @@ class RobotsReport:
         self._write("override", {"url": url, **of_override(override)})
 
     def _differs(self, request: Request, verdict: Verdict, builtin_allows: bool) -> None:
-        self._collected.differs(request.url, verdict)
+        self._collected.differs(request.url, verdict, noted(request))
         self._write("differs", {**_decision(request, verdict), "builtin_allows": builtin_allows})
 
     def _delays(self, origin: Origin, delay: Delay, taken: float | None) -> None:
@@ -226,7 +227,7 @@ def _decision(request: Request, verdict: Verdict) -> dict[str, Any]:
         "url": without_credentials(request.url),
         "method": request.method,
         **values,
-        "rule": None if verdict.rule is None else short(str(verdict.rule)),
+        **Why.of(verdict, noted(request))._asdict(),
     }
 
 

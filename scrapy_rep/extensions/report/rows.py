@@ -3,7 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_rep.exceptions import decided_by
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.utils.text import short
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy_rep.protocol.verdict import Verdict
+
+
+class Why(NamedTuple):
+    """What a verdict comes of, as rows tell it: long texts are cut."""
+
+    robotstxt_url: str | None
+    """Of a statement about use, the file that has it."""
+    rule: str | None
+    """The rule, or the statement."""
+    line: int | None
+    cause: str | None
+    """Why the origin was unreachable, or what is said about use comes to."""
+
+    @classmethod
+    def of(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> Why:
+        """Take a verdict, and what is noted of the use of its page."""
+        url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
+        cause = verdict.outage and verdict.outage.cause
+        if verdict.reason is Reason.USAGE and usage is not None:
+            url, said, cause = decided_by(verdict, Usage.from_dict(usage), usage["results"])
+            rule = said and f"{said.source}: {said.raw}"
+            line = said and said.line
+        return cls(url, rule and short(rule), line, cause and short(cause))
 
 
 @dataclass(slots=True)
@@ -47,14 +80,14 @@ class DropRow:
     robotstxt_url: str | None
     reason: str
     rule: str | None
-    """Cut where it is long."""
+    """Or a statement about use. Cut where it is long."""
     line: int | None
     dropped: bool = True
     """False for requests that a dry run has sent."""
     sha256: str | None = None
     """Of the text that the line is of."""
     cause: str | None = None
-    """Why its origin was unreachable, where that is the reason."""
+    """Why its origin was unreachable, or what is said about use comes to, if that is the reason."""
     requests: int = 0
     urls: list[str] = field(default_factory=list)
     """A sample of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
@@ -79,14 +80,22 @@ class Usage:
         """
         if purpose not in PURPOSES:
             raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
+        return combined(said.value for said in self._about(purpose))
+
+    def disallowing(self, purposes: Iterable[str]) -> Statement | None:
+        """Return the first statement that disallows one of some purposes; None where none does."""
+        about = chain.from_iterable(map(self._about, purposes))
+        return next((said for said in about if said.value == DISALLOW), None)
+
+    def _about(self, purpose: str) -> list[Statement]:
         last = max((PLACES.index(s.place) for s in self.statements if _reserves(s)), default=0)
-        return combined(
-            said.value
+        return [
+            said
             for said in self.statements
             if purpose in MEANINGS.get((said.source, said.label), ())
             # TDMRep: what is met later replaces what was met before.
             and (said.source != TDMREP or PLACES.index(said.place) == last)
-        )
+        ]
 
     def of(self, sources: Collection[str]) -> Usage:
         """Return what some sources say; licences, which are not judged, stay.

@@ -212,6 +212,53 @@ async def test_preferences_about_use_have_a_section(web, tmp_path, ending):
     assert usage["licenses"] == [{"origin": site.url(""), "uri": LICENSE, "pages": 2}]
 
 
+TDMREP = "/.well-known/tdmrep.json"
+RESERVED = '[{"location": "/", "tdm-reservation": 1}]'
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+@pytest.mark.parametrize("ending", ["json", "jsonl", "html"])
+@pytest_twisted.ensureDeferred
+async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending, dry_run):
+    path = tmp_path / f"report.{ending}"
+    rules = robots("User-agent: *\nContent-Usage: train-ai=n, search=y\n")
+    by_line, silent = web.site(rules), web.site(robots(""))
+    by_file = web.site(robots(""), paths={TDMREP: [answer(200, RESERVED)]})
+    settings = {
+        "REP_REPORT": path,
+        "REP_PURPOSES": ["search", "ai-training"],
+        "REP_USAGE_ACTION": "drop",
+        "REP_USAGE_SOURCES": ["content-usage", "tdmrep"],
+        "REP_USAGE_UNKNOWN": "disallow",
+        "REP_DRY_RUN": dry_run,
+    }
+    await crawl(*(site.url("/a") for site in (by_line, by_file, silent)), settings=settings)
+    text = path.read_text()
+    if ending == "html":
+        for said in ("content-usage: train-ai=n, search=y", by_file.url(TDMREP), "ai-training: d"):
+            assert said in text
+        return
+    if ending == "json":
+        drops = json.loads(text)["drops"]
+    else:
+        lines = map(json.loads, text.splitlines())
+        drops = [line for line in lines if line["kind"] in {"drop", "would-drop"}]
+    said = {drop["robotstxt_url"]: (drop["rule"], drop["line"], drop["cause"]) for drop in drops}
+    assert said == {
+        by_line.url("/robots.txt"): (
+            "content-usage: train-ai=n, search=y",
+            2,
+            "search: allow, ai-training: disallow",
+        ),
+        by_file.url(TDMREP): (
+            'tdmrep: {"location": "/", "tdm-reservation": 1}',
+            None,
+            "search: unknown, ai-training: disallow",
+        ),
+        silent.url("/robots.txt"): (None, None, "search: unknown, ai-training: unknown"),
+    }
+
+
 @pytest_twisted.ensureDeferred
 async def test_without_purposes_the_page_has_no_such_section(web, tmp_path):
     path = tmp_path / "report.html"
