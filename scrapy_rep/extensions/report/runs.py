@@ -33,6 +33,8 @@ _FIGURES: Final = {
     "nofollow": stats.TAGS_NOFOLLOW,
     "noindex": stats.TAGS_NOINDEX,
     "too_many_tags": stats.TAGS_TOO_MANY,
+    "subresources_forbidden": stats.SUBRESOURCE_FORBIDDEN,
+    "subresources_unknown": stats.SUBRESOURCE_UNKNOWN,
     **{f"license_required_{n}": stats.LICENSE_REQUIRED.format(status=n) for n in (401, 402, 403)},
 }
 """Stats that are summed up over runs."""

@@ -16,6 +16,7 @@ from scrapy import Request
 from scrapy_rep import SettingsError
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, robots
+from tests.downloadermiddlewares.test_subresources import BROWSER, page
 
 RULES = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.01\n"
 WHY = "agreed </script><script>document.title='owned'</script>"
@@ -178,6 +179,22 @@ async def test_tags_are_counted_and_links_not_followed_are_named(web, tmp_path):
     assert report["crawl"]["nofollow"] == 1
     (drop,) = report["drops"]
     assert (drop["reason"], drop["urls"]) == ("nofollow", [site.url("/behind")])
+
+
+@pytest.mark.parametrize("ending", ["json", "html"])
+@pytest_twisted.ensureDeferred
+async def test_what_a_browser_is_kept_from_is_counted(web, tmp_path, ending):
+    path = tmp_path / f"report.{ending}"
+    other = web.site(robots(""))
+    sources = page("/a.png", "/private/b.png", other.url("/c.png"))
+    site = web.site(robots(RULES), paths={"/page": sources})
+    await crawl(site.url("/page"), settings={**BROWSER, "REP_REPORT": path})
+    if ending == "html":
+        counted = 'Requests of browsers to disallowed URLs</th><td class="number">1<'
+        assert counted in path.read_text()
+        return
+    counted = json.loads(path.read_text())["crawl"]
+    assert (counted["subresources_forbidden"], counted["subresources_unknown"]) == (1, 1)
 
 
 LICENSE = "https://example.com/license.xml"
