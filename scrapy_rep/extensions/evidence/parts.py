@@ -20,19 +20,20 @@ class Parts:
     """A file that is appended to, and the next one when it is long enough.
 
     What a crawl that was killed left behind is gone on with: a record that was cut is taken off.
+    What is damaged otherwise is left as it is.
     Of crawls at the same time each has a part of its own; where files can't be locked, each crawl.
     """
 
     def __init__(
         self,
         name: Callable[[int], Path],
-        whole: Callable[[IO[bytes]], int],
+        whole: Callable[[IO[bytes]], int | None],
         begin: Callable[[Path], bytes] = lambda _: b"",
     ) -> None:
         """Take the names of parts by number, from 1.
 
-        ``whole`` returns where the last whole record of a file ends, ``begin`` what a part begins
-        with.
+        ``whole`` returns where the last whole record of a file ends, or None where it is damaged,
+        ``begin`` what a part begins with.
         """
         self._name = name
         self._whole = whole
@@ -69,13 +70,14 @@ class Parts:
             file = self._taken(path)
             if file is not None:
                 try:
-                    self._size = self._mended(file)
-                    if not self._size:
-                        self._size = file.write(self._begin(path))
+                    size = self._mended(file)
+                    if size is not None:
+                        self._size = size or file.write(self._begin(path))
+                        return file
                 except BaseException:
                     file.close()
                     raise
-                return file
+                file.close()
         raise AssertionError("there is no end of numbers")
 
     @staticmethod
@@ -92,11 +94,10 @@ class Parts:
         file.close()
         return None
 
-    def _mended(self, file: IO[bytes]) -> int:
+    def _mended(self, file: IO[bytes]) -> int | None:
         size = file.seek(0, 2)
-        if size and (end := self._whole(file)) < size:
-            return file.truncate(end)
-        return size
+        end = self._whole(file)
+        return file.truncate(end) if end is not None and end < size else end
 
 
 def _lock(file: IO[bytes]) -> bool | None:
@@ -115,18 +116,14 @@ def _lock(file: IO[bytes]) -> bool | None:
 def is_damaged(path: Path) -> bool:
     """Return whether a gzip file has more than whole members, and one at its end that was cut."""
     with path.open("rb") as file:
-        file.seek(end_of_members(file))
-        rest = zlib.decompressobj(_GZIP)
-        try:
-            while data := file.read(_BLOCK):
-                rest.decompress(data)
-        except zlib.error:
-            return True
-    return False
+        return end_of_members(file) is None
 
 
-def end_of_members(file: IO[bytes]) -> int:
-    """Return where the last member of a gzip file ends that has an end (RFC 1952 §2.2)."""
+def end_of_members(file: IO[bytes]) -> int | None:
+    """Return where the last member of a gzip file ends that has an end (RFC 1952 §2.2).
+
+    None where there is something else than members, and one at its end that was cut.
+    """
     file.seek(0)
     position = end = 0
     member = zlib.decompressobj(_GZIP)
@@ -136,7 +133,7 @@ def end_of_members(file: IO[bytes]) -> int:
             try:
                 member.decompress(data)
             except zlib.error:
-                return end
+                return None
             if not member.eof:
                 break
             data = member.unused_data

@@ -74,16 +74,37 @@ async def test_a_record_that_was_cut_is_taken_off(web, path, cut):
     assert path.is_dir() or is_sound(path)
 
 
-@pytest.mark.parametrize("junk", [b"", b"no line", b"\x1f\x8b no member", bytes(200_000)])
+@pytest.mark.parametrize("junk", [b"", b"no line", bytes(200_000)])
 @pytest_twisted.ensureDeferred
-async def test_what_is_no_record_at_all_is_taken_off(web, path, junk):
+async def test_what_is_no_line_at_all_is_taken_off(web, tmp_path, junk):
     site = web.site(robots(RULES))
-    part = part_of(path)
-    part.parent.mkdir(exist_ok=True)
-    part.write_bytes(junk)
+    path = tmp_path / "evidence"
+    path.mkdir()
+    part_of(path).write_bytes(junk)
     await crawl(site.url("/"), settings={"REP_EVIDENCE": path})
     assert lines(path)[0]["kind"] == "start"
-    assert path.is_dir() or is_sound(path)
+
+
+def in_its_middle(data):
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 0xFF]) + data[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [in_its_middle, lambda data: data + bytes(4096), lambda _: b"no member", lambda _: bytes(9)],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_warc_that_is_damaged_is_left_as_it_is(web, tmp_path, damaged):
+    site = web.site(robots(RULES))
+    path, second = tmp_path / "evidence.warc.gz", tmp_path / "evidence-00002.warc.gz"
+    await crawl(site.url("/a"), settings={"REP_EVIDENCE": path})
+    data = damaged(path.read_bytes())
+    path.write_bytes(data)
+    await crawl(site.url("/b"), settings={"REP_EVIDENCE": path})
+    assert path.read_bytes() == data
+    assert is_sound(second)
+    assert of(second, site.url("/b"))
 
 
 @pytest_twisted.ensureDeferred
