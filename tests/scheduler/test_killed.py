@@ -6,7 +6,8 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.broad import OURS, crawl, start, web_of
+from benchmarks.broad_crawl import OURS
+from benchmarks.broad_processes import crawl, start, web_of
 from benchmarks.broad_web import host
 from tests.waiting import wait_until
 
