@@ -55,6 +55,8 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         """Origins that this worker has asked for a turn of."""
         self._turns: deque[tuple[str, Origin, Request]] = deque()
         """Those whose turn has come, each with the request that it was asked for."""
+        self._news: set[str] = set()
+        """Origins of which another worker has learned, since Redis was called for what is next."""
         self._gate = Gate.of(self._crawler)
         timeout = 0.0
         if self._gate is not None:
@@ -92,7 +94,8 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
             if taken is not None:
                 return taken
         has_room = self._gate is None or self._gate.has_room
-        kind, *found = self._kept.next(has_room=has_room)
+        news, self._news = self._news, set()
+        kind, *found = self._kept.next(news, has_room=has_room)
         if kind == 1:
             return self._look_after(*found)
         if kind == 3:  # noqa: PLR2004 - as the script says
@@ -123,10 +126,8 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
             tell(self._crawler, error, "Redis could not be told of %s", name)
 
     def _look_again(self, origin: Origin) -> None:
-        try:
-            self._kept.hurry(str(origin))
-        except Exception as error:  # noqa: BLE001 - told
-            tell(self._crawler, error, "Redis could not be told of %s", origin)
+        # The gate lets the engine ask for what is next: once, however many these are.
+        self._news.add(str(origin))
 
     # Whether a request may leave.
 

@@ -8,7 +8,10 @@ in milliseconds: those of the workers may differ.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 PRIORITY: Final = """
 local function rank(score) return math.max(-1e12, math.min(1e12, score)) + 1e12 end
@@ -81,7 +84,12 @@ return defer(origin, milliseconds, timeout) and count(origin) or 1
 NEXT: Final = """
 -- Return 1 and the first request of an origin that is due, which stays, and nobody else is given it
 -- for a while; or 2 and a request that is taken out of the queue; or 3 and how long there is none.
+-- Origins of which there are news are due now.
 local has_room, hold = ARGV[1] == '1', ARGV[2]
+for number = 3, #ARGV do
+    local origin = ARGV[number]
+    if redis.call('ZREM', due, origin) == 1 then redis.call('ZADD', due, now, origin) end
+end
 while has_room do
     local origin = redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, 1)[1]
     if not origin then break end
@@ -161,9 +169,6 @@ local _, data = parts(origin, member)
 return data
 """
 
-HURRY: Final = "return redis.call('ZADD', due, 'XX', now, ARGV[1])"
-"""Let the requests of an origin be looked after now."""
-
 SIZE: Final = "return size() + redis.call('ZCARD', kept)"
 
 _HOLD: Final = 5_000
@@ -188,9 +193,9 @@ class Kept:
     def __len__(self) -> int:
         return int(self._run(SIZE))
 
-    def next(self, *, has_room: bool) -> list[Any]:
-        """Return what is to be done next: see the script."""
-        found: list[Any] = self._run(NEXT, int(has_room), _HOLD)
+    def next(self, news: Iterable[str], *, has_room: bool) -> list[Any]:
+        """Return what is to be done next: see the script; ``news`` are origins to look after."""
+        found: list[Any] = self._run(NEXT, int(has_room), _HOLD, *news)
         return found
 
     def keep(self, name: str, score: int, data: Any, seconds: float) -> int:
@@ -219,10 +224,6 @@ class Kept:
         """Return the next request of an origin, or None, and whether there are others."""
         data, others = self._run(TAKE, name, _HOLD) or (None, 0)
         return data, bool(others)
-
-    def hurry(self, name: str) -> None:
-        """Let the requests of an origin, if any are kept, be looked after now."""
-        self._run(HURRY, name)
 
     def _run(self, script: str, *arguments: Any) -> Any:
         found = self._scripts.get(script)

@@ -416,6 +416,33 @@ def test_another_worker_takes_over_the_turns_of_one_that_died(redis):
     assert len(drain(other)) == 1
 
 
+def scripts_run(redis):
+    """Return how many scripts Redis has run."""
+    return redis.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"]
+
+
+@pytest.mark.parametrize("is_full", [False, True])
+def test_news_of_many_origins_cost_no_call_each(redis, is_full):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.seconds = {DOWN: 600.0, UP: 600.0}
+    fill(queue, f"{DOWN}/1", f"{UP}/1")
+    assert drain(queue) == []
+    gate.seconds = {UP: 600.0}
+    before = scripts_run(redis)
+    redis.config_set("maxmemory", int(is_full))
+    try:
+        for number in range(1_000):
+            gate.when_news(origin_of(f"http://{number}.example"))
+        gate.when_news(origin_of(DOWN))
+        assert drain(queue, looks=3) == [f"{DOWN}/1"]
+    finally:
+        redis.config_set("maxmemory", 0)
+    # Three to look, and one to take out what is found; two if Redis doesn't know that script yet.
+    assert scripts_run(redis) - before <= 5
+    assert redis.zcard(f"{KEPT}:due") == 1
+
+
 def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis):
     gate = Doors()
     queue = Fleet(redis).worker(gate)
