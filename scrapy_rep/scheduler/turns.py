@@ -35,10 +35,13 @@ logger = logging.getLogger(__name__)
 
 _LATE: Final = 0.03
 """Seconds by which a turn may be used late: so much nearer the next worker's request comes."""
-_MARGIN: Final = 0.05
-"""Seconds by which a worker that has missed a turn makes its next ones longer, doubling."""
+_MARGIN: Final = 0.1
+"""Seconds by which a worker that has missed a turn makes its next ones longer, at most: one long
+stop tells little of those to come."""
+_MORE: Final = 8
+"""How many times as long that may be when such a turn is missed, too."""
 _LESS: Final = 0.9
-"""By what that shrinks again with every turn that is used."""
+"""By what it shrinks again with every turn that is used."""
 _OWN_PART: Final = 0.98
 """What a worker keeps of a delay by itself: with all of it, one request that left late would make
 all those after it late, and near to those of other workers."""
@@ -46,9 +49,6 @@ _MAX_USED: Final = 100_000
 """Hosts of which it is remembered when the last turn was used."""
 _LOOK: Final = 1.0
 """Seconds between two looks at a download slot that has a longer delay of its own."""
-_MISSES: Final = 4
-"""Turns that are missed one after the other before the next one is used however late: a worker that
-is that busy is to go on, too."""
 
 
 @dataclass(eq=False)
@@ -58,15 +58,18 @@ class _Turn:
     asked: float
     """When it was asked for, by the monotonic clock."""
     has_come: bool = False
-    until: float = 0.0
-    """When it is late."""
+    at: float = 0.0
+    """When it comes."""
     mark: int | None = None
     margin: float = 0.0
     """Seconds by which it is longer than was asked for, and may be used later."""
-    missed: int = 0
-    """How many before it came too late, one after the other."""
     timer: Timer | None = None
     waiters: list[Waiter] = field(default_factory=list)
+
+    @property
+    def until(self) -> float:
+        """When it is late."""
+        return self.at + max(_LATE, self.margin)
 
 
 class Turns:
@@ -139,15 +142,15 @@ class Turns:
         if turn is not None and turn.has_come:
             self._come.discard(turn)
             self._give_places(now)
-            if turn.missed >= _MISSES or now <= turn.until:
+            if now <= turn.until:
                 del self._turns[host]
                 self._used.put(host, now, 0)
                 self._margin *= _LESS
                 return True
-            self._margin = max(_MARGIN, 2 * turn.margin)
+            longer = min(now - turn.at, max(_MARGIN, _MORE * turn.margin))
+            self._margin = max(self._margin, longer)
             stats.count(self._crawler, stats.TURNS_LATE)
-            again = _Turn(now, mark=turn.mark, missed=turn.missed + 1)
-            turn = self._ask(host, seconds, again)
+            turn = self._ask(host, seconds, _Turn(now, mark=turn.mark))
         elif turn is None:
             turn = self._ask(host, seconds, _Turn(now))
         turn.waiters.append(waiter)
@@ -201,7 +204,7 @@ class Turns:
 
     def _ask(self, host: str, seconds: float, turn: _Turn) -> _Turn:
         self._turns[host] = turn
-        turn.margin = min(self._margin, seconds)
+        turn.margin = self._margin
         deferred_from_coro(self._reserve(host, seconds, turn)).addErrback(trap_cancelled)
         return turn
 
@@ -217,7 +220,7 @@ class Turns:
         self._begins(turn.asked + wait, host, seconds, turn)
 
     def _begins(self, at: float, host: str, seconds: float, turn: _Turn) -> None:
-        turn.until = at + _LATE + turn.margin
+        turn.at = at
         left = max(0.0, at - self._clock.monotonic())
         turn.timer = self._clock.call_later(left, self._comes, host, seconds, turn)
 

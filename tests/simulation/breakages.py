@@ -80,9 +80,8 @@ def one_of_those_who_wait_is_woken(self, host, seconds, turn):
 def a_turn_is_used_twice(self, origin, seconds, waiter):
     turn = self._turns.get(origin.host)
     used = opens(self, origin, seconds, waiter)
-    if used and turn.missed == 0:
-        self._turns[origin.host] = turn
-        turn.missed = 9
+    if used and not hasattr(turn, "again"):
+        self._turns[origin.host], turn.again = turn, True
     return used
 
 

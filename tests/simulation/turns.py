@@ -31,7 +31,6 @@ OWN_PART = 0.98
 """What Scrapy's download slot keeps of the delay."""
 ROUND_TRIP = 0.02
 TINY = 0.001
-MISSES = 4
 STOP = 60
 """Seconds for which a process may stand still, as a machine that sleeps."""
 
@@ -81,16 +80,6 @@ class Reached:
         return turn._replace(seconds=turn.seconds + decided - asked)
 
 
-class Watched(Turns):
-    """Tells whether a turn was used late, as four before it were missed."""
-
-    def opens(self, origin, seconds, waiter):
-        turn = self._turns.get(origin.host)
-        used = super().opens(origin, seconds, waiter)
-        self.is_forced = used and turn.missed >= MISSES and self._clock.monotonic() > turn.until
-        return used
-
-
 class Worker:
     """One process: its turns, and the slots of its downloader."""
 
@@ -116,9 +105,7 @@ class Worker:
             signals=SimpleNamespace(connect=lambda *_: None),
         )
         free = SimpleNamespace(seconds_until_free=lambda _: 0.0)
-        self.turns = Watched(
-            crawler, store, None, free, Clock(loop.time, loop.time, self.call_later)
-        )
+        self.turns = Turns(crawler, store, None, free, Clock(loop.time, loop.time, self.call_later))
 
     def call_later(self, seconds, call, *arguments):
         if self.world.random.random() < self.world.busy:
@@ -132,9 +119,8 @@ class Worker:
     async def send(self, origin):
         """Send a request as a crawl does, and check what comes of it."""
         world = self.world
-        since, delay = world.loop.now, world.delays[origin]
+        delay = world.delays[origin]
         await self.turns.take(None, origin, delay)
-        forced = self.turns.is_forced
         left = self.last[origin] + OWN_PART * delay - world.loop.now
         if left > 0:
             self.last[origin] += OWN_PART * delay
@@ -142,7 +128,7 @@ class Worker:
         else:
             self.last[origin] = world.loop.now
         if self.alive:
-            world.sent(self, origin, since, forced)
+            world.sent(self, origin)
 
 
 class World:
@@ -170,7 +156,7 @@ class World:
         self.pace = 0.3 if requests is None else 0.005
         self.most_workers = workers or random.randint(1, 6)
         self.wire = {}
-        """Of each origin the last request: when, of whom, and whether it was late on purpose."""
+        """Of each origin the last request: when, and of whom."""
         self.smallest = 1e9
         """The smallest gap that was promised, as a part of the delay."""
         self.troubled_until = 0.0
@@ -182,15 +168,15 @@ class World:
         until = self.loop.now + seconds + 3 * longest
         self.troubled_until = max(self.troubled_until, until)
 
-    def sent(self, worker, origin, since, forced):
+    def sent(self, worker, origin):
         now, delay = self.loop.now, self.delays[origin]
-        before, who, was_forced = self.wire.get(origin, (-1e9, None, False))
-        self.wire[origin] = now, worker, forced
+        before, who = self.wire.get(origin, (-1e9, None))
+        self.wire[origin] = now, worker
         self.sends += 1
         gap = now - before
         if gap < OWN_PART * delay - TINY and who is worker:
             self.problems.append(ViolationError(f"{gap:.3f} s of {delay:g} s by one worker"))
-        if now < self.troubled_until or was_forced:
+        if now < self.troubled_until:
             return
         self.smallest = min(self.smallest, gap / delay)
         if gap < min(delay - LATE, OWN_PART * delay) - ROUND_TRIP - TINY:
@@ -233,7 +219,7 @@ class World:
         """Wait for all, no longer than it takes at the delay, dead workers' turns included."""
         of_origin = -(-len(tasks) // len(self.origins)) * 4 + 2 * self.most_workers
         lost = self.faults["worker dies"] + self.faults["store answer lost"]
-        busy = 1 + (MISSES + 1) * (self.busy > 0)
+        busy = 1 + 5 * (self.busy > 0)  # turns that are missed, or longer
         longest = max(self.delays.values()) * (of_origin + lost) * busy + 200
         longest += STOP * len(tasks) * (self.stops > 0)
         await asyncio.wait(tasks, timeout=longest)
