@@ -74,32 +74,34 @@ class Command(ScrapyCommand):
     def long_desc(self) -> str:
         """Return what its subcommands do."""
         return (
-            "check: whether URLs may be fetched. explain: why, and how robots.txt was got. "
-            "lint: what every line was taken for, and what is odd about it. cache list, show "
-            "ORIGIN, refresh ORIGIN, drop ORIGIN, prune: what the store holds. evidence: what "
-            "crawls have written of a URL (REP_EVIDENCE). Robots.txt is fetched as a crawl fetches "
-            "it. Exit status: 0 allowed or nothing found, 1 disallowed, findings or nothing held, "
-            "2 can't tell or wrong usage."
+            "check: whether URLs may be fetched. explain: why, and how robots.txt was fetched. "
+            "lint: the meaning of each line, and mistakes. cache list, show ORIGIN, refresh "
+            "ORIGIN, drop ORIGIN, prune: the contents of the store. evidence: the decisions about "
+            "a URL that crawls have written (REP_EVIDENCE). robots.txt is fetched as in a crawl. "
+            "Exit status: 0 allowed or nothing found, 1 disallowed, findings or nothing stored, "
+            "2 unknown or wrong usage."
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add those of ours."""
         super().add_options(parser)
+        # Scrapy takes a line of help that ends with a colon for a heading.
         parser.add_argument(
             "--agent",
             metavar="TOKEN",
-            help="product token or User-Agent of the crawler (default: from the settings)",
+            help="product token or User-Agent of the crawler, instead of that of the settings",
         )
         parser.add_argument(
             "--file",
             metavar="FILE",
-            help="check, explain: read the rules from FILE, not from the site (-: standard input)",
+            help="read the rules from FILE, or standard input (-), not from the site "
+            "(check, explain)",
         )
         parser.add_argument(
             "--urls-from",
             metavar="FILE",
-            help="check: read URLs from FILE, one per line; lines that start with # are comments "
-            "(-: standard input)",
+            help="read URLs from FILE, or standard input (-), one per line; lines that start with "
+            "# are comments (check)",
         )
         parser.add_argument(
             "--purpose",
@@ -107,13 +109,13 @@ class Command(ScrapyCommand):
             action="append",
             choices=PURPOSES,
             default=[],
-            help=f"explain: also show the result for this purpose ({', '.join(PURPOSES)})",
+            help=f"also show the result for this purpose ({', '.join(PURPOSES)}; explain)",
         )
         parser.add_argument(
             "--in",
             dest="evidence",
             metavar="PATH",
-            help="evidence: the path that REP_EVIDENCE was set to",
+            help="the path that REP_EVIDENCE was set to (evidence)",
         )
         parser.add_argument(
             "--fresh",

@@ -8,7 +8,11 @@ import subprocess
 import sys
 
 import pytest
+from scrapy.cmdline import ScrapyArgumentParser
+from scrapy.commands import ScrapyHelpFormatter
+from scrapy.settings import Settings
 
+from scrapy_rep.commands import Command
 from scrapy_rep.commands.terminal import Progress
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import PATIENCE
@@ -22,6 +26,19 @@ FILE = "\ufeffUser-agent: *\nDissallow: /a\nDisallow: private\nFoo: bar\n"
 @pytest.fixture(scope="module")
 def site(web):
     return web.site(robots(RULES))
+
+
+@pytest.mark.parametrize("columns", [60, 72, 80, 90, 100, 120])
+def test_help_has_no_headings_of_its_own(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    command = Command()
+    command.settings = Settings()
+    parser = ScrapyArgumentParser(
+        formatter_class=ScrapyHelpFormatter, conflict_handler="resolve", prog="scrapy"
+    )
+    command.add_options(parser)
+    headings = re.findall(r"(?m)^(.*)\n[=-]{3,}$", parser.format_help())
+    assert headings == ["Usage", "Options", "Global Options"]
 
 
 @pytest.mark.real_process
