@@ -111,5 +111,5 @@ def _line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
     word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
     how = ""
     if asked_at is not None:
-        how = f", remembered from {ago(time() - asked_at)}" if remembered else ", asked just now"
+        how = f", fetched {ago(time() - asked_at) if remembered else 'just now'}"
     return f"{word}  {printable(url)}  {printable(in_words(verdict, usage))}{how}"

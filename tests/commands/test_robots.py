@@ -46,9 +46,9 @@ def test_check_says_what_a_crawl_does(site, robots_command):
     run = robots_command("check", site.url("/private"), site.url("/"), site.url("/private/open"))
     where = site.url("/robots.txt")
     assert run.out.splitlines() == [
-        f"disallowed  {site.url('/private')}  Disallow: /private (line 2 of {where}), asked just now",
-        f"allowed     {site.url('/')}  no-rule ({where}), asked just now",
-        f"allowed     {site.url('/private/open')}  Allow: /private/open (line 3 of {where}), asked just now",
+        f"disallowed  {site.url('/private')}  Disallow: /private (line 2 of {where}), fetched just now",
+        f"allowed     {site.url('/')}  no-rule ({where}), fetched just now",
+        f"allowed     {site.url('/private/open')}  Allow: /private/open (line 3 of {where}), fetched just now",
     ]
     assert (run.status, run.err) == (1, "")
     assert site.targets == []
@@ -347,11 +347,11 @@ def test_check_says_whether_it_asked_or_remembered_and_fresh_asks(web, robots_co
         for options in ([], [], ["--fresh"], [])
     )
     assert first.startswith("disallowed ")
-    assert first.endswith(", asked just now")
+    assert first.endswith(", fetched just now")
     assert again.startswith("disallowed ")
-    assert re.search(r", remembered from (just now|\d+ \w+ ago)$", again)
+    assert re.search(r", fetched (just now|\d+ \w+ ago)$", again)
     assert fresh.startswith("allowed ")
-    assert fresh.endswith(", asked just now")
+    assert fresh.endswith(", fetched just now")
     assert kept.startswith("disallowed ")
     assert len(site.robots_requests) == 2
     assert "--fresh is not an option of cache" in robots_command("cache", "list", "--fresh").err
@@ -416,7 +416,7 @@ def test_commands_name_the_statements_that_a_page_is_dropped_for(web, robots_com
     assert run.out.startswith(f"disallowed: {site.url('/a')}\n  {cause}\n")
     assert run.status == 1
     run = robots_command("check", site.url("/a"), *settings)
-    assert run.out == f"disallowed  {site.url('/a')}  {cause}, asked just now\n"
+    assert run.out == f"disallowed  {site.url('/a')}  {cause}, fetched just now\n"
     assert run.status == 1
 
 
