@@ -24,7 +24,7 @@ help:
 	@echo "make demo          crawl a small web of fifteen sites, each with its own robots.txt story"
 	@echo "make demo-builtin  the same with Scrapy's built-in middleware, to compare"
 	@echo "make fleet         crawl two hundred sites with four processes that share what they know"
-	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=10000 of it"
+	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=$(SEEDS) of it"
 	@echo "make model         the queue beside a plain list in made-up time, a million steps"
 	@echo "make test          lint, types, import contracts and all tests"
 	@echo "make faults        the table of everything that can go wrong with a fetch"

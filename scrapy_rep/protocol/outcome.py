@@ -27,7 +27,7 @@ class StatusClass:
     source: str
 
 
-# The one table of what ends how; docs/conformance shows it, nothing retypes it.
+# The one table of what ends how; the docs show it (reference/outcomes), nothing retypes it.
 STATUS_CLASSES: Final = (
     StatusClass(200, 299, Kind.AVAILABLE, "RFC 9309 §2.3.1.1; SPEC F-1"),
     # What is left of 3xx when the fetcher is done: too many hops, or a hop that can't be followed.
