@@ -67,7 +67,7 @@ def main() -> int:
 
 
 def _crawl(front: str) -> int:
-    """Crawl the web from its front page, and return the crawl's exit status."""
+    """Crawl the web from its start page, and return the crawl's exit status."""
     command = ["scrapy", "crawl", "demo", "-a", f"start={front}", "-a", f"pages={PAGES}"]
     for name, value in SETTINGS.items():
         command += ["-s", f"{name}={value}"]
@@ -86,7 +86,7 @@ def _crawl(front: str) -> int:
 
 def _tell(journal: list[dict[str, Any]]) -> int:
     """Print what reached the web, as itself counted it; return how much of it was disallowed."""
-    print("\nWhat reached the web, by its own count:\n")
+    print("\nWhat reached the web:\n")
     width = max(len(site["story"]) for site in journal)
     line = f"{{:{width}}}  {{:>10}}  {{:>5}}  {{:>10}}  {{}}"
     print(line.format("site", "robots.txt", "pages", "disallowed", "what it shows"))

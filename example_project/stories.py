@@ -40,7 +40,7 @@ class Story:
     robots_later: Answer | None = None
     """The answer some seconds later, where it is another one."""
     doors: tuple[str, ...] = ("/",)
-    """Pages that the front page links to; they link to the others."""
+    """Pages that the start page links to; they link to the others."""
     allowed: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
     later_allowed: tuple[str, ...] = ()
@@ -89,14 +89,14 @@ STORIES = (
     ),
     Story(
         "wildcards",
-        "* is any run of characters, $ the end of the URL",
+        "* matches any characters, $ the end of the URL",
         robots=text("User-agent: *\nDisallow: /*.php$\nDisallow: /*?sort=\n"),
         allowed=("/", "/shop", "/index.php?page=2", "/shop.php5"),
         forbidden=("/index.php", "/shop?sort=price"),
     ),
     Story(
         "a group for us",
-        "the group that names the crawler holds, and no other",
+        "only the group that names the crawler applies",
         robots=text(
             "User-agent: *\nDisallow: /\n\nUser-agent: DemoBot/2.0\nDisallow: /not-for-demobot\n"
         ),
@@ -105,26 +105,26 @@ STORIES = (
     ),
     Story(
         "none (404)",
-        "no robots.txt: no restrictions",
+        "there is no robots.txt: everything is allowed",
         robots=Answer(b"no such file", 404),
         allowed=("/", "/private"),
     ),
     Story(
         "forbidden (403)",
-        "any 4xx but 429 is 'no robots.txt', 403 too",
+        "the same for any other 4xx except 429",
         robots=Answer(b"go away", 403),
         allowed=("/", "/private"),
     ),
     Story(
         "down (503)",
-        "nobody knows the rules: nothing is fetched, for now",
+        "unreachable: nothing is fetched for now",
         robots=Answer(b"overloaded", 503),
         doors=("/", "/news"),
         forbidden=("/", "/news"),
     ),
     Story(
         "down, then recovers",
-        "asked again when the retry clock allows",
+        "robots.txt is tried again",
         robots=Answer(b"overloaded", 503),
         robots_later=text(PRIVATE),
         doors=("/morning",),
@@ -134,7 +134,7 @@ STORIES = (
     ),
     Story(
         "hangs",
-        "no answer in time is no answer: nothing is fetched",
+        "a timeout: nothing is fetched for now",
         robots=Answer(delay=FOR_EVER),
         doors=("/", "/news"),
         forbidden=("/", "/news"),
@@ -152,7 +152,7 @@ STORIES = (
     ),
     Story(
         "redirect to another host",
-        "the rules found there hold for the origin that was asked",
+        "its rules apply to the origin that was asked first",
         robots=redirect("http://localhost:{port}/robots-of-all-our-sites"),
         files={"/robots-of-all-our-sites": text(PRIVATE)},
         allowed=("/", "/news"),
@@ -160,7 +160,7 @@ STORIES = (
     ),
     Story(
         "endless file",
-        "the first 500 KiB count",
+        "the first 500 KiB are read",
         robots=Answer(PRIVATE.encode(), endless=b"# and so on\n" * 1024),
         allowed=("/", "/news"),
         forbidden=("/private",),
@@ -174,13 +174,13 @@ STORIES = (
     ),
     Story(
         "HTML for robots.txt",
-        "lines that are no rules are no rules",
+        "it is read, and contains no rules",
         robots=Answer(b"<html><p>Welcome!</p></html>", headers={"Content-Type": "text/html"}),
         allowed=("/", "/private"),
     ),
     Story(
         "expires quickly",
-        "rules that changed hold when max-age is over",
+        "after max-age the new rules apply",
         robots=text("User-agent: *\nDisallow: /new\n", Cache_Control="max-age=1"),
         robots_later=text("User-agent: *\nDisallow: /old\n", Cache_Control="max-age=3600"),
         allowed=("/", "/old/map"),
@@ -190,7 +190,7 @@ STORIES = (
     ),
     Story(
         "a burst of links",
-        "fifty links to an unknown origin wait for one robots.txt",
+        "fifty requests wait for one robots.txt",
         robots=Answer(
             b"User-agent: *\nDisallow: /\nAllow: /page/7$\n",
             headers={"Content-Type": "text/plain"},

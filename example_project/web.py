@@ -1,6 +1,6 @@
 """The demonstration web: one origin per story, on loopback, in one process.
 
-Run alone it serves until its standard input ends. It prints the URL of its front page when it
+Run alone it serves until its standard input ends. It prints the URL of its start page when it
 is ready, and what reached it, as JSON, when it ends.
 """
 
@@ -97,7 +97,7 @@ class FrontSite(Site):
     """The site that links to all the others: some links at once, some later."""
 
     def __init__(self, sites: list[Site]) -> None:
-        super().__init__(Story("the front page", "links to all the others", Answer(status=404)))
+        super().__init__(Story("the start page", "links to all the others", Answer(status=404)))
         self.sites = sites
 
     @property

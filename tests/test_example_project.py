@@ -23,7 +23,7 @@ would be over sooner, and sites that are well would hang on a machine that is bu
 LATER = 12
 """Seconds, in place of one and a half, in which the crawl is to take in what it was told before: what
 it knows of a robots.txt holds for a second from then on, and the file has become another one."""
-DOWN = "nobody knows the rules, for now"
+DOWN = "robots.txt is unreachable"
 
 _ROW = re.compile(r"http://127\.0\.0\.1:\d+  +(.+?)  +(\d+)  +(\d+)  (.+)")
 _NOTE = re.compile(r" {30,}(\S.*)")

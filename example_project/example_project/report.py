@@ -1,4 +1,4 @@
-"""What came of a crawl, origin by origin, as a table for people."""
+"""The result of a crawl by origin, as a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
 
 WORDS = {
-    Reason.UNREACHABLE: "nobody knows the rules, for now",
+    Reason.UNREACHABLE: "robots.txt is unreachable",
     Reason.CLOSING: "the crawl closed before robots.txt was known",
     Reason.ERROR: "an error while obeying robots.txt, see the log",
 }
@@ -54,7 +54,7 @@ class Report:
         return self._rows.setdefault(str(origin_of(url)), Row())
 
     def __str__(self) -> str:
-        cells = [("origin", "what it is", "fetched", "dropped", "what its robots.txt came to; why")]
+        cells = [("origin", "what it is", "fetched", "dropped", "result of robots.txt; reasons")]
         for origin, row in self._rows.items():
             notes = list(row.robots) or ["not asked for"]
             notes += [f"dropped {count}: {why}" for why, count in row.dropped.items()]
