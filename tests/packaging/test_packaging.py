@@ -8,6 +8,7 @@ from importlib.metadata import metadata, version
 from pathlib import Path
 
 import scrapy_rep
+from tests.docs.blocks import ROOT
 from tests.waiting import PATIENCE
 
 
@@ -17,6 +18,10 @@ def test_the_package_is_typed():
 
 def test_the_version_is_that_of_the_distribution():
     assert scrapy_rep.__version__ == version("scrapy-rep")
+
+
+def test_the_citation_has_the_version():
+    assert f"\nversion: {version('scrapy-rep')}\n" in (ROOT / "CITATION.cff").read_text()
 
 
 def test_the_distribution_says_that_it_is_for_scrapy():
