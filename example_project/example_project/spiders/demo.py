@@ -36,7 +36,7 @@ class DemoSpider(scrapy.Spider):
     def __init__(self, start: str = "", pages: int | str = 50, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not start:
-            raise ValueError("what is to be crawled? -a start=https://example.com/")
+            raise ValueError("a URL is required: -a start=https://example.com/")
         self.start_urls = [start]
         self.allowed_domains = [origin_of(start).host.removeprefix("www.")]
         self.pages_left = int(pages)
