@@ -1,4 +1,4 @@
-"""Pages that are to be had with a licence alone (RSL 1.0): counted, told once, not retried."""
+"""Pages that are to be had with a license alone (RSL 1.0): counted, told once, not retried."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _MAX_SHOWN: Final = 3
 
 
 class Licenses:
-    """Looks at what is refused for want of a licence."""
+    """Looks at what is refused for want of a license."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._once = Once()
 
     def look(self, request: Request, response: Response, decider: Decider | None) -> None:
-        """Count ``response``, one of STATUSES, if it asks for a licence, and keep it from retries.
+        """Count ``response``, one of STATUSES, if it asks for a license, and keep it from retries.
 
         The log tells of the first of an origin.
         """
@@ -57,10 +57,10 @@ class Licenses:
         if decider is not None and decision is not None:
             uris = _uris(decider.usage_of(decision))
         logger.warning(
-            "%s asks for a licence (status %d): %s",
+            "%s asks for a license (status %d): %s",
             origin,
             response.status,
-            _shown(uris) or "no licence is named",
+            _shown(uris) or "no license is named",
             extra={"spider": self._crawler.spider},
         )
 

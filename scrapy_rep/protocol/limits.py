@@ -83,4 +83,4 @@ MAX_USAGE_RAW: Final = 500
 """Characters of a statement about use that are kept as written (ours)."""
 
 MAX_USAGE_URIS: Final = 16
-"""URIs of licences and policies that are told of a page (ours)."""
+"""URIs of licenses and policies that are told of a page (ours)."""

@@ -186,7 +186,7 @@ class RobotsTxt:
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return the statements about the use of a URL of the origin of this file. Never raises.
 
-        For a disallowed URL there are no preferences, only links to licences.
+        For a disallowed URL there are no preferences, only links to licenses.
         """
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)

@@ -1,4 +1,4 @@
-"""Pages that are to be had with a licence alone."""
+"""Pages that are to be had with a license alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RULES = "License: https://b.example/l.xml\nUser-agent: *\nDisallow: /no\n"
 
 
 def told(result):
-    return [m for m in result.messages(logging.WARNING) if "asks for a licence" in m]
+    return [m for m in result.messages(logging.WARNING) if "asks for a license" in m]
 
 
 @pytest.mark.parametrize("status", [401, 402, 403])
@@ -26,7 +26,7 @@ def told(result):
     [
         (LINK, RULES, "https://a.example/l.xml"),
         ({}, RULES, "https://b.example/l.xml"),
-        ({}, "", "no licence is named"),
+        ({}, "", "no license is named"),
     ],
 )
 @pytest_twisted.ensureDeferred
@@ -36,7 +36,7 @@ async def test_it_is_counted_told_once_and_not_retried(web, status, headers, bod
     assert sorted(site.targets) == ["/a", "/b"]
     assert [response.status for response in result.responses] == [status] * 2
     assert result.stats[f"robotstxt/license_required_count/{status}"] == 2
-    assert told(result) == [f"{site.url('')} asks for a licence (status {status}): {named}"]
+    assert told(result) == [f"{site.url('')} asks for a license (status {status}): {named}"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a report says of preferences about use: results, what was said, and licences."""
+"""What a report says of preferences about use: results, what was said, and licenses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.usage import Usage
 
 MAX_KINDS: Final = 1_000
-"""Statements, and licences, that are told apart."""
+"""Statements, and licenses, that are told apart."""
 _BEYOND: Final = "(further ones)"
 
 

@@ -1,4 +1,4 @@
-"""Licences of RSL 1.0: their URIs, which are told and not evaluated."""
+"""Licenses of RSL 1.0: their URIs, which are told and not evaluated."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CHALLENGE: Final = re.compile(r"(?:^|,)\s*license(?=[\s,]|$)", re.IGNORECASE).s
 
 
 def license_in(uri: str, line: int | None, place: str = ROBOTSTXT) -> list[Statement]:
-    """Return a statement with the URI of a licence, none where that isn't absolute."""
+    """Return a statement with the URI of a license, none where that isn't absolute."""
     if not _ABSOLUTE(uri):
         return []
     return statements_of(LICENSE, {"license": UNKNOWN}, uri, line, place)
 
 
 def license_in_link(value: str) -> list[Statement]:
-    """Return the licences that a ``Link`` header names."""
+    """Return the licenses that a ``Link`` header names."""
     found = []
     for link in _LINK.finditer(value):
         parameters = {
@@ -39,5 +39,5 @@ def license_in_link(value: str) -> list[Statement]:
 
 
 def asks_for_license(value: str) -> bool:
-    """Say whether a ``WWW-Authenticate`` header asks for a licence (RSL 1.0)."""
+    """Say whether a ``WWW-Authenticate`` header asks for a license (RSL 1.0)."""
     return _CHALLENGE(value) is not None

@@ -25,7 +25,7 @@ CODES: Final = {
     "usage-between-names": "a line about use between User-agent lines is for all of them",
     "usage-misspelt": "a field that is Content-Signal with a letter too many, and read as that",
     "usage-abandoned": "of draft-canel-robots-ai-control-00, abandoned: an Allow or Disallow, too",
-    "relative-license": "a licence takes a full URL",
+    "relative-license": "a license takes a full URL",
 }
 """Every kind of finding about use, in words."""
 

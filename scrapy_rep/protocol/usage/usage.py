@@ -98,7 +98,7 @@ class Usage:
         ]
 
     def of(self, sources: Collection[str]) -> Usage:
-        """Return what some sources say; licences, which are not judged, stay.
+        """Return what some sources say; licenses, which are not judged, stay.
 
         To ``tags`` belongs what headers and meta elements say by TDMRep, too.
         """
