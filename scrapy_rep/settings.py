@@ -246,7 +246,7 @@ class Options:
 
     @property
     def policy(self) -> Policy:
-        """The clocks, as the protocol takes them."""
+        """The clocks and bounds, as the protocol takes them."""
         return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
 
     @property

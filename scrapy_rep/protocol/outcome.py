@@ -8,6 +8,9 @@ from typing import Final
 
 from scrapy_rep.protocol.soft404 import says_not_found
 
+TOO_MANY_REDIRECTS: Final = "more than {} redirects"
+"""``Evidence.error`` of a chain that was followed no further, with the number of its hops."""
+
 
 class Kind(str, Enum):
     """The three ways in which a fetch can end (RFC 9309 §2.3.1)."""

@@ -10,7 +10,13 @@ from typing import Final
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.freshness import fresh_for, retry_after
 from scrapy_rep.protocol.outage import Outage
-from scrapy_rep.protocol.outcome import Available, Outcome, Unavailable, Unreachable
+from scrapy_rep.protocol.outcome import (
+    TOO_MANY_REDIRECTS,
+    Available,
+    Outcome,
+    Unavailable,
+    Unreachable,
+)
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
 
@@ -44,7 +50,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The clocks that govern the use of an answer; all in seconds."""
+    """The clocks that govern the use of an answer, in seconds, and the bounds of a fetch."""
 
     cache_ttl: float = limits.CACHE_TTL
     cache_ttl_min: float = limits.CACHE_TTL_MIN
@@ -53,15 +59,22 @@ class Policy:
     unreachable_allow_after: float = limits.UNREACHABLE_ALLOW_AFTER
     retry_delay: float = limits.RETRY_DELAY
     retry_delay_max: float = limits.RETRY_DELAY_MAX
+    max_redirects: int = limits.MAX_REDIRECTS
+    soft_404: bool = True
 
     def is_due(self, record: Record | None, now: float, began: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before anything else of its origin.
 
         An expired copy is not used while its refresh is under way; between the tries of an
         unreachable robots.txt nothing is sent. A crawl that ``began`` after the last of these
-        tries once more, however long the next try is off: the site may be well again.
+        tries once more, however long the next try is off: the site may be well again. What was
+        stored with narrower bounds than these is fetched again.
         """
-        if record is None or not record.last.evidence.at <= now < self._asked_again_at(record):
+        if (
+            record is None
+            or self._sees_more(record)
+            or not record.last.evidence.at <= now < self._asked_again_at(record)
+        ):
             return True
         return record.last.evidence.at < began and self._may_be_over(record, now)
 
@@ -111,6 +124,16 @@ class Policy:
                 tries = previous.tries + 1
         next_try = at + self._retry_delay(outcome, tries, jitter)
         return Record(origin, outcome, copy, since, seconds, tries, next_try)
+
+    def _sees_more(self, record: Record) -> bool:
+        """Return whether a fetch with these bounds may see more than that of ``record`` did."""
+        if not isinstance(record.last, Unavailable):
+            return False
+        evidence = record.last.evidence
+        hops = len(evidence.hops)
+        if evidence.error == TOO_MANY_REDIRECTS.format(hops):
+            return hops < self.max_redirects
+        return not self.soft_404 and (evidence.status or 0) >= 500  # noqa: PLR2004 - 5xx
 
     def _opened_at(self, record: Record) -> float:
         """Return when it has been unreachable for long enough; infinite where not without a try."""

@@ -14,7 +14,7 @@ import scrapy
 from scrapy_rep.utils.text import moment
 from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl, stat
 from tests.crawling.process import CrawlProcess
-from tests.crawling.web import HANGS, answer, held, robots
+from tests.crawling.web import HANGS, answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, until, wait_until
 
@@ -262,6 +262,30 @@ async def test_a_crawl_asks_once_for_what_was_unreachable_before_it(web, tmp_pat
     second = await crawl(url, settings={**settings, "REP_RETRY_DELAY": 0.001})
     assert second.fetched == [url]
     assert len(site.robots_requests) == 2
+
+
+SAYS_NOT_FOUND = answer(500, "<html><title>Page not found</title></html>")
+
+
+@pytest.mark.parametrize(
+    ("answers", "other", "expected"),
+    [
+        (redirect("/r"), {"REP_MAX_REDIRECTS": 0}, "rule"),
+        (SAYS_NOT_FOUND, {"REP_SOFT_404": True}, "unreachable"),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_what_a_crawl_with_other_bounds_has_stored_opens_nothing(
+    web, tmp_path, answers, other, expected
+):
+    site = web.site(answers, paths={"/r": [RULES]})
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_SOFT_404": False}
+    url = site.url("/private")
+    assert (await crawl(url, settings={**settings, **other})).fetched == [url]
+    for _ in range(2):
+        assert (await crawl(url, settings=settings)).dropped == {url: expected}
+    assert len(site.robots_requests) == 2
+    assert site.targets.count("/private") == 1
 
 
 @pytest_twisted.ensureDeferred

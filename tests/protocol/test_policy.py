@@ -14,6 +14,7 @@ ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/robots.txt"
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 START = 1_900_000_000.0
+HOP = "more than 1 redirects"
 
 
 def available(at, body=b"User-agent: *\nDisallow: /x", **headers):
@@ -222,6 +223,23 @@ def test_a_clock_set_back_makes_an_answer_void():
     policy = Policy()
     record = policy.record_after(None, ORIGIN, available(START), jitter=0.0)
     assert policy.is_due(record, START - 1)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "policy", "is_due"),
+    [
+        (Unavailable(Evidence(START, URL, 301, (URL,), error=HOP)), Policy(max_redirects=1), False),
+        (Unavailable(Evidence(START, URL, 301, (URL,), error=HOP)), Policy(), True),
+        (Unavailable(Evidence(START, URL, 301, (URL,), error="other")), Policy(), False),
+        (available(START), Policy(soft_404=False), False),
+        (unavailable(START), Policy(soft_404=False), False),
+        (Unavailable(Evidence(START, URL, 500)), Policy(), False),
+        (Unavailable(Evidence(START, URL, 500)), Policy(soft_404=False), True),
+    ],
+)
+def test_what_was_stored_with_narrower_bounds_is_due(outcome, policy, is_due):
+    record = policy.record_after(None, ORIGIN, outcome, jitter=0.0)
+    assert policy.is_due(record, START) is is_due
 
 
 def failed_at(policy, *times):
