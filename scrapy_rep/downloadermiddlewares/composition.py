@@ -33,7 +33,7 @@ from scrapy_rep.signals import Announcer
 from scrapy_rep.stores.registry import outlives_the_process
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
-from scrapy_rep.utils.scrapy_internals import ClosingWatch
+from scrapy_rep.utils.scrapy_internals import ClosingWatch, lift_pool_limits
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -122,6 +122,7 @@ class Composition:
         if self.gate.loses:
             log_loss(self._crawler)
         self.events.expired()
+        lift_pool_limits(self._crawler)
 
     def _close(self) -> None:
         deferred = self.gate.close()

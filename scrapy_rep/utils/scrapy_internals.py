@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,6 +129,25 @@ def beside_the_pages(crawler: Crawler) -> Iterator[None]:
     finally:
         # Less by one, not back to what it was: others come and go in the meantime.
         downloader.total_concurrency -= 1
+
+
+def lift_pool_limits(crawler: Crawler) -> None:
+    """Let Scrapy's handlers of aiohttp and httpx have as many connections as there are requests.
+
+    They have CONCURRENT_REQUESTS of them, and the files of sites that hang would take them all. The
+    downloader limits how many pages there are.
+    """
+    engine: Any = crawler.engine
+    with suppress(AttributeError):  # of another version of Scrapy, or another downloader
+        for handler in engine.downloader.handlers._handlers.values():
+            modules = {base.__module__ for base in type(handler).__mro__}
+            if "scrapy.core.downloader.handlers._aiohttp" in modules:
+                connector = handler._session.connector
+                connector._limit = connector._limit_per_host = 0
+            elif "scrapy.core.downloader.handlers._httpx" in modules:
+                kept = handler._limits.max_keepalive_connections
+                handler._limits = type(handler._limits)(max_keepalive_connections=kept)
+                handler._default_client = handler._make_client()
 
 
 class PlacesBeside:

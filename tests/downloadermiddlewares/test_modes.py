@@ -282,6 +282,40 @@ def test_all_faults_in_one_crawl_in_the_other_modes(web, mode):
     assert wrong == {}
 
 
+@pytest.mark.parametrize(
+    ("mode", "handler"),
+    [("asyncio", "_httpx.HttpxDownloadHandler"), ("none", "_aiohttp.AiohttpDownloadHandler")],
+)
+def test_sites_that_hang_take_no_connection_of_the_others(web, mode, handler):
+    """These handlers have a pool of CONCURRENT_REQUESTS connections, some of them for each host."""
+    path = f"scrapy.core.downloader.handlers.{handler}"
+    # Scrapy 2.14 has none of these.
+    pytest.importorskip(path.rpartition(".")[0])
+    hanging = [web.site(HANGS) for _ in range(3)]
+    healthy = web.site(robots(RULES_TEXT))
+
+    def meanwhile(process):
+        for site in hanging:
+            asked(site)
+        process.tell("all hang")
+
+    result = crawl(
+        mode,
+        [*(site.url() for site in hanging), healthy.url("/1"), healthy.url("/private")],
+        script=[
+            ["hear", "all hang"],
+            ["stats", {"response_received_count": 1, "robotstxt/forbidden": 1}],
+            ["close"],
+        ],
+        meanwhile=meanwhile,
+        DOWNLOAD_HANDLERS={"http": path, "https": path},
+        CONCURRENT_REQUESTS=2,
+    )
+    assert healthy.targets == ["/1"]
+    assert result["dropped"] == {healthy.url("/private"): "rule"}
+    assert result["log"] == ""
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_hanging_and_unreachable_origins_in_every_mode(web, mode):
     """Four places, six origins that hang, one that recovers, one that doesn't."""

@@ -37,6 +37,12 @@ ALLOWED = {
     ("scheduler/redis_queue.py", "_encode_request"): "the same",
     ("spiders.py", "_parse_sitemap"): "the callback of SitemapSpider",
     ("utils/scrapy_internals.py", "_headers"): "a request without headers, in a tenth of the time",
+    (
+        "utils/scrapy_internals.py",
+        "_make_client",
+    ): "connections for robots.txt files beside those of pages",
+    ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._aiohttp"): "the same",
+    ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._httpx"): "the same",
     ("utils/scrapy_internals.py", "_slot"): "NEEDED",
     ("utils/scrapy_internals.py", "_start"): "whether start requests are still to come",
 }
