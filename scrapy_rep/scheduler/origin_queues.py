@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -18,17 +17,6 @@ _STALE: Final = 16
 
 Turn = tuple[int, bool, int]
 """Priority, whether it is a start request's, and since when; the least one is next."""
-
-
-class Position(Enum):
-    """Where a download slot is looked for."""
-
-    NOWHERE = 0
-    """Nothing of it could leave."""
-    NEW = 1
-    """It may be busy."""
-    ROUND = 2
-    """It was idle when it was last looked at."""
 
 
 class UnreadableError(Exception):
@@ -128,13 +116,12 @@ class Lane:
 class Slot:
     """The lanes of one download slot, and which of them is next."""
 
-    __slots__ = ("lanes", "name", "position", "turns")
+    __slots__ = ("lanes", "name", "turns")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.lanes = 0
         """How many it has; with none it is no more."""
-        self.position = Position.NOWHERE
         self.turns: list[tuple[Turn, Lane]] = []
         """A heap; only those pairs count whose turn is the lane's."""
 

@@ -6,8 +6,6 @@ from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.scheduler.origin_queues import Position
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -35,7 +33,10 @@ class Rotation:
         # Heaps of names.
         self._this_round: list[str] = []
         self._next_round: list[str] = []
-        self._new: dict[Slot, None] = {}
+        self._idle: set[str] = set()
+        """The same names: of slots that were idle when they were last looked at."""
+        self._new: set[str] = set()
+        """The names of slots that may be busy."""
         self._first: deque[Slot] = deque()
 
     def served(self, slot: Slot) -> None:
@@ -44,9 +45,8 @@ class Rotation:
 
     def add(self, slot: Slot) -> None:
         """Let ``slot`` have its turn, where it hasn't yet."""
-        if slot.position is Position.NOWHERE:
-            slot.position = Position.NEW
-            self._new[slot] = None
+        if slot.name not in self._idle:
+            self._new.add(slot.name)
 
     def add_first(self, slot: Slot) -> None:
         """Let ``slot`` have a turn before all others, as a request is to leave at this moment."""
@@ -56,8 +56,7 @@ class Rotation:
         """Take out slot after slot, by their turns; who wants one back in adds it again."""
         while self._first:
             yield self._first.popleft()
-        if self._new:
-            self._sort_new()
+        self._sort_new()
         while slot := self._next_idle():
             if self._active(slot.name):
                 self.add(slot)
@@ -65,39 +64,37 @@ class Rotation:
                 yield slot
         self._passed = self._last
         # Not more than there are downloads, as the others have been found to be idle.
-        for slot in sorted(self._new, key=self._load):
-            slot.position = Position.NOWHERE
-            del self._new[slot]
-            yield slot
+        for name in sorted(self._new, key=self._load):
+            self._new.remove(name)
+            if (busy := self._slots.get(name)) is not None:
+                yield busy
 
     def _active(self, name: str) -> int:
         slot = self._downloader.slots.get(name)
         return 0 if slot is None else len(slot.active)
 
-    def _load(self, slot: Slot) -> tuple[int, bool, str]:
-        return self._active(slot.name), slot.name <= self._last, slot.name
+    def _load(self, name: str) -> tuple[int, bool, str]:
+        return self._active(name), name <= self._last, name
 
     def _sort_new(self) -> None:
-        # A dict of its own for those that stay: one that many were taken out of is slow to go
+        # A set of its own for those that stay: one that many were taken out of is slow to go
         # through, as it keeps their room.
-        new, self._new = self._new, {}
-        for slot in new:
-            if not slot.lanes:
-                slot.position = Position.NOWHERE
-            elif self._active(slot.name):
-                self._new[slot] = None
+        new, self._new = self._new, set()
+        for name in new & self._slots.keys():
+            if self._active(name):
+                self._new.add(name)
             else:
-                slot.position = Position.ROUND
-                later = slot.name <= self._passed
-                heappush(self._next_round if later else self._this_round, slot.name)
+                self._idle.add(name)
+                later = name <= self._passed
+                heappush(self._next_round if later else self._this_round, name)
 
     def _next_idle(self) -> Slot | None:
-        while self._this_round or self._next_round:
+        while self._idle:
             if not self._this_round:
                 self._this_round, self._next_round = self._next_round, self._this_round
                 self._passed = ""
-            slot = self._slots.get(heappop(self._this_round))
-            if slot is not None and slot.position is Position.ROUND:
-                slot.position = Position.NOWHERE
+            name = heappop(self._this_round)
+            self._idle.remove(name)
+            if (slot := self._slots.get(name)) is not None:
                 return slot
         return None

@@ -19,7 +19,6 @@ from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler.gate import Gate
-from scrapy_rep.scheduler.slot_order import Position
 from scrapy_rep.scheduler.source import META_KEY, note_returned
 from scrapy_rep.settings import Options
 from tests.made_up_time import MadeUpTime
@@ -269,13 +268,14 @@ class Model:
         in_line = {origin for origin, _ in self.gate._to_ask}
         assert not in_line or not self.cache.has_room
         lanes = {*self.queue._failed, *self.queue.woken}
+        rotation = self.queue._rotation
         origins = {*self.cache.under_way, *in_line, *self.gate._waiters._due_at}
         for lane in self.queue._lanes._lanes.values():
             if lane.waits:
                 assert lane in lanes or lane.origin in origins
             else:
                 assert lane.turn is not None
-                assert lane.slot.position is not Position.NOWHERE
+                assert lane.slot.name in rotation._idle | rotation._new
         soonest = min([*self.gate._waiters._due_at.values(), *self.time.timers], default=0.0)
         assert soonest <= self.time.now + TIMEOUT + MARGIN
 
