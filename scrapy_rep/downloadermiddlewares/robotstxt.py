@@ -96,7 +96,7 @@ class RobotsTxtMiddleware:
             entry = decision.entry
             waits = self._takes_turns and entry is not None and entry.asks_for_delay
             if verdict is None or not verdict.allowed or self._looks_closer or waits:
-                in_turn = in_turn or (note.source in _IN_TURN and self.gate.gives_turns)
+                in_turn = in_turn or (note.source in _IN_TURN and self.gate.in_use)
                 return self._act(request, decision, note, in_turn=in_turn)
             self._pass(request, decision, verdict)
         except RobotsTxtDisallowed:

@@ -68,9 +68,7 @@ class Gate:
         )
         self._defers = self._would_defer and not options.dry_run
         self.in_use = False
-        """Whether a queue asks here, and so keeps the requests of unreachable origins."""
-        self.gives_turns = False
-        """Whether it also waits for the turns of requests before it lets them go."""
+        """Whether a queue asks here, which keeps requests of unreachable origins, and for turns."""
         self.is_shared = False
         """Whether workers share that queue, which has times of its own for what is deferred."""
         self.when_news: Callable[[Origin], None] = lambda _: None

@@ -87,7 +87,7 @@ class RobotsAwarePriorityQueue:
         self._downloader_interface = DownloaderInterface(crawler)
         self._gate = Gate.of(crawler)
         if self._gate is not None:
-            self._gate.in_use = self._gate.gives_turns = True
+            self._gate.in_use = True
         self._lanes = Lanes(self)
         self._turns = 0
         self._rotation = Rotation(self._lanes.slots, crawler)

@@ -61,7 +61,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         timeout = 0.0
         if self._gate is not None:
             timeout = self._gate.defer_timeout
-            self._gate.in_use = self._gate.is_shared = self._gate.gives_turns = True
+            self._gate.in_use = self._gate.is_shared = True
             self._gate.when_news = self._look_again
         self._kept = scripts.Kept(server, self.key, self._kind, timeout)
         self._crawler.signals.connect(self._stop, signals.spider_closed)
