@@ -13,7 +13,7 @@ from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.source import Source
-from scrapy_rep.scheduler.waiters import MARGIN, Alone, Waiters
+from scrapy_rep.scheduler.waiters import MARGIN, Alone, Calling, Waiters
 from scrapy_rep.scheduler.waiting import line_about, line_about_others
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.per_crawl import PerCrawl
@@ -179,9 +179,9 @@ class Gate:
 
     def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return what ``defers`` does where this is no dry run."""
-        if not self._would_defer or source is not Source.DIRECT:
+        if source is not Source.DIRECT:
             return self._would_defer and self.in_use
-        if entry is None:
+        if not self._would_defer or entry is None:
             return False
         seconds = timeout_of(request) or timeout_of_crawl(self._crawler)
         return entry.end - self._clock.time() <= seconds
@@ -197,9 +197,7 @@ class Gate:
     def find_out(self, origin: Origin, request: Request) -> None:
         """Begin, as soon as there is room, to find out about ``origin``; nobody waits for it."""
         if origin not in self._waiters:
-            nobody = Alone(request)
-            nobody.turn.addErrback(lambda _: None)
-            self.wait_for(origin, nobody)
+            self.wait_for(origin, Calling(request, lambda: None))
 
     def look_again(self, origin: Origin) -> None:
         """Let those ask again who wait for the next try of ``origin``."""

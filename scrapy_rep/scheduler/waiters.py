@@ -41,29 +41,8 @@ class Waiter(Protocol):
         """Ask again whether the origin is open."""
 
 
-class Alone:
-    """A request that waits by itself, or went back to a scheduler which doesn't ask at the gate."""
-
-    size = 0
-    since: float | None = None
-    overdue = False
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self.turn: Deferred[None] = Deferred()
-
-    def head(self) -> Request:
-        """Return the request."""
-        return self._request
-
-    def wake(self) -> None:
-        """Let its turn come."""
-        if not self.turn.called:
-            self.turn.callback(None)
-
-
 class Calling:
-    """A request that stands for others of its origin, in a queue that workers share."""
+    """A request that calls ``wake``; it may stand for others of its origin in another queue."""
 
     size = 0
     since: float | None = None
@@ -76,6 +55,18 @@ class Calling:
     def head(self) -> Request:
         """Return the request."""
         return self._request
+
+
+class Alone(Calling):
+    """A request that waits by itself: ``turn`` is awaited."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request, self._let_it_come)
+        self.turn: Deferred[None] = Deferred()
+
+    def _let_it_come(self) -> None:
+        if not self.turn.called:
+            self.turn.callback(None)
 
 
 class Waiters:
