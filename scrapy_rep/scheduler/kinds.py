@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy import squeues
@@ -22,15 +23,11 @@ class Kind(NamedTuple):
     """Whether it writes with marshal; all others on disk use pickle."""
 
 
+_NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
 _KINDS: Final = {
-    getattr(squeues, f"{writer}{name}{where}Queue"): Kind(order, writer == "Marshal")
-    for name, order in (("Fifo", 1), ("Lifo", -1))
-    for writer, where in (
-        ("", "Memory"),
-        *((writer, where) for writer in ("Pickle", "Marshal") for where in ("Disk", "SQLite")),
-    )
-    # Those on SQLite came with Scrapy 2.17.
-    if hasattr(squeues, f"{writer}{name}{where}Queue")
+    queue_class: Kind(1 if "Fifo" in name else -1, name.startswith("Marshal"))
+    for name, queue_class in vars(squeues).items()
+    if _NAME.fullmatch(name)
 }
 
 
