@@ -12,6 +12,7 @@ import marshal
 import pickle
 import sqlite3
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,7 +24,7 @@ from scrapy_rep.scheduler.origin_queues import UnreadableError
 from scrapy_rep.utils.scrapy_internals import in_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -76,11 +77,9 @@ class Disk:
         self, crawler: Crawler, folder: str, scrapys: dict[str, Iterable[int]], *, marshals: bool
     ) -> None:
         self._crawler = crawler
-        self._dumps: Callable[[Any], bytes] = marshal.dumps if marshals else _pickled
-        self._out: dict[Request, int] = {}
-        """The numbers of requests that are on their way."""
-        self._taken: set[int] = set()
-        """The same numbers."""
+        self._dumps = marshal.dumps if marshals else partial(pickle.dumps, protocol=4)
+        self._out: dict[int, Request] = {}
+        """Requests that are on their way, by their numbers."""
         self._in_trouble = False
         path = Path(folder, FILE)
         with _refusing(path):
@@ -151,16 +150,16 @@ class Disk:
             with self._writing("What can't be read isn't marked"):
                 self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
             raise
-        self._out[request] = number
-        self._taken.add(number)
+        self._out[number] = request
         return request
 
     def forget_ended(self) -> None:
         """Delete the rows of requests that the engine is done with."""
-        for request in self._out.keys() - in_progress(self._crawler):
+        there = in_progress(self._crawler)
+        for number in [number for number, request in self._out.items() if request not in there]:
             with self._writing("A request that was downloaded may come again"):
-                self._run("DELETE FROM requests WHERE number = ?", (self._out[request],))
-                self._taken.discard(self._out.pop(request))
+                self._run("DELETE FROM requests WHERE number = ?", (number,))
+                del self._out[number]
 
     def close(self) -> bool:
         """Close the file; return whether anything is left for the next crawl."""
@@ -190,7 +189,7 @@ class Disk:
 
     def _following(self, lane: Lane, key: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         for priority, start, place in self._run(_NEXT, (*_of(lane), *key)):
-            if abs(place) not in self._taken:
+            if abs(place) not in self._out:
                 return [(priority, bool(start), place)]
         return []
 
@@ -228,10 +227,6 @@ class Disk:
 
 def _of(lane: Lane) -> tuple[str, str]:
     return lane.slot.name, "" if lane.origin is None else str(lane.origin)
-
-
-def _pickled(request: dict[str, Any]) -> bytes:
-    return pickle.dumps(request, protocol=4)
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def a_lane_that_waits_has_no_timer(self, origin, waiter, *seconds):
 
 def a_row_is_not_taken_out(self, lane):
     request = taken(self, lane)
-    self._taken.clear()
+    self._out.clear()
     return request
 
 
