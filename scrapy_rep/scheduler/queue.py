@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
 
@@ -21,7 +22,7 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.origin_queues import Lane, Requests, Slot
     from scrapy_rep.utils.clock import Timer
-
-T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +88,7 @@ class RobotsAwarePriorityQueue:
         if self._gate is not None:
             self._gate.in_use = True
         self._lanes = Lanes(self)
-        self._turns = 0
+        self._turns = count()
         self._rotation = Rotation(self._lanes.slots, crawler)
         self._failed: dict[Lane, Timer] = {}
         """Lanes that can't be read just now."""
@@ -193,19 +192,12 @@ class RobotsAwarePriorityQueue:
     def _origin(self, request: Request) -> Origin | None:
         if self._gate is None:
             return None
-        # Where that fails, the middleware meets the same error, and drops the request for it.
-        governing = self._gate.origin_governing
-        return self._ask(governing, request, otherwise=None, what="what governs %s", of=request)
-
-    def _ask(
-        self, call: Callable[..., T], *arguments: object, otherwise: T, what: str, of: object
-    ) -> T:
-        """Return what the gate says; ``otherwise``, and that is told, where it fails."""
         try:
-            return call(*arguments)
+            return self._gate.origin_governing(request)
         except Exception as error:  # noqa: BLE001 - told
-            tell(self._crawler, error, f"Error while asking {what}", of)
-            return otherwise
+            # The middleware meets the same error, and drops the request for it.
+            tell(self._crawler, error, "Error while asking what governs %s", request)
+            return None
 
     def _take(self, lane: Lane) -> Request | None:
         """Return the next request of ``lane``; None, and that is told, where it can't be read."""
@@ -250,8 +242,7 @@ class RobotsAwarePriorityQueue:
             return
         priority, start = lane.held[0][:2]
         if lane.turn is None or served or (priority, start) != lane.turn[:2]:
-            self._turns += 1
-            lane.slot.enter(lane, (priority, start, self._turns))
+            lane.slot.enter(lane, (priority, start, next(self._turns)))
         self._rotation.add(lane.slot)
 
     def _select(self) -> Lane | None:
@@ -276,10 +267,11 @@ class RobotsAwarePriorityQueue:
                 self._gate.ask()
 
     def _is_full(self, slot: Slot) -> bool:
-        if self._gate is None:
+        try:
+            return self._gate is not None and self._gate.is_full(slot.name)
+        except Exception as error:  # noqa: BLE001 - told
+            tell(self._crawler, error, "Error while asking whether %s has enough to do", slot.name)
             return False
-        what = "whether %s has enough to do"
-        return self._ask(self._gate.is_full, slot.name, otherwise=False, what=what, of=slot.name)
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the lane of ``slot`` that is next, of those whose requests may leave."""
@@ -294,6 +286,9 @@ class RobotsAwarePriorityQueue:
     def _opens(self, lane: Lane) -> bool:
         if self._gate is None or lane.origin is None:
             return True
-        # The middleware decides by itself, and drops what it can't decide about.
-        opens, origin = self._gate.opens, lane.origin
-        return self._ask(opens, origin, lane, otherwise=True, what="whether %s is open", of=origin)
+        try:
+            return self._gate.opens(lane.origin, lane)
+        except Exception as error:  # noqa: BLE001 - told
+            # The middleware decides by itself, and drops what it can't decide about.
+            tell(self._crawler, error, "Error while asking whether %s is open", lane.origin)
+            return True
