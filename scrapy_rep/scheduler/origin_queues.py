@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections import deque
+    from collections.abc import Callable
 
     from scrapy import Request
 
@@ -23,27 +24,14 @@ class UnreadableError(Exception):
     """A request that can't be read: its callback is gone, for instance. Its text says which."""
 
 
-class Requests(Protocol):
-    """Keeps the requests of lanes, and in each lane's ``held`` what is next."""
-
-    def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Keep ``request``: ``order`` is 1 if it comes after those before it, -1 if before."""
-
-    def read(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``."""
-
-    def take(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``, and keep it no more."""
-
-
 class Memory:
-    """The requests of all lanes, in memory: a heap in each lane."""
+    """The requests of all lanes, in memory; in the ``held`` of each lane, as a heap."""
 
     def __init__(self) -> None:
         self._number = count(1)
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Keep ``request``."""
+        """Keep ``request``: ``order`` is 1 if it comes after those before it, -1 if before."""
         heappush(lane.held, (priority, start, next(self._number) * order, request))
 
     @staticmethod
@@ -59,25 +47,15 @@ class Memory:
         return request
 
 
-class Owner(Protocol):
-    """What has lanes."""
-
-    woken: deque[Lane]
-    """Lanes that are to be looked at again."""
-
-    def head(self, lane: Lane) -> Request:
-        """Return the request of ``lane`` that would leave next."""
-
-
 class Lane:
     """The requests of one origin in one download slot, or those of a slot that have no origin."""
 
     __slots__ = (
         "failures",
         "held",
+        "lanes",
         "origin",
         "overdue",
-        "owner",
         "since",
         "size",
         "slot",
@@ -85,8 +63,8 @@ class Lane:
         "waits",
     )
 
-    def __init__(self, owner: Owner, slot: Slot, origin: Origin | None) -> None:
-        self.owner = owner
+    def __init__(self, lanes: Lanes, slot: Slot, origin: Origin | None) -> None:
+        self.lanes = lanes
         self.slot = slot
         self.origin = origin
         self.size = 0
@@ -106,11 +84,11 @@ class Lane:
 
     def head(self) -> Request:
         """Return the request that would leave next."""
-        return self.owner.head(self)
+        return self.lanes.head(self)
 
     def wake(self) -> None:
         """Look at this lane again."""
-        self.owner.woken.append(self)
+        self.lanes.woken.append(self)
 
 
 class Slot:
@@ -146,8 +124,11 @@ class Slot:
 class Lanes:
     """The lanes that have requests."""
 
-    def __init__(self, owner: Owner) -> None:
-        self._owner = owner
+    def __init__(self, head: Callable[[Lane], Request]) -> None:
+        self.head = head
+        """Returns the request of a lane that would leave next."""
+        self.woken: deque[Lane] = deque()
+        """Those that are to be looked at again."""
         self._lanes: dict[tuple[str, Origin | None], Lane] = {}
         self.slots: dict[str, Slot] = {}
         """The download slots that have lanes, by name."""
@@ -162,7 +143,7 @@ class Lanes:
             if slot is None:
                 slot = self.slots[name] = Slot(name)
             slot.lanes += 1
-            lane = self._lanes[name, origin] = Lane(self._owner, slot, origin)
+            lane = self._lanes[name, origin] = Lane(self, slot, origin)
         return lane
 
     def resize(self, lane: Lane, size: int) -> None:
@@ -178,6 +159,7 @@ class Lanes:
 
     def clear(self) -> None:
         """Forget all of them."""
+        self.woken.clear()
         self._lanes.clear()
         self.slots.clear()
         self.size = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.pqueues import QueueProtocol
 
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.origin_queues import Lane, Requests, Slot
+    from scrapy_rep.scheduler.origin_queues import Lane, Slot
     from scrapy_rep.utils.clock import Timer
 
 logger = logging.getLogger(__name__)
@@ -80,14 +79,13 @@ class RobotsAwarePriorityQueue:
     ) -> None:
         check_fits(crawler, downstream_queue_cls, start_queue_cls)
         scrapys = read_state(startprios)
-        self.woken: deque[Lane] = deque()
         self._crawler = crawler
         self._clock = clock or Clock()
         self._downloader_interface = DownloaderInterface(crawler)
         self._gate = Gate.of(crawler)
         if self._gate is not None:
             self._gate.in_use = True
-        self._lanes = Lanes(self)
+        self._lanes = Lanes(self._head)
         self._turns = count()
         self._rotation = Rotation(self._lanes.slots, crawler)
         self._failed: dict[Lane, Timer] = {}
@@ -95,13 +93,11 @@ class RobotsAwarePriorityQueue:
         kind = kind_of(downstream_queue_cls)
         self._order = kind.order
         self._start_order = kind_of(start_queue_cls).order if start_queue_cls else 0
-        self._requests: Requests
-        self._disk: Disk | None = None
+        self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals) if key else None
+        self._requests = self._disk or Memory()
         self._mover: Mover | None = None
-        if not key:
-            self._requests = Memory()
+        if self._disk is None:
             return
-        self._requests = self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals)
         keep_scrapys_queue_out(key)
         for name, origin, size in self._disk.lanes():
             lane = self._lanes.lane(name, origin)
@@ -164,7 +160,6 @@ class RobotsAwarePriorityQueue:
             timer.cancel()
         self._failed.clear()
         self._lanes.clear()
-        self.woken.clear()
         if self._mover is not None:
             self._mover.stop()
         return OURS if self._disk is not None and self._disk.close() else {}
@@ -177,7 +172,7 @@ class RobotsAwarePriorityQueue:
 
     # Lanes.
 
-    def head(self, lane: Lane) -> Request:
+    def _head(self, lane: Lane) -> Request:
         """Return the request of ``lane`` that would leave next.
 
         :raises LookupError: there is none that can be read.
@@ -247,8 +242,8 @@ class RobotsAwarePriorityQueue:
 
     def _select(self) -> Lane | None:
         """Return the lane that the next request is to be taken from."""
-        while self.woken:
-            woken = self.woken.popleft()
+        while self._lanes.woken:
+            woken = self._lanes.woken.popleft()
             if woken.waits and woken.size:
                 woken.waits = False
                 self._place(woken)

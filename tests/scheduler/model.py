@@ -267,7 +267,7 @@ class Model:
     def whoever_waits_is_going_to_be_woken(self):
         in_line = {origin for origin, _ in self.gate._to_ask}
         assert not in_line or not self.cache.has_room
-        lanes = {*self.queue._failed, *self.queue.woken}
+        lanes = {*self.queue._failed, *self.queue._lanes.woken}
         rotation = self.queue._rotation
         origins = {*self.cache.under_way, *in_line, *self.gate._waiters._due_at}
         for lane in self.queue._lanes._lanes.values():
