@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, field
-from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals
 
 from scrapy_rep import stats
 from scrapy_rep.signals import Announcer
-from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import keep_apart, nudge, seconds_until_free
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.crawl_delay import Delay
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
-    from scrapy_rep.utils.clock import Timer
+    from scrapy_rep.utils.clock import Clock, Timer
 
 logger = logging.getLogger(__name__)
 
@@ -41,29 +39,22 @@ class _Asked:
 
     origins: dict[Origin, float] = field(default_factory=dict)
     """Seconds asked for, at most REP_CRAWL_DELAY_MAX, by origin."""
-    longest: list[tuple[float, Origin]] = field(default_factory=list)
-    """A heap of the same, below 0; only those pairs count that ``origins`` has."""
+    seconds: float = 0.0
+    """The longest of them, with which all of the origins are content."""
     slot: Slot | None = None
     own_delay: float = 0.0
     """The delay that the slot had before."""
     taken: float = 0.0
     """The delay that was set."""
 
-    @property
-    def seconds(self) -> float:
-        """What all of the origins are content with."""
-        while self.longest:
-            below_zero, origin = self.longest[0]
-            if self.origins.get(origin) == -below_zero:
-                return -below_zero
-            heappop(self.longest)
-        return 0.0
-
-    def ask(self, origin: Origin, seconds: float) -> None:
-        """Let ``origin`` ask for so many seconds."""
-        if self.origins.get(origin) != seconds:
+    def ask(self, origin: Origin, seconds: float | None) -> None:
+        """Let ``origin`` ask for so many seconds; None where it asks for nothing any more."""
+        before = self.origins.pop(origin, None)
+        if seconds is not None:
             self.origins[origin] = seconds
-            heappush(self.longest, (-seconds, origin))
+            self.seconds = max(self.seconds, seconds)
+        if before == self.seconds != seconds:
+            self.seconds = max(self.origins.values(), default=0.0)
 
 
 class Delays:
@@ -77,20 +68,13 @@ class Delays:
     that the slot would not send at once.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        options: Options,
-        *,
-        reserved: bool = False,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, crawler: Crawler, options: Options, *, reserved: bool, clock: Clock) -> None:
         """Take the options; ``reserved`` tells whether turns of requests are reserved."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._max = options.crawl_delay_max
         self._reserved = reserved
-        self._clock = clock or Clock()
+        self._clock = clock
         self._looks: dict[str, Timer] = {}
         """When slots are free whose own delay keeps requests in the scheduler."""
         self._slots: BoundedCache[str, _Asked] = BoundedCache(options.memory_max_origins, 1)
@@ -108,7 +92,8 @@ class Delays:
         name = self._downloader.get_slot_key(request)
         asked = self._slots.get(name)
         if delay is None:
-            if asked is not None and asked.origins.pop(origin, None) is not None:
+            if asked is not None and origin in asked.origins:
+                asked.ask(origin, None)
                 self._said.drop(origin)
             return
         self._ask(name, origin, min(delay.seconds, self._max))
