@@ -11,10 +11,9 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.scheduler.idle import Idle
+from scrapy_rep.scheduler.idle import Idle, line_about, line_about_others
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.scheduler.waiters import MARGIN, Alone, Calling, Waiters
-from scrapy_rep.scheduler.waiting import line_about, line_about_others
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import nudge
@@ -294,10 +293,9 @@ class Gate:
             return line_about_others(origins, first - self._clock.monotonic())
         entries = [(origin, self._cache.known(origin)) for origin in self._waiters]
         outages = [(origin, None if entry is None else entry.outage) for origin, entry in entries]
-        patience = self.defer_timeout
-        ends = [each.since + patience for each in self._deferred if each.since is not None]
-        left = min(ends) - self._clock.monotonic() if ends else None
-        return line_about(outages, self._clock.time(), patience, left)
+        first = min(each.since for each in self._deferred if each.since is not None)
+        left = first + self.defer_timeout - self._clock.monotonic()
+        return line_about(outages, self._clock.time(), self.defer_timeout, left)
 
     def close(self) -> int:
         """Ask and wake no more: who waits stays in the scheduler. Return how many were deferred."""

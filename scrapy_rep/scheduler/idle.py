@@ -1,4 +1,4 @@
-"""``spider_idle`` while all that is left of a crawl waits for unreachable origins."""
+"""What is told while all that is left of a crawl waits for unreachable origins."""
 
 from __future__ import annotations
 
@@ -13,14 +13,19 @@ from scrapy_rep.fetch.transfer import META_KEY
 from scrapy_rep.utils.scrapy_internals import is_waiting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.outage import Outage
 
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT: Final = 20
 """Looks after which a spider that says it is not done is told again: 5 seconds, as the engine's."""
+_MAX_NAMED: Final = 3
+"""Origins that the log names."""
 
 
 class Idle:
@@ -81,3 +86,34 @@ class Idle:
             isinstance(getattr(answer, "value", None), DontCloseSpider) for _, answer in answers
         ):
             self._looks = min(self._looks, _HEARTBEAT)
+
+
+def line_about(
+    outages: Sequence[tuple[Origin, Outage | None]], now: float, patience: float, left: float
+) -> str:
+    """Return a line that names the first three origins, why they fail, and when they are tried.
+
+    ``now`` is in seconds since the epoch. A request is dropped when it has waited for ``patience``
+    seconds, the first of them in ``left`` seconds.
+    """
+    soonest = sorted(outages, key=lambda each: each[1].next_try if each[1] else now)
+    named = [_named(*each, now) for each in soonest[:_MAX_NAMED]]
+    if len(outages) > _MAX_NAMED:
+        named.append(f"and {len(outages) - _MAX_NAMED} more")
+    noun = "origin" if len(outages) == 1 else "origins"
+    return (
+        f"Waiting for {len(outages)} unreachable {noun}: {', '.join(named)}. Requests are dropped "
+        f"after {patience:g} s (REP_DEFER_TIMEOUT), the first in {max(0.0, left):.0f} s"
+    )
+
+
+def line_about_others(origins: int, seconds: float) -> str:
+    """Return a line about origins whose requests Redis keeps, the first due in ``seconds``."""
+    noun = "origin" if origins == 1 else "origins"
+    return f"Waiting for {origins} unreachable {noun}: the next try is in {max(0.0, seconds):.0f} s"
+
+
+def _named(origin: Origin, outage: Outage | None, now: float) -> str:
+    if outage is None:  # the memory holds it no more
+        return str(origin)
+    return f"{origin} ({outage.cause}, next try in {max(0.0, outage.next_try - now):.0f} s)"

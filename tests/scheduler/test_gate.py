@@ -26,8 +26,8 @@ from scrapy_rep.protocol.outage import Outage
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.idle import line_about
 from scrapy_rep.scheduler.source import Source
-from scrapy_rep.scheduler.waiting import line_about
 from scrapy_rep.settings import Options
 from tests.made_up_time import MadeUpTime
 
@@ -694,11 +694,13 @@ def test_the_line_tells_the_next_try_and_not_the_drop_where_that_comes_sooner(ca
 def test_the_line_names_three_origins_and_counts_the_others():
     origins = [origin_of(f"http://{name}.example") for name in "abcde"]
     outages = [(origin, Outage("status 503", 0.0, 9.0)) for origin in origins]
-    line = line_about(outages, 1.0, 60.0, None)
+    line = line_about(outages, 1.0, 60.0, 7.0)
     named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
-    assert line.endswith(f" 5 unreachable origins: {named}, and 2 more")
+    end = "Requests are dropped after 60 s (REP_DEFER_TIMEOUT), the first in 7 s"
+    assert line == f"Waiting for 5 unreachable origins: {named}, and 2 more. {end}"
     # One that the memory holds no more.
-    assert line_about([(origins[0], None)], 1.0, 60.0, None).endswith(f"origin: {origins[0]}")
+    line = line_about([(origins[0], None)], 1.0, 60.0, 7.0)
+    assert line == f"Waiting for 1 unreachable origin: {origins[0]}. {end}"
 
 
 def test_a_spider_is_told_each_time_that_nothing_else_is_left_again():
