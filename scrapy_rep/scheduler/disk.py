@@ -13,6 +13,7 @@ import pickle
 import sqlite3
 from contextlib import closing, contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,6 @@ from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.origin_queues import UnreadableError
 from scrapy_rep.utils.scrapy_internals import in_progress
 
 if TYPE_CHECKING:
@@ -65,6 +65,10 @@ _PICKLE: Final = b"\x80"
 """How a pickle begins; what marshal writes of a dict never does."""
 
 
+class UnreadableError(Exception):
+    """A request that can't be read: its callback is gone, for instance. Its text says which."""
+
+
 class Disk:
     """The requests of all lanes, on disk.
 
@@ -104,9 +108,10 @@ class Disk:
             yield slot, origin_of(origin) if origin else None, size
         self._groups.clear()
 
-    def look(self, lane: Lane) -> None:
-        """See what is next of ``lane``."""
-        lane.held = self._following(lane, _BEFORE_ALL)
+    def look(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
+        """See what is next of ``lane``, of what comes behind ``after``."""
+        rows = self._run(_NEXT, (*_of(lane), *after))
+        lane.held = [*islice((row for row in rows if abs(row[2]) not in self._out), 1)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request``.
@@ -142,7 +147,7 @@ class Disk:
         tries it again.
         """
         data, key = self._data(lane), lane.held[0]
-        lane.held = self._following(lane, key)
+        self.look(lane, key)
         number = abs(key[2])
         try:
             request = self._decoded(data)
@@ -186,12 +191,6 @@ class Disk:
         self._run("DELETE FROM to_move WHERE slot = ?", (slot,))
 
     # Rows.
-
-    def _following(self, lane: Lane, key: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        for priority, start, place in self._run(_NEXT, (*_of(lane), *key)):
-            if abs(place) not in self._out:
-                return [(priority, bool(start), place)]
-        return []
 
     def _data(self, lane: Lane) -> bytes:
         number = abs(lane.held[0][2])

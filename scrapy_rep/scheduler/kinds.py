@@ -24,16 +24,12 @@ class Kind(NamedTuple):
 
 
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
-_KINDS: Final = {
+KINDS: Final = {
     queue_class: Kind(1 if "Fifo" in name else -1, name.startswith("Marshal"))
     for name, queue_class in vars(squeues).items()
     if _NAME.fullmatch(name)
 }
-
-
-def kind_of(queue_class: type[Any]) -> Kind:
-    """Return what ``queue_class``, one of Scrapy's, does."""
-    return _KINDS[queue_class]
+"""All of them that this version of Scrapy has."""
 
 
 class UnfitError(Exception):
@@ -51,7 +47,7 @@ def check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
         *configured,
         *(("A queue class of the scheduler", cls) for cls in queue_classes),
     ):
-        if value and load_object(value) not in _KINDS:
+        if value and load_object(value) not in KINDS:
             raise UnfitError(f"{name} is {value!r}, which is none of Scrapy's own")
     if what := missing(crawler):
         raise UnfitError(what)

@@ -20,10 +20,6 @@ Turn = tuple[int, bool, int]
 """Priority, whether it is a start request's, and since when; the least one is next."""
 
 
-class UnreadableError(Exception):
-    """A request that can't be read: its callback is gone, for instance. Its text says which."""
-
-
 class Memory:
     """The requests of all lanes, in memory; in the ``held`` of each lane, as a heap."""
 

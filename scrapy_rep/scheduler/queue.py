@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
 
-from scrapy_rep.scheduler.disk import Disk
+from scrapy_rep.scheduler.disk import Disk, UnreadableError
 from scrapy_rep.scheduler.gate import Gate
-from scrapy_rep.scheduler.kinds import UnfitError, check_fits, kind_of
-from scrapy_rep.scheduler.origin_queues import Lanes, Memory, UnreadableError
+from scrapy_rep.scheduler.kinds import KINDS, UnfitError, check_fits
+from scrapy_rep.scheduler.origin_queues import Lanes, Memory
 from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, keep_scrapys_queue_out, read_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
@@ -90,9 +90,9 @@ class RobotsAwarePriorityQueue:
         self._rotation = Rotation(self._lanes.slots, crawler)
         self._failed: dict[Lane, Timer] = {}
         """Lanes that can't be read just now."""
-        kind = kind_of(downstream_queue_cls)
+        kind = KINDS[downstream_queue_cls]
         self._order = kind.order
-        self._start_order = kind_of(start_queue_cls).order if start_queue_cls else 0
+        self._start_order = KINDS[start_queue_cls].order if start_queue_cls else 0
         self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals) if key else None
         self._requests = self._disk or Memory()
         self._mover: Mover | None = None
