@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _STALE: Final = 16
 
-Turn = tuple[int, bool, int]
+Rank = tuple[int, bool, int]
 """Priority, whether it is a start request's, and since when; the least one is next."""
 
 
@@ -52,10 +52,10 @@ class Lane:
         "lanes",
         "origin",
         "overdue",
+        "rank",
         "since",
         "size",
         "slot",
-        "turn",
         "waits",
     )
 
@@ -67,7 +67,7 @@ class Lane:
         self.held: list[tuple[Any, ...]] = []
         """What is next is first: its priority, whether it is a start request's, a place that no
         other has, and the request itself where it is in memory."""
-        self.turn: Turn | None = None
+        self.rank: Rank | None = None
         """Its place in the slot's heap."""
         self.waits = False
         """Whether it is going to be woken, by the gate or by a timer."""
@@ -90,31 +90,31 @@ class Lane:
 class Slot:
     """The lanes of one download slot, and which of them is next."""
 
-    __slots__ = ("lanes", "name", "turns")
+    __slots__ = ("lanes", "name", "ranks")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.lanes = 0
         """How many it has; with none it is no more."""
-        self.turns: list[tuple[Turn, Lane]] = []
-        """A heap; only those pairs count whose turn is the lane's."""
+        self.ranks: list[tuple[Rank, Lane]] = []
+        """A heap; only those pairs count whose rank is the lane's."""
 
     def next(self) -> Lane | None:
         """Return the lane whose turn it is."""
-        while self.turns:
-            turn, lane = self.turns[0]
-            if turn is lane.turn:
+        while self.ranks:
+            rank, lane = self.ranks[0]
+            if rank is lane.rank:
                 return lane
-            heappop(self.turns)
+            heappop(self.ranks)
         return None
 
-    def enter(self, lane: Lane, turn: Turn) -> None:
-        """Let it be the turn of ``lane`` when ``turn`` says."""
-        lane.turn = turn
-        if len(self.turns) > 2 * self.lanes + _STALE:
-            self.turns = [(lane.turn, lane) for turn, lane in self.turns if turn is lane.turn]
-            heapify(self.turns)
-        heappush(self.turns, (turn, lane))
+    def enter(self, lane: Lane, rank: Rank) -> None:
+        """Let ``lane`` be next when its ``rank`` is the least."""
+        lane.rank = rank
+        if len(self.ranks) > 2 * self.lanes + _STALE:
+            self.ranks = [(lane.rank, lane) for rank, lane in self.ranks if rank is lane.rank]
+            heapify(self.ranks)
+        heappush(self.ranks, (rank, lane))
 
 
 class Lanes:
@@ -148,7 +148,7 @@ class Lanes:
         lane.size = size
         if size or self._lanes.pop((lane.slot.name, lane.origin), None) is None:
             return
-        lane.turn = None
+        lane.rank = None
         lane.slot.lanes -= 1
         if not lane.slot.lanes:
             del self.slots[lane.slot.name]

@@ -86,7 +86,7 @@ class RobotsAwarePriorityQueue:
         if self._gate is not None:
             self._gate.in_use = True
         self._lanes = Lanes(self._head)
-        self._turns = count()
+        self._ranks = count()
         self._rotation = Rotation(self._lanes.slots, crawler)
         self._failed: dict[Lane, Timer] = {}
         """Lanes that can't be read just now."""
@@ -220,7 +220,7 @@ class RobotsAwarePriorityQueue:
             )
             self._lanes.resize(lane, 0)
             return
-        lane.waits, lane.turn = True, None
+        lane.waits, lane.rank = True, None
         self._failed[lane] = self._clock.call_later(_PAUSES[lane.failures], self._try_again, lane)
         lane.failures += 1
 
@@ -232,12 +232,12 @@ class RobotsAwarePriorityQueue:
     # Whose turn it is.
 
     def _place(self, lane: Lane, *, served: bool = False) -> None:
-        """Give ``lane`` the turn that its next request has, after a change of it."""
+        """Give ``lane`` the rank that its next request has, after a change of it."""
         if lane.waits:
             return
         priority, start = lane.held[0][:2]
-        if lane.turn is None or served or (priority, start) != lane.turn[:2]:
-            lane.slot.enter(lane, (priority, start, next(self._turns)))
+        if lane.rank is None or served or (priority, start) != lane.rank[:2]:
+            lane.slot.enter(lane, (priority, start, next(self._ranks)))
         self._rotation.add(lane.slot)
 
     def _select(self) -> Lane | None:
@@ -275,7 +275,7 @@ class RobotsAwarePriorityQueue:
             if self._opens(lane):
                 lane.waits = False
                 return lane
-            lane.turn = None
+            lane.rank = None
         return None
 
     def _opens(self, lane: Lane) -> bool:

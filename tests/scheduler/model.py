@@ -274,7 +274,7 @@ class Model:
             if lane.waits:
                 assert lane in lanes or lane.origin in origins
             else:
-                assert lane.turn is not None
+                assert lane.rank is not None
                 assert lane.slot.name in rotation._idle | rotation._new
         soonest = min([*self.gate._waiters._due_at.values(), *self.time.timers], default=0.0)
         assert soonest <= self.time.now + TIMEOUT + MARGIN

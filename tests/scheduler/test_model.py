@@ -25,11 +25,11 @@ def test_each_request_comes_once_in_its_order_and_nobody_waits_for_ever(random):
     run(random, STEPS, note)
 
 
-def a_lane_is_lost_when_its_priority_changes(self, lane, turn):
-    if lane.turn is None or turn[0] == lane.turn[0]:
-        enter(self, lane, turn)
+def a_lane_is_lost_when_its_priority_changes(self, lane, rank):
+    if lane.rank is None or rank[0] == lane.rank[0]:
+        enter(self, lane, rank)
     else:
-        lane.turn = turn
+        lane.rank = rank
 
 
 def a_lane_that_waits_has_no_timer(self, origin, waiter, *seconds):
