@@ -140,8 +140,7 @@ class Mover:
         original = Path(self._queue_in(self._folder, {}).pqfactory(slot).key)
         if original.exists():
             shutil.rmtree(self._copy, ignore_errors=True)
-            copy = Path(self._queue_in(self._copy, {}).pqfactory(slot).key)
-            shutil.copytree(original, copy)
+            shutil.copytree(original, Path(self._copy, original.name))
             left = self._queue_in(self._copy, {slot: priorities})
             try:
                 yield from self._move_from(left, slot, moved)

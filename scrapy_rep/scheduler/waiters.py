@@ -139,7 +139,6 @@ class Waiters:
         while self._due and self._due[0][0] <= now:
             at, origin = heappop(self._due)
             if self._due_at.get(origin) == at:
-                for waiter in self.take(origin):
-                    waiter.wake()
+                self.hurry(origin)
         self._set_timer()
         nudge(self._crawler)
