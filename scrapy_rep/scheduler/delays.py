@@ -125,7 +125,7 @@ class Delays:
 
     def is_full(self, name: str) -> bool:
         """Return whether slot ``name`` has as many requests as its delay lets it deal with soon."""
-        asked = self._slots.get(name) if len(self._slots) else None
+        asked = self._slots.get(name)
         if asked is None or not asked.seconds or name in self._own:
             return False
         downloader = self._downloader

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -86,7 +87,10 @@ class Mover:
         self._push = push
         self._folder = folder
         self._copy = str(Path(folder, _COPY))
-        self._classes = classes
+        cls, start_cls = classes
+        self._queue_in = partial(
+            DownloaderAwarePriorityQueue, crawler, cls, start_queue_cls=start_cls
+        )
         self._clock = clock
         self._moved = 0
         self._steps = self._move_all()
@@ -170,11 +174,3 @@ class Mover:
                     self._moved += 1
                 self._disk.has_moved(slot, number)
             yield
-
-    def _queue_in(
-        self, folder: str, state: dict[str, Iterable[int]]
-    ) -> DownloaderAwarePriorityQueue:
-        cls, start_cls = self._classes
-        return DownloaderAwarePriorityQueue(
-            self._crawler, cls, folder, state, start_queue_cls=start_cls
-        )
