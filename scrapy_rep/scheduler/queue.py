@@ -203,7 +203,7 @@ class RobotsAwarePriorityQueue:
             tell_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
         self._rotation.served(lane.slot)
-        # What is next is on disk; if another process has been there, it is right.
+        # What is held is right: of an unreadable row that could not be marked there may be more.
         self._lanes.resize(lane, max(1, lane.size - 1) if lane.held else 0)
         if lane.size:
             self._place(lane, served=True)
