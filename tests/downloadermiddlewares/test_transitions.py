@@ -136,6 +136,8 @@ def middleware(stand_in, *, keeps=True, **settings):
         downloader=SimpleNamespace(total_concurrency=CONCURRENT_REQUESTS)
     )
     made = RobotsTxtMiddleware.from_crawler(crawler)
+    # Browsers of later tests are asked about by all crawls of the process.
+    made._parts._subresources.close()
     made.decider = made._cache = stand_in
     made._waits = Waits(crawler, stand_in, made.gate, None)
     made.gate.defers = stand_in.defers
