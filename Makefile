@@ -92,7 +92,7 @@ test-protocol:
 
 test-all:
 	@echo "== all other tests"
-	@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=8 --dist=loadgroup $(OTHERS)
+	@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=8 --maxschedchunk=1 $(OTHERS)
 
 # Some thousand steps of it are in `make test`; one seed alone: python -m fuzz.queue --seed N
 model: $(INSTALLED)
