@@ -70,7 +70,7 @@ def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
         if not isinstance(value, str | list | tuple):
             raise TypeError
         names = value.split(",") if isinstance(value, str) else value
-        found = tuple(dict.fromkeys(name.strip() for name in names if name))
+        found = tuple(dict.fromkeys(str(name).strip() for name in names if name))
         if not set(found) <= set(choices):
             raise ValueError
         return found
