@@ -56,12 +56,10 @@ class Addon:
                 "scrapy_rep.RobotsAwarePriorityQueue",
                 priority="addon",
             )
-        settings.setdefault_in_component_priority_dict(
-            "SPIDER_MIDDLEWARES", RobotsTagsMiddleware, _TAGS_ORDER
-        )
-        settings.setdefault_in_component_priority_dict(
-            "SPIDER_MIDDLEWARES", RobotsUsageMiddleware, _TAGS_ORDER
-        )
+        for middleware in (RobotsTagsMiddleware, RobotsUsageMiddleware):
+            settings.setdefault_in_component_priority_dict(
+                "SPIDER_MIDDLEWARES", middleware, _TAGS_ORDER
+            )
         for extension in (RobotsReport, RobotsEvidence, RobotsLogStats):
             settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
