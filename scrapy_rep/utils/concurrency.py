@@ -10,7 +10,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 
 T = TypeVar("T")
-
-_BATCH: Final = 1_000
-"""Jobs that are run together at most."""
 
 
 async def sleep(seconds: float) -> None:
@@ -158,7 +155,7 @@ class Workers:
 
     They are our own, not those of the event loop or the reactor: names are looked up in those,
     and a store that hangs would take the DNS of the whole crawl along. They start with the first
-    call, and keep no process from ending.
+    call, and keep no process from ending. ``run`` is given at most ``batch`` calls at a time.
     """
 
     def __init__(
@@ -171,7 +168,7 @@ class Workers:
     ) -> None:
         self._name = name
         self._count = threads
-        self._batch = min(batch, _BATCH)
+        self._batch = batch
         self._run = run
         self._queue: SimpleQueue[Job] = SimpleQueue()
         self._threads: list[threading.Thread] = []
