@@ -62,13 +62,11 @@ class Breaker:
         self._trying = True
         return True
 
-    def failed(self) -> bool:
-        """Tell of a failure; return whether it is the first after a success."""
-        first = not self.is_open
-        self._pause = _PAUSE if first else min(_PAUSE_MAX, self._pause * 2)
+    def failed(self) -> None:
+        """Tell of a failure."""
+        self._pause = min(_PAUSE_MAX, self._pause * 2) or _PAUSE
         self._until = self._clock() + self._pause
         self._trying = False
-        return first
 
     def succeeded(self) -> bool:
         """Tell of a success; return whether it is the first after a failure."""
@@ -138,7 +136,14 @@ class GuardedStore:
         """Keep ``record`` in place of what is held of its origin."""
         # Seen from now on, whatever the store does and however long it takes.
         await self._spare.put(record, holder)
-        await self._write(record, holder)
+        was_open = self._writing.is_open
+        done = await self._try(self._writing, partial(self._put, record, holder))
+        if done is None:
+            return
+        if (await self._spare.get(record.origin)).record == record:
+            await self._spare.drop(record.origin)
+        if was_open:
+            await self._write_spare()
 
     async def release(self, origin: str, holder: str) -> None:
         """End the lease of ``origin``, if it is that of ``holder``."""
@@ -192,16 +197,6 @@ class GuardedStore:
         except Exception as error:  # noqa: BLE001 - nothing that is left to do can help
             self._warn(error)
         await self._spare.close()
-
-    async def _write(self, record: Record, holder: str | None) -> None:
-        was_open = self._writing.is_open
-        done = await self._try(self._writing, partial(self._put, record, holder))
-        if done is None:
-            return
-        if (await self._spare.get(record.origin)).record == record:
-            await self._spare.drop(record.origin)
-        if was_open:
-            await self._write_spare()
 
     async def _write_spare(self) -> None:
         """Write what could not be written before, unless the store has got something newer.
@@ -266,7 +261,7 @@ class GuardedStore:
         await self._store.release(origin, holder)
         return True
 
-    async def _put(self, record: Record, holder: str | None = None) -> bool:
+    async def _put(self, record: Record, holder: str | None) -> bool:
         await self._store.put(record, holder)
         return True
 
