@@ -104,13 +104,7 @@ def path_of(uri: str) -> Path | None:
 
     A relative path is one in the project's data directory.
     """
-    if _scheme(uri) != "sqlite":
-        return None
-    path = uri.partition(":///")[2]
-    try:
-        return Path(data_path(path)).absolute()
-    except (OSError, NotConfigured):  # no data directory, and none can be made
-        return Path(".scrapy", path).absolute()
+    return _file_of(uri) if _scheme(uri) == "sqlite" else None
 
 
 def shown(uri: str) -> str:
@@ -126,6 +120,14 @@ def shown(uri: str) -> str:
 
 def _scheme(uri: str) -> str:
     return uri.partition("://")[0]
+
+
+def _file_of(uri: str) -> Path:
+    path = uri.partition(":///")[2]
+    try:
+        return Path(data_path(path)).absolute()
+    except (OSError, NotConfigured):  # no data directory, and none can be made
+        return Path(".scrapy", path).absolute()
 
 
 def _names_a_file(uri: str) -> bool:
@@ -158,11 +160,8 @@ def _memory(config: StoreConfig, _: bool) -> MemoryStore:
 def _sqlite(config: StoreConfig, set_aside: bool) -> Store:
     from scrapy_rep.stores.sqlite import SQLiteStore  # noqa: PLC0415 - Python may lack sqlite3
 
-    path = path_of(config.store)
-    if path is None:
-        raise SettingsError(f"REP_STORE is {config.store!r}: it names no file")
     return SQLiteStore(
-        path,
+        _file_of(config.store),
         max_size=config.max_size,
         max_age=config.store_max_age,
         max_bytes=config.store_max_bytes,
