@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.lines import as_json, end_of_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from scrapy_rep.extensions.lines import Line
@@ -44,23 +44,17 @@ class LinesForm:
         self._file.close()
 
 
-class replacing:  # noqa: N801 - used as a function
-    """A file that takes the place of ``path`` only when it is whole."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._new = path.with_name(f".{path.name}.{os.getpid()}")
-
-    def __enter__(self) -> IO[str]:
-        self._file = self._new.open("w", encoding="utf-8")
-        return self._file
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self._file.close()
-        if kind is None:
-            self._new.replace(self._path)
-        else:
-            self._new.unlink()
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[str]]:
+    """Give a file that takes the place of ``path`` only when it is whole. Raises OSError."""
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with new.open("w", encoding="utf-8") as file:
+            yield file
+    except BaseException:
+        new.unlink(missing_ok=True)
+        raise
+    new.replace(path)
 
 
 def renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
