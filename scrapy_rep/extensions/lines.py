@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 64 * 1024
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
-_encode: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
-
-
-def as_json(value: Any) -> str:
-    """Return a value as JSON, in ASCII; what JSON doesn't have as a string."""
-    return _encode(value)
+as_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
+"""Returns a value as JSON, in ASCII; what JSON doesn't have as a string."""
 
 
 def iso(seconds: float) -> str:
