@@ -53,8 +53,7 @@ class Licenses:
         if not self._once.is_first(origin):
             return
         uris = _uris(Usage().with_header("Link", response.headers.getlist(b"Link")))
-        decision = None if decider is None or uris else decider.known(request)
-        if decider is not None and decision is not None:
+        if not uris and decider is not None and (decision := decider.known(request)) is not None:
             uris = _uris(decider.usage_of(decision))
         logger.warning(
             "%s asks for a license (status %d): %s",
