@@ -106,11 +106,7 @@ class RobotsTxt:
     @property
     def ungrouped(self) -> tuple[Field, ...]:
         """Lines before the first group; rules among them apply to no crawler."""
-        span = self._contents.span
-        first = next(self._contents.groups(), None)
-        if first:
-            span = span._replace(stop=first[1].start)
-        lines = self._contents.fields(span)
+        lines = self._contents.fields(self._head)
         return tuple(_field(line) for line in lines if line.kind in _FIELDS)
 
     def group_for(self, *tokens: str) -> Group | None:
@@ -175,13 +171,9 @@ class RobotsTxt:
         """
         if not any(map(self._contents.mentions, USAGE_WORDS)):
             return NO_USAGE_RULES
-        head = self._contents.span
-        first = next(self._contents.groups(), None)
-        if first:
-            head = head._replace(stop=first[1].start)
         lines = partial(self._contents.fields, names=USAGE_FIELDS)
         ours = chain.from_iterable(map(lines, self._whole_groups(tokens)))
-        return UsageRules(usage_lines(ours), usage_lines(lines(head)))
+        return UsageRules(usage_lines(ours), usage_lines(lines(self._head)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return the statements about the use of a URL of the origin of this file. Never raises.
@@ -191,6 +183,13 @@ class RobotsTxt:
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
         return usage if self.rules_for(*tokens).verdict_for(target).allowed else usage.of(())
+
+    @property
+    def _head(self) -> Span:
+        """The lines before the first group."""
+        span = self._contents.span
+        first = next(self._contents.groups(), None)
+        return span._replace(stop=first[1].start) if first else span
 
     def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
         name, _ = self._named(tokens)
