@@ -26,8 +26,7 @@ _COLOURS: Final = {
 }
 _WIDTH: Final = 30
 """Characters of a bar."""
-_MINUTE: Final = 60
-_UNITS: Final = ((86_400, "days"), (3_600, "hours"), (_MINUTE, "minutes"))
+_UNITS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
 def coloured(kind: str, text: str) -> str:

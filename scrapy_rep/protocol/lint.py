@@ -12,7 +12,7 @@ from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex, whole_line
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
 from scrapy_rep.protocol.parser import Field, RobotsTxt
 from scrapy_rep.protocol.usage import lint as usage
-from scrapy_rep.protocol.usage.rules import SOURCE_OF_FIELD
+from scrapy_rep.protocol.usage.rules import SOURCE_OF_FIELD, USAGE_FIELDS
 from scrapy_rep.protocol.usage.statement import LICENSE
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ CODES: Final = {
 """Every kind of finding, in words."""
 
 OTHER_FIELDS: Final = frozenset(
-    {"crawl-delay", "request-rate", "host", "clean-param", "noindex", "visit-time"}
-    | {field.decode() for field in SOURCE_OF_FIELD}
+    {*DELAY_FIELDS, *USAGE_FIELDS, "host", "clean-param", "noindex", "visit-time"}
 )
 """Fields beyond the standard that some crawlers read."""
 

@@ -27,12 +27,10 @@ from scrapy_rep.protocol.usage.statement import (
 from scrapy_rep.protocol.usage.usage import Usage, distinct
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from scrapy_rep.protocol.lexer import Line
     from scrapy_rep.protocol.usage.statement import Value
-
-    Reader = Callable[[bytes], dict[str, Value]]
 
 SOURCE_OF_FIELD: Final = {
     b"content-usage": CONTENT_USAGE,
