@@ -33,8 +33,6 @@ def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     source = one(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         record = asking.ask(lambda crawler: _record(robots_of(crawler), source))
-        if isinstance(record, ValueError):
-            raise UsageError(f"{source}: {record}", print_help=False)
         if record is None or isinstance(record.last, Unreachable):
             why = "" if record is None else f": {record_text.what(record.last.evidence)}"
             print(f"{source}: robots.txt is unreachable{why}", file=sys.stderr)
@@ -50,12 +48,12 @@ def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     return FOUND if result.findings else FINE
 
 
-async def _record(robots: Robots, url: str) -> Record | ValueError | None:
+async def _record(robots: Robots, url: str) -> Record | None:
     try:
         # Whatever an override says of the URL: it is the file that is looked at.
         await robots.robotstxt(url)
     except ValueError as error:
-        return error
+        raise UsageError(f"{url}: {error}", print_help=False) from None
     return await robots.record(url)
 
 
