@@ -54,16 +54,11 @@ class UsageJudge:
         """Whether a page is dropped before it is asked for."""
         self.drops_items = options.usage_action != "record"
         """Whether items of a page are dropped."""
-        self.purposes = options.purposes
-        """Those of the crawl."""
         named = getattr(crawler.spider, PURPOSES_KEY, None)
-        if named is not None:
-            try:
-                self.purposes = _purposes(named)
-            except (ValueError, TypeError):
-                raise SettingsError(
-                    f"{PURPOSES_KEY} of the spider is {named!r}: it takes {a_list_of(PURPOSES)}"
-                ) from None
+        self.purposes = (
+            options.purposes if named is None else _named(named, "the spider", SettingsError)
+        )
+        """Those of the crawl."""
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:
         """Return the purposes that are declared for ``request``.
@@ -71,14 +66,7 @@ class UsageJudge:
         Raises ValueError where its meta names some that are none.
         """
         named = request.meta.get(PURPOSES_KEY)
-        if named is None:
-            return self.purposes
-        try:
-            return _purposes(named)
-        except (ValueError, TypeError):
-            raise ValueError(
-                f"{PURPOSES_KEY} of {request} is {named!r}: it takes {a_list_of(PURPOSES)}"
-            ) from None
+        return self.purposes if named is None else _named(named, request, ValueError)
 
     def read(self, usage: Usage) -> Usage:
         """Return what the sources say that are to be read."""
@@ -99,6 +87,15 @@ class UsageJudge:
         for purpose, result in judgement.results.items():
             stats.count(self._crawler, stats.USAGE_COUNT.format(purpose=purpose, result=result))
         self._announcer.usage(request, judgement.usage, judgement.results, judgement.refused)
+
+
+def _named(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
+    try:
+        return _purposes(named)
+    except (ValueError, TypeError):
+        raise error(
+            f"{PURPOSES_KEY} of {of} is {named!r}: it takes {a_list_of(PURPOSES)}"
+        ) from None
 
 
 def in_words(verdict: Verdict, judgement: Judgement | None) -> str:
