@@ -49,7 +49,8 @@ _CONDITIONAL: Final = (
 )
 _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 """Keys of ``Request.meta`` that other middlewares may set for a robots.txt, too."""
-_CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
+CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
+"""The verdict on what is not known when the crawl closes."""
 
 
 class Judge(Protocol):
@@ -208,7 +209,7 @@ async def refusal(judge: Judge, hop: Request) -> Verdict | None:
         given_back = passed is not None and await passed is not None
     except RobotsTxtDisallowed as error:
         return error.verdict
-    return _CLOSING if given_back else None
+    return CLOSING if given_back else None
 
 
 def _prepare(request: Request, transfer: Transfer) -> None:

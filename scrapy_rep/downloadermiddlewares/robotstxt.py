@@ -11,7 +11,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import note
 from scrapy_rep.downloadermiddlewares.composition import Composition
-from scrapy_rep.downloadermiddlewares.guard import DECIDED_KEY, judges
+from scrapy_rep.downloadermiddlewares.guard import CLOSING, DECIDED_KEY, judges
 from scrapy_rep.downloadermiddlewares.startup import check_components
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.waits import Waits
@@ -36,7 +36,6 @@ _LESS: Final = 1_000
 """By how much the priority of a request is lower that was given back as too many waited."""
 _IN_TURN: Final = (Source.QUEUE, Source.OVERDUE)
 """Where requests come from that have waited for their turn already, if the queue does so."""
-_CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -151,7 +150,7 @@ class RobotsTxtMiddleware:
             return self._given_back(request)
         verdict = decision.verdict
         if verdict is None:
-            raise self._dropped(request, _CLOSING.of(decision.origin))
+            raise self._dropped(request, CLOSING.of(decision.origin))
         if action is Action.PASS:
             self._pass(request, decision, verdict)
             return None
