@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy import Spider, signals
+from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import create_looping_call
 
@@ -52,7 +52,6 @@ class RobotsLogStats:
         except LookupError:
             return
         counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
-        spider: Spider | None = self._crawler.spider
         logger.info(
             "robots.txt: %d origins known (%d unreachable), %d being looked up; "
             "requests: %d deferred, %d dropped",
@@ -61,5 +60,5 @@ class RobotsLogStats:
             census.waiting,
             counts.get(stats.DEFERRED, 0),
             counts.get(stats.FORBIDDEN, 0),
-            extra={"spider": spider},
+            extra={"spider": self._crawler.spider},
         )
