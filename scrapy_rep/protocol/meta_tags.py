@@ -9,12 +9,10 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
+from scrapy_rep.protocol.product_tokens import names_in_tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-ANYONE: Final = "robots"
-"""The name of a meta tag that speaks to every crawler."""
 
 _WITH_VALUE: Final = frozenset(
     {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
@@ -64,7 +62,7 @@ def of_page(
     us than limits.py has a number for; what is beyond these isn't read.
     """
     tags, room = Tags(), MAX_TAG_TEXT
-    names = _names(tokens)
+    names = names_in_tags(tokens)
     for value in headers:
         room -= len(value)
         if room < 0:
@@ -84,7 +82,7 @@ def of_page(
 
 def of_meta(name: str, content: str, tokens: Iterable[str], now: float) -> Tags:
     """Return what ``<meta name=… content=…>`` asks of a crawler with these product tokens."""
-    if name.strip().lower() not in _names(tokens):
+    if name.strip().lower() not in names_in_tags(tokens):
         return Tags()
     return _words(content, now)
 
@@ -103,7 +101,7 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
 
 def addressed(value: str, tokens: Iterable[str]) -> Iterator[str]:
     """Yield the parts of an X-Robots-Tag header that are meant for these product tokens."""
-    names = _names(tokens)
+    names = names_in_tags(tokens)
     concerned = True
     words: list[str] = []
     for part in value.split(","):
@@ -125,10 +123,6 @@ def _is_time(words: list[str]) -> bool:
     return (
         bool(words) and re.fullmatch(r"\s*unavailable_after:\s*[A-Za-z]+\s*", words[-1]) is not None
     )
-
-
-def _names(tokens: Iterable[str]) -> set[str]:
-    return {ANYONE, *(token.lower() for token in tokens)}
 
 
 def _words(content: str, now: float) -> Tags:

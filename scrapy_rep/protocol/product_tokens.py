@@ -32,6 +32,11 @@ BROWSERS: Final = frozenset(
 """Product names of browsers, lower case: crawlers carry them for show, no site means them by it."""
 
 
+def names_in_tags(tokens: Iterable[str]) -> set[str]:
+    """Return the names, lower case, by which robots tags speak to a crawler of these tokens."""
+    return {"robots", *(token.lower() for token in tokens)}
+
+
 def is_product_token(token: str) -> bool:
     """Say whether a ``User-agent`` line can name this token (RFC 9309 §2.2.1)."""
     return bool(_PRODUCT_TOKEN(token))

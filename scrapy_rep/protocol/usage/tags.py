@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.limits import MAX_TAG_TEXT
+from scrapy_rep.protocol.product_tokens import names_in_tags
 from scrapy_rep.protocol.usage.statement import DISALLOW, HEADER, META, TAGS, statements_of
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.usage.statement import Statement
 
-_ANYONE: Final = "robots"
 LABELS: Final = ("noai", "noimageai", "noml")
 _words_in: Final = re.compile(r"[\w-]+").findall
 
@@ -28,14 +28,9 @@ def tags_in_header(value: str, tokens: Iterable[str]) -> list[Statement]:
 
 def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Statement]:
     """Return what ``<meta name=… content=…>`` says of use to a crawler of these tokens."""
-    if name.strip().lower() not in names_of(tokens):
+    if name.strip().lower() not in names_in_tags(tokens):
         return []
     return _tags_in(content, content, META)
-
-
-def names_of(tokens: Iterable[str]) -> set[str]:
-    """Return the names of meta elements, in lower case, that speak to a crawler of these tokens."""
-    return {_ANYONE, *(token.lower() for token in tokens)}
 
 
 def _tags_in(words: str, raw: str, place: str) -> list[Statement]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
 from scrapy_rep.protocol.origin import target_of
+from scrapy_rep.protocol.product_tokens import names_in_tags
 from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
 from scrapy_rep.protocol.usage.license import license_in_link
@@ -30,7 +31,7 @@ from scrapy_rep.protocol.usage.statement import (
     combined,
     statements_of,
 )
-from scrapy_rep.protocol.usage.tags import LABELS, names_of, tags_in_header, tags_in_meta
+from scrapy_rep.protocol.usage.tags import LABELS, tags_in_header, tags_in_meta
 from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, TdmRules, tdm_in
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class Usage:
         Of a page with more than MAX_META_ELEMENTS that is TOO_MANY_ELEMENTS; those beyond aren't
         read.
         """
-        names = {RESERVATION, POLICY, *names_of(self.tokens)}
+        names = {RESERVATION, POLICY, *names_in_tags(self.tokens)}
         contents: dict[str, list[str]] = {}
         for number, (name, content) in enumerate(elements):
             if number == MAX_META_ELEMENTS:
