@@ -241,7 +241,7 @@ class Options:
         options = cls(**values)
         for low, high in (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max")):
             if getattr(options, low) > getattr(options, high):
-                raise _wrong(_metadata(low), getattr(options, low))
+                raise _wrong(cls.__dataclass_fields__[low].metadata, getattr(options, low))
         return options
 
     @property
@@ -276,10 +276,6 @@ def unknown_settings(settings: BaseSettings) -> list[str]:
     """Return the names in ``settings`` that look like ours and are none."""
     known = {option.metadata["name"] for option in fields(Options)}
     return sorted(name for name in settings if name.startswith("REP_") and name not in known)
-
-
-def _metadata(field_name: str) -> Any:
-    return next(option.metadata for option in fields(Options) if option.name == field_name)
 
 
 def _wrong(metadata: Any, value: Any) -> SettingsError:
