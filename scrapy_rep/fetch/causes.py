@@ -41,7 +41,7 @@ _WORDS: Final = {
 def cause_of(error: BaseException) -> str:
     """Return why a fetch failed, in printable ASCII."""
     if isinstance(error, FetchError | DecodingError):
-        return printable(str(error))
+        return as_message(str(error))
     chain = list(_beneath(error, _MAX_DEPTH))
     # What is beneath knows better: a connection may be lost in the handshake of TLS.
     for each in reversed(chain):
@@ -52,10 +52,10 @@ def cause_of(error: BaseException) -> str:
                 return _WORDS[kind.__name__]
     if len(chain) > 1 and isinstance(chain[-1], ValueError):
         return "no valid HTTP"  # what Twisted's parser stumbles over
-    return printable(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
+    return as_message(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
 
 
-def printable(text: str) -> str:
+def as_message(text: str) -> str:
     """Return ``text`` in ASCII, short, without what may be a password."""
     return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_TEXT]
 

@@ -15,7 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.fetch.causes import cause_of, printable
+from scrapy_rep.fetch.causes import as_message, cause_of
 from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route import obstacle_at_end, obstacle_in, obstacle_of
@@ -108,7 +108,10 @@ class Fetcher:
             self._count(stats.REQUEST_COUNT)
         self._listen()
         try:
-            outcome = await self._within(seconds, chain, page, known_verdict)
+            outcome = await within(seconds, self._follow(chain, page, known_verdict))
+        except TimeoutError as error:
+            self._count_exception(TimeoutError)
+            outcome = self._failed(chain, error, f"timed out after {seconds:g} s")
         finally:
             self._stop_listening()
         if path != ROBOTSTXT:
@@ -141,19 +144,6 @@ class Fetcher:
             return min(limit, seconds)
         return seconds
 
-    async def _within(
-        self,
-        seconds: float,
-        chain: Chain,
-        page: Request,
-        known_verdict: Callable[[str], Verdict | None],
-    ) -> Outcome:
-        try:
-            return await within(seconds, self._follow(chain, page, known_verdict))
-        except TimeoutError as error:
-            self._count_exception(TimeoutError)
-            return self._failed(chain, error, f"timed out after {seconds:g} s")
-
     async def _follow(
         self, chain: Chain, page: Request, known_verdict: Callable[[str], Verdict | None]
     ) -> Outcome:
@@ -176,8 +166,8 @@ class Fetcher:
             if location is None or len(chain.hops) >= self._options.max_redirects:
                 return self._ended(chain, answer, location)
             if not chain.may_lead_to(known_verdict(location)):
-                error_ = printable(f"redirect to a disallowed URL: {location}")
-                return Unavailable(chain.evidence(answer, error=error_))
+                message = as_message(f"redirect to a disallowed URL: {location}")
+                return Unavailable(chain.evidence(answer, error=message))
             chain.hops.append(location)
 
     def _ended(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
@@ -246,7 +236,7 @@ class Fetcher:
             _MEANWHILE if chain.start.endswith(ROBOTSTXT) else "",
             obstacle.advice,
         )
-        evidence = chain.evidence(answer, error=printable(str(obstacle)))
+        evidence = chain.evidence(answer, error=as_message(str(obstacle)))
         return Unreachable(evidence, of_origin=False)
 
     def _request(self, chain: Chain, page: Request) -> Request:
