@@ -13,7 +13,7 @@ from scrapy_rep import signals, stats
 from scrapy_rep.decision.usage import carry_over
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.exceptions import RobotsTxtDisallowed
-from scrapy_rep.fetch.transfer import META_KEY, InterferenceError, Received, answer_of
+from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.text import show
@@ -106,7 +106,7 @@ class RobotsTxtFetchMiddleware:
             tokens_of = self._tokens_of
             if tokens_of is not None and decided[1] == tokens_of(request):
                 return None
-        transfer = meta.get(META_KEY)
+        transfer = meta.get(TRANSFER_KEY)
         if transfer is not None:
             _prepare(request, transfer)
             return None
@@ -123,7 +123,7 @@ class RobotsTxtFetchMiddleware:
         Raises RobotsTxtDisallowed where it came from a URL that is disallowed.
         """
         meta = request.meta
-        transfer = meta.get(META_KEY)
+        transfer = meta.get(TRANSFER_KEY)
         if transfer is not None:
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_response(request, response)
@@ -144,7 +144,7 @@ class RobotsTxtFetchMiddleware:
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:
             raise self._dropped(request, *refused) from exception
-        if META_KEY in request.meta:
+        if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
                 # A middleware has sent a copy of the request, for something of its own.
                 raise InterferenceError("what came is the answer to another request")
@@ -219,7 +219,7 @@ def _prepare(request: Request, transfer: Transfer) -> None:
     meta.clear()
     meta.update(transfer.meta)
     meta.update(route)
-    meta[META_KEY] = transfer
+    meta[TRANSFER_KEY] = transfer
     transfer.note(request)
     # Conditional or private (SPEC S-8).
     for name in _CONDITIONAL:

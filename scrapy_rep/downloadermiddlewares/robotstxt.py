@@ -16,10 +16,9 @@ from scrapy_rep.downloadermiddlewares.startup import check_components
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
-from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.scheduler.source import DIRECT, Note, Source, note_returned, read_note
-from scrapy_rep.scheduler.source import META_KEY as NOTE_KEY
+from scrapy_rep.scheduler.source import DIRECT, NOTE_KEY, Note, Source, note_returned, read_note
 from scrapy_rep.signals import META_KEY
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_hand
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route import obstacle_at_end, obstacle_in, obstacle_of
 from scrapy_rep.fetch.transfer import (
-    META_KEY,
+    TRANSFER_KEY,
     FetchError,
     InterferenceError,
     Received,
@@ -204,7 +204,7 @@ class Fetcher:
         if engine is None:
             raise FetchError("the crawl has no engine")
         request = self._request(chain, page)
-        chain.transfer = request.meta[META_KEY]
+        chain.transfer = request.meta[TRANSFER_KEY]
         try:
             with beside_the_pages(self._crawler):
                 await engine.download_async(request)
@@ -281,7 +281,7 @@ class Fetcher:
         request = Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
         transfer.url = request.url  # as Scrapy writes it
         transfer.handler = self._foreign[scheme]
-        request.meta[META_KEY] = transfer
+        request.meta[TRANSFER_KEY] = transfer
         return request
 
     def _listen(self) -> None:
@@ -296,7 +296,7 @@ class Fetcher:
             self._crawler.signals.disconnect(self._bytes_received, signals.bytes_received)
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
-        transfer = request.meta.get(META_KEY)
+        transfer = request.meta.get(TRANSFER_KEY)
         if transfer is not None and transfer.count(data):
             raise StopDownload(fail=False)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
-META_KEY: Final = "_robotstxt_transfer"
+TRANSFER_KEY: Final = "_robotstxt_transfer"
 """Key of ``Request.meta`` that a request for robots.txt is known by."""
 _SLACK: Final = 4_096
 """Bytes that a content coding may add to text that it can't make smaller."""

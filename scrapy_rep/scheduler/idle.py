@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy import signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
-from scrapy_rep.fetch.transfer import META_KEY
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.scrapy_internals import is_waiting
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Idle:
     def _nothing_leaves(self) -> None:
         if self._looks > 0 or not self._only_deferred():
             return
-        if not is_waiting(self._crawler, META_KEY):
+        if not is_waiting(self._crawler, TRANSFER_KEY):
             return
         if not self._has_said:
             self._has_said = True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from scrapy import Request
 
-META_KEY: Final = "_robotstxt"
+NOTE_KEY: Final = "_robotstxt"
 """The one key of ``Request.meta`` that is private: a list, as it may go to disk.
 
 The source; of a request that was given back, its own ``dont_filter`` and priority too."""
@@ -43,7 +43,7 @@ DIRECT: Final = Note(Source.DIRECT, returned=False, put_off=False)
 
 def note_source(request: Request, source: Source) -> None:
     """Note where ``request`` comes from; what was changed of it stays noted."""
-    request.meta[META_KEY] = [source.value, *request.meta.get(META_KEY, ())[1:]]
+    request.meta[NOTE_KEY] = [source.value, *request.meta.get(NOTE_KEY, ())[1:]]
 
 
 def note_returned(request: Request, *, less: int = 0) -> Request:
@@ -54,7 +54,7 @@ def note_returned(request: Request, *, less: int = 0) -> Request:
     return request.replace(
         dont_filter=True,
         priority=request.priority - less,
-        meta={**request.meta, META_KEY: noted},
+        meta={**request.meta, NOTE_KEY: noted},
     )
 
 

@@ -12,7 +12,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.scheduler.waiters import Alone
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.lru import BoundedCache

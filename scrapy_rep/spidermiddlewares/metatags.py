@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-META_KEY: Final = "robots_tags"
+TAGS_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` that says what the page asks for."""
 ITEM_FIELD: Final = "robots_noindex"
 """Field of an item that says whether its page asks not to be indexed, where it has such a one."""
@@ -54,10 +54,10 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if not request.meta.get("dont_obey_robotstxt"):
             tags = self._tags(response, self._tokens.of(request))
         if tags:
-            request.meta[META_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
+            request.meta[TAGS_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
         else:
             # It may come from the page before.
-            request.meta.pop(META_KEY, None)
+            request.meta.pop(TAGS_KEY, None)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         """Drop what comes from a page whose links are not to be followed.
@@ -110,4 +110,4 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
 def _asks(response: Response | None, word: str) -> bool:
     if response is None or response.request is None:
         return False
-    return bool(response.request.meta.get(META_KEY, {}).get(word))
+    return bool(response.request.meta.get(TAGS_KEY, {}).get(word))

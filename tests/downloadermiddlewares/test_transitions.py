@@ -19,7 +19,7 @@ from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Si
 from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.scheduler.source import META_KEY, Source, note_returned, note_source
+from scrapy_rep.scheduler.source import NOTE_KEY, Source, note_returned, note_source
 
 # As it was decided on, by hand: nothing of it is read from the code.
 TABLE = """
@@ -171,7 +171,7 @@ def outcome(made, request):
     except RobotsTxtDisallowed:
         return "drop"
     finally:
-        assert META_KEY not in request.meta
+        assert NOTE_KEY not in request.meta
     if returned is None:
         return "pass"
     # What goes back is a request of its own: what was noted of it is nobody else's.

@@ -19,7 +19,7 @@ from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler.gate import Gate
-from scrapy_rep.scheduler.source import META_KEY, note_returned
+from scrapy_rep.scheduler.source import NOTE_KEY, note_returned
 from scrapy_rep.settings import Options
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import FakeCrawler
@@ -171,7 +171,7 @@ class Model:
         assert turn == min(other for at, other in turns if at == lane), "order within an origin"
         del self.waiting[request.url]
         self.crawler.downloader.begin(request)
-        del request.meta[META_KEY]
+        del request.meta[NOTE_KEY]
         self.active.append(request)
 
     def ends(self):

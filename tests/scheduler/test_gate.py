@@ -20,7 +20,7 @@ from twisted.python.failure import Failure
 
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.fetch.transfer import META_KEY
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outage import Outage
 from scrapy_rep.protocol.policy import Access, Grant
@@ -763,7 +763,7 @@ def test_the_try_of_an_origin_that_was_unreachable_is_nothing_to_wait_for():
     scene.time.advance(10 + MARGIN)
     scene.opens(A, scene.waiter)
     assert scene.asked == [A]
-    scene.crawler.engine.downloader.active.add(Request(A.robotstxt_url, meta={META_KEY: None}))
+    scene.crawler.engine.downloader.active.add(Request(A.robotstxt_url, meta={TRANSFER_KEY: None}))
     scene.crawler.nothing_leaves()
     assert scene.crawler.idles == 1
 

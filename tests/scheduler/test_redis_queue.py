@@ -16,7 +16,7 @@ from scrapy_rep import (
 )
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_scripts
-from scrapy_rep.scheduler.source import META_KEY
+from scrapy_rep.scheduler.source import NOTE_KEY
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
@@ -363,7 +363,7 @@ def test_one_that_is_overdue_leaves_to_be_dropped(redis):
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
     redis.hset(f"{KEPT}:since", DOWN, 1)
     popped = wait_until(queue.pop)
-    assert popped.meta[META_KEY] == ["overdue"]
+    assert popped.meta[NOTE_KEY] == ["overdue"]
     assert wait_until(queue.pop).url.startswith(DOWN)
     assert drain(queue) == []
     assert redis.keys("*") == []
@@ -512,7 +512,7 @@ def test_what_a_full_redis_cannot_keep_still_waits_for_its_turn(redis):
         request = queue.pop()
     finally:
         redis.config_set("maxmemory", 0)
-    assert request.meta[META_KEY] == ["direct"]
+    assert request.meta[NOTE_KEY] == ["direct"]
 
 
 def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis):

@@ -18,7 +18,7 @@ from scrapy.utils.request import request_from_dict
 from scrapy_rep.downloadermiddlewares.guard import DECIDED_KEY
 from scrapy_rep.scheduler.source import (
     DIRECT,
-    META_KEY,
+    NOTE_KEY,
     Note,
     Source,
     note_returned,
@@ -50,7 +50,7 @@ WAYS = pytest.mark.parametrize("way", [lambda request: request, through_json, th
 
 def read(request):
     """Read what was noted as the middleware does."""
-    return read_note(request, request.meta.pop(META_KEY))
+    return read_note(request, request.meta.pop(NOTE_KEY))
 
 
 @WAYS
@@ -106,7 +106,7 @@ def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, ret
         # Whom no scheduler hands on comes from none, wherever it came from before.
         assert note == (source or Source.DIRECT, True, less > 0)
         assert (request.priority, request.dont_filter) == (priority, dont_filter)
-        assert META_KEY not in request.meta
+        assert NOTE_KEY not in request.meta
 
 
 @pytest.mark.parametrize("noted", [[], ["elsewhere"], ["queue", True], "queue", None, 5])
@@ -143,7 +143,7 @@ async def looked_at(*requests, settings=None, **kwargs):
         **kwargs,
     )
     pages = {url: meta for url, meta in looks.seen.items() if not url.endswith("/robots.txt")}
-    assert META_KEY not in keys(looks.seen.values())
+    assert NOTE_KEY not in keys(looks.seen.values())
     return result, pages
 
 
@@ -267,7 +267,7 @@ async def test_a_note_that_went_astray_keeps_nobody_busy(web):
             self.task = asyncio.ensure_future(self.ask(failure.request.meta))
 
         async def ask(self, meta):
-            assert META_KEY in meta
+            assert NOTE_KEY in meta
             try:
                 await self.crawler.engine.download_async(Request(failing.url("/"), meta=meta))
             except IgnoreRequest as error:

@@ -19,7 +19,7 @@ from scrapy_rep.extensions.report.rows import Why
 from scrapy_rep.extensions.report.runs import Runs, made_by
 from scrapy_rep.extensions.report.writers import LINES, LinesForm, renderer_of, replacing
 from scrapy_rep.extensions.writing import Writing
-from scrapy_rep.fetch.transfer import META_KEY as TRANSFER_KEY
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread, within
