@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 NOTE_KEY: Final = "_robotstxt"
-"""The one key of ``Request.meta`` that is private: a list, as it may go to disk.
+"""Private key of ``Request.meta``: a list, as it may go to disk.
 
 The source; of a request that was given back, its own ``dont_filter`` and priority too."""
 
