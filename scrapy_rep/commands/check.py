@@ -59,7 +59,7 @@ def check(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         body = read_robotstxt(opts.file, asking.options.max_size)
         rules = RobotsTxt.parse(body).rules_for(*tokens)
         name = name_of(opts.file)
-        found = [Answer(verdict_of(rules, url, name, spellings)) for url in urls]
+        found = [Answer(_verdict_of(rules, url, name, spellings)) for url in urls]
         for url, answer in zip(urls, found, strict=True):
             show(url, answer)
     else:
@@ -80,7 +80,7 @@ def _asked(urls: list[str], asking: Asking, show: Callable[[str, Answer], None])
     return found
 
 
-def verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
+def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
     """Return what ``rules``, of a file of that name, say of a URL, or why it can have none."""
     try:
         origin_of(url)

@@ -12,10 +12,11 @@ from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import name_of, one, read_robotstxt
-from scrapy_rep.commands.check import status_of, verdict_of
+from scrapy_rep.commands.check import status_of
 from scrapy_rep.commands.spider import robots_of
 from scrapy_rep.commands.terminal import coloured, section, with_scheme
 from scrapy_rep.decision.decider import Decision
+from scrapy_rep.decision.strictest import verdict_of_rules
 from scrapy_rep.decision.usage import PURPOSES_KEY, in_words
 from scrapy_rep.extensions.lines import of_override
 from scrapy_rep.protocol.explain import Explanation
@@ -103,9 +104,8 @@ def _by_file(url: str, path: str, asking: Asking) -> Got:
     tokens, spellings = asking.names()
     body = read_robotstxt(path, asking.options.max_size)
     robots = RobotsTxt.parse(body)
-    verdict = verdict_of(robots.rules_for(*tokens), url, name_of(path), spellings)
-    if isinstance(verdict, ValueError):
-        raise UsageError(f"{url}: {verdict}", print_help=False)
+    verdict = verdict_of_rules(robots.rules_for(*tokens), url, spellings)
+    verdict = verdict._replace(robotstxt_url=name_of(path))
     decision = Decision(origin_of(url), target_of(url), tokens, verdict)
     return Got(url, verdict, decision, None, robots.usage(url, *tokens), time(), body)
 
