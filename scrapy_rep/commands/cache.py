@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
     from scrapy_rep.stores.base import Held, Store
 
-_OF_ORIGIN: Final = ("show", "refresh", "drop")
-_OF_ALL: Final = ("list", "prune")
 _AT_A_TIME: Final = 50
 """Records that are read together: with REP_MAX_SIZE as it is, 40 MB at the very most."""
 _MAX_DIFF: Final = 2_000
@@ -90,9 +88,8 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         shelf = _Cache(crawler, options, store, as_json=opts.json)
         try:
             if file is None:
-                return await {"list": shelf.list_all, "prune": shelf.prune}[action]()
-            actions = {"show": shelf.show, "refresh": shelf.refresh, "drop": shelf.drop}
-            return await actions[action](file)
+                return await _OF_ALL[action](shelf)
+            return await _OF_ORIGIN[action](shelf, file)
         except StoreError as error:
             print(f"{registry.shown(options.store)}: {printable(str(error))}", file=sys.stderr)
             return UNKNOWN
@@ -235,6 +232,10 @@ class _Cache:
     def _nothing(self, what: str) -> int:
         print(f"{registry.shown(self._options.store)} holds {what}", file=sys.stderr)
         return FOUND
+
+
+_OF_ALL: Final = {"list": _Cache.list_all, "prune": _Cache.prune}
+_OF_ORIGIN: Final = {"show": _Cache.show, "refresh": _Cache.refresh, "drop": _Cache.drop}
 
 
 def _file(text: str) -> _File:
