@@ -83,7 +83,7 @@ _MARK: Final = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
 _HTML: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|!--)|\s*<\?xml", re.IGNORECASE)
 _URL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://")
 _FULL_URL: Final = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://[^/]")
-_NAME: Final = re.compile(rb"[A-Za-z_-]+|\*")
+_NAME: Final = re.compile(rb"[A-Za-z_-]+|\*(?!\S)")
 _WIDE_NAME: Final = re.compile(rb"[A-Za-z0-9._-]+")
 _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
@@ -205,13 +205,9 @@ class _Linter:
         if name is None:
             self._find(line.number, "no-name", as_text(line.value))
             return "a group for nobody"
-        rest = line.value[name.end() :]
         if name[0] == b"*":
-            if rest[:1].strip():
-                self._find(line.number, "no-name", as_text(line.value))
-                return "a group for nobody"
             return "a group for anyone"
-        if rest:
+        if name.end() < len(line.value):
             self._find(line.number, "beyond-the-name", as_text(line.value))
         wide = _WIDE_NAME.match(line.value)
         other = f" or {as_text(wide[0])}" if wide and wide[0] != name[0] else ""
