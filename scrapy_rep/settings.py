@@ -264,12 +264,8 @@ class Options:
 
     def changed(self) -> dict[str, Any]:
         """Return the settings whose values differ from their defaults, by name, as shown."""
-        shown = self.shown()
-        return {
-            option.metadata["name"]: shown[option.metadata["name"]]
-            for option in fields(self)
-            if getattr(self, option.name) != option.default
-        }
+        defaults = Options().shown()
+        return {name: value for name, value in self.shown().items() if value != defaults[name]}
 
 
 def unknown_settings(settings: BaseSettings) -> list[str]:
