@@ -39,11 +39,6 @@ class BoundedCache(Generic[K, V]):
         """Iterate over the keys, the least recently used first."""
         return iter(self._values)
 
-    @property
-    def nbytes(self) -> int:
-        """The sizes of all values, in bytes."""
-        return self._bytes
-
     def get(self, key: K) -> V | None:
         """Return the value of ``key``, now the most recently used, or None."""
         held = self._values.get(key)

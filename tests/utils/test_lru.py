@@ -21,7 +21,7 @@ def test_bounded_by_bytes():
     cache = BoundedCache(10, 100)
     for key in range(10):
         cache.put(key, key, 30)
-    assert (len(cache), cache.nbytes) == (3, 90)
+    assert (len(cache), cache._bytes) == (3, 90)
 
 
 def test_the_newest_stays_however_large():
@@ -47,5 +47,5 @@ def test_it_counts_what_it_holds(steps, max_entries, max_bytes):
             sizes[key] = nbytes
         held = [key for key in range(10) if cache.get(key) is not None]
         assert len(held) == len(cache) <= max_entries
-        assert cache.nbytes == sum(sizes[key] for key in held)
-        assert len(cache) <= 1 or cache.nbytes <= max_bytes
+        assert cache._bytes == sum(sizes[key] for key in held)
+        assert len(cache) <= 1 or cache._bytes <= max_bytes
