@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from scrapy_rep.protocol.matching.effort import Effort
-
-    Tokens = tuple[str, ...]
+    from scrapy_rep.protocol.product_tokens import Tokens
 
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
 _NEEDS: Final = {"file": "path", "agent": "agent"}

@@ -52,7 +52,6 @@ robotstxt_followed: Final = object()
 META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` that holds the verdict."""
 
-
 # By sender. Asked for every request: those who connected past ``crawler.signals`` to any sender at
 # all are not looked for.
 _receivers_of: Final = dispatcher.connections.get

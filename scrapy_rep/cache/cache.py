@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from scrapy_rep.cache.lookup import Fetch, Learned
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.policy import Policy
+    from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
-    Tokens = tuple[str, ...]
     Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 
 logger = logging.getLogger(__name__)

@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.ruleset import RuleSet
     from scrapy_rep.protocol.outage import Outage
     from scrapy_rep.protocol.parser import RobotsTxt
+    from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.usage.usage import Usage
-
-    Tokens = tuple[str, ...]
 
 _ENTRY_BYTES: Final = 600
 """About what an entry costs beside its rules: its own parts and its place in the mapping."""
-
-
 _MAX_TOKEN_LISTS: Final = 128
 """Crawlers, each with its own list of product tokens, whose rules an entry holds: more than there
 are browsers, whose names a crawl may send in turns."""

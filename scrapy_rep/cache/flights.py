@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.protocol.origin import Origin
-
-    Tokens = tuple[str, ...]
+    from scrapy_rep.protocol.product_tokens import Tokens
 
 T = TypeVar("T")
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Outcome
     from scrapy_rep.protocol.policy import Policy
+    from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
-    Tokens = tuple[str, ...]
     Fetch = Callable[[Origin, Request, Callable[[str], Verdict | None], str], Awaitable[Outcome]]
     Learned = Callable[[Origin, Record, Record | None, Request], None]
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from scrapy_rep.cache.lookup import Lookup
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.policy import Access, Policy
+    from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.record import Record
-
-    Tokens = tuple[str, ...]
 
 _NONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 

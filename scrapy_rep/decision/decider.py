@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
     from scrapy_rep.cache.cache import Cache
     from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.strictest import Judge, Tokens
+    from scrapy_rep.decision.strictest import Judge
     from scrapy_rep.decision.usage import Judgement
     from scrapy_rep.overrides import Override, Overrides
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.usage.tdmrep import TdmRules
     from scrapy_rep.settings import Options
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from scrapy_rep.decision.spellings import Spellings
     from scrapy_rep.protocol.matching.ruleset import RuleSet
+    from scrapy_rep.protocol.product_tokens import Tokens
 
-    Tokens = tuple[str, ...]
     Judge = Callable[[str, Tokens, Effort], Verdict | None]
 
 NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)

@@ -79,7 +79,6 @@ _NETWORK_ERRORS: Final = (
 )
 _NO_HANDLER: Final = (NotSupported, getattr(exceptions, "UnsupportedURLSchemeError", NotSupported))
 
-
 _STAND_IN: Final = "a service that was asked in the site's place"
 _LEAVE_ALONE: Final = (
     "let handlers of headers_received and bytes_received leave alone requests whose callback is "

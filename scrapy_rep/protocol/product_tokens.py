@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+Tokens = tuple[str, ...]
+"""The product tokens of a crawler, the most specific first."""
+
 _PRODUCT_TOKEN: Final = re.compile(r"[A-Za-z_-]+").fullmatch
 _WIDE_TOKEN: Final = re.compile(r"[A-Za-z0-9._-]+").match
 _CONFIGURED: Final = re.compile(r"[A-Za-z0-9._-]*\*?").fullmatch

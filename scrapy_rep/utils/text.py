@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from scrapy import Request
 
-
 MAX_SHOWN: Final = 200
 """Characters of a rule, or of another text that a site writes, in a log line or a report."""
 

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.usage.statement import Value
 
-
 HEADERS: Final = (
     "Content-Usage",
     "Content-Signal",
