@@ -1,0 +1,158 @@
+"""REP_DRY_RUN in crawls."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
+from tests.crawling.web import answer, gzipped, robots
+from tests.decision.test_overrides import overridden, override
+from tests.test_signals import Ear
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
+    plain = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    failing = web.site(answer(503))
+    # Protego takes 'testbot' for a part of the group's name; here tokens are equal or not.
+    differs = web.site(robots("User-agent: test\nDisallow: /\n"))
+    urls = [plain.url("/private"), plain.url("/"), failing.url("/"), differs.url("/")]
+    ear = Ear("robotstxt_differs", "robotstxt_forbidden", "robotstxt_verdict")
+    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=ear.listen)
+    assert sorted(result.fetched) == sorted(urls)
+    assert "robotstxt/forbidden" not in result.stats
+    assert result.stats["robotstxt/dry_run/forbidden"] == 2
+    assert result.stats["robotstxt/dry_run/forbidden_reason_count/unreachable"] == 1
+    assert result.stats["robotstxt/dry_run/differs_from_builtin"] == 2
+    heard = {(name, what["request"].url): what for name, what in ear.heard}
+    assert heard["robotstxt_forbidden", plain.url("/private")]["dropped"] is False
+    assert heard["robotstxt_differs", failing.url("/")]["builtin_allows"] is True
+    assert heard["robotstxt_differs", differs.url("/")]["builtin_allows"] is False
+    lines = result.messages(logging.INFO)
+    would = "Dry run, Scrapy's built-in would"
+    begin = f"{would} send <GET {failing.url('/')}>, scrapy-rep would drop it: unreachable: "
+    assert any(line.startswith(f"{begin}status 503, next try at ") for line in lines)
+    assert f"{would} drop <GET {differs.url('/')}>, scrapy-rep would send it: " in " ".join(lines)
+    assert "Dry run: robots.txt is not obeyed, nothing is dropped" in result.messages(30)
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_knows_that_the_built_in_reads_error_responses(web):
+    rules = "User-agent: *\nDisallow: /private\n"
+    missing, failing = web.site(gzipped(rules, status=404)), web.site(answer(503, rules))
+    urls = [site.url(path) for site in (missing, failing) for path in ("/private", "/")]
+    ear = Ear("robotstxt_differs")
+    result = await crawl(*urls, settings={"REP_DRY_RUN": True}, opened=ear.listen)
+    assert sorted(result.fetched) == sorted(urls)
+    heard = {what["request"].url: what["builtin_allows"] for _, what in ear.heard}
+    assert heard == {missing.url("/private"): False, failing.url("/"): True}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, clock):
+    site = web.site(answer(503))
+    urls = [site.url("/1"), site.url("/2")]
+    ear = Ear("robotstxt_differs", "robotstxt_forbidden")
+
+    def later():
+        clock.advance(3600)
+        return [Request(urls[1])]
+
+    result = await crawl(
+        urls[0],
+        settings={
+            "REP_DRY_RUN": True,
+            "REP_UNREACHABLE_ACTION": "defer",
+            "REP_DEFER_TIMEOUT": 1800,
+        },
+        opened=ear.listen,
+        phases=[later],
+    )
+    assert result.fetched == urls
+    assert result.stats["robotstxt/dry_run/deferred"] == 1
+    # For longer than it would have waited.
+    assert result.stats["robotstxt/dry_run/forbidden"] == 1
+    assert {what["request"].url for _, what in ear.heard} == {urls[1]}
+    begin = f"Dry run, would defer <GET {urls[0]}>: unreachable: status 503, next try at "
+    assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
+    (warning,) = [text for text in result.messages(logging.WARNING) if "503" in text]
+    assert "its pages may not be fetched" in warning
+
+
+@pytest.mark.parametrize("dry", [True, False])
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_knows_that_another_queue_defers_nothing(web, dry):
+    url = web.site(answer(503)).url("/")
+    settings = {"REP_UNREACHABLE_ACTION": "defer", **SCRAPYS_QUEUE, "REP_DRY_RUN": dry}
+    result = await crawl(url, settings=settings)
+    assert result.fetched == [url] * dry
+    assert result.dropped == ({} if dry else {url: "unreachable"})
+    count = "robotstxt/dry_run/forbidden" if dry else "robotstxt/forbidden"
+    assert result.stats[count] == 1
+    assert "robotstxt/dry_run/deferred" not in result.stats
+
+
+@pytest.mark.parametrize(("timeout", "waits"), [(60, False), (86_400, True)])
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_knows_how_long_is_waited_for_what_is_awaited(web, timeout, waits):
+    page = web.site(robots("")).url("/")
+    url = web.site(answer(503)).url("/")
+
+    class Spider(ListSpider):
+        async def parse(self, response):
+            request = Request(url, meta={"download_timeout": timeout})
+            self.crawl.responses.append(await self.crawler.engine.download_async(request))
+
+    settings = {
+        "REP_DRY_RUN": True,
+        "REP_UNREACHABLE_ACTION": "defer",
+        "REP_DEFER_TIMEOUT": 86_400,
+        "REP_RETRY_DELAY": 3_600,
+    }
+    result = await crawl(page, settings=settings, spidercls=Spider)
+    assert result.fetched == [url]
+    assert result.stats.get("robotstxt/dry_run/deferred", 0) == waits
+    assert result.stats.get("robotstxt/dry_run/forbidden", 0) == (not waits)
+
+
+@pytest.mark.parametrize("policy", ["ignore", "disallow"])
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_compares_no_override_with_a_robotstxt_that_it_does_not_know(web, policy):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    urls = [site.url("/"), site.url("/private")]
+    would_drop = policy == "disallow"
+    dry = {**overridden(override(policy)), "REP_DRY_RUN": True}
+    result = await crawl(*urls, settings=dry)
+    assert site.robots_requests == []
+    assert result.stats.get("robotstxt/dry_run/forbidden", 0) == 2 * would_drop
+    assert "robotstxt/dry_run/differs_from_builtin" not in result.stats
+    assert not [text for text in result.messages() if "built-in" in text]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_compares_an_override_with_a_robotstxt_that_it_knows(web, tmp_path):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    stored = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    await crawl(site.url("/"), settings=stored)
+    dry = {**overridden(override("ignore")), **stored, "REP_DRY_RUN": True}
+    ear = Ear("robotstxt_differs")
+    await crawl(site.url("/"), site.url("/private"), settings=dry, opened=ear.listen)
+    assert len(site.robots_requests) == 1
+    assert [what["request"].url for _, what in ear.heard] == [site.url("/private")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+
+    def broken(url):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("scrapy_rep.decision.decider.split_url", broken)
+    result = await crawl(site.url("/private"), settings={"REP_DRY_RUN": True})
+    assert result.fetched == [site.url("/private")]
+    assert result.stats["robotstxt/error_count"] == 1
