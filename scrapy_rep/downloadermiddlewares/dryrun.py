@@ -118,7 +118,7 @@ class DryRun:
 
     async def _tell(self, request: Request, decision: Decision, source: Source) -> None:
         origin, verdict = decision.origin, decision.verdict
-        if origin is None or verdict is None:
+        if verdict is None:
             return
         self._announcer.verdict(request, verdict, origin, decision)
         if decision.usage is not None:
@@ -158,9 +158,11 @@ class DryRun:
         )
 
     async def _builtin_allows(
-        self, request: Request, origin: Origin, override: Override | None
+        self, request: Request, origin: Origin | None, override: Override | None
     ) -> bool | None:
         """Return whether the built-in would send ``request``; None where that isn't known."""
+        if origin is None:
+            return None
         record = await self._cache.record(origin)
         if record is None and override is not None:
             return None  # an override decides without the robots.txt that the built-in would fetch

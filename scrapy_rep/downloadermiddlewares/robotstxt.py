@@ -116,7 +116,8 @@ class RobotsTxtMiddleware:
             self.gate.find_out(decision.origin, request)
             return self._put_off(request, note)
         if self._dry_run is not None:
-            request.meta[DECIDED_KEY] = request.url, decision.tokens
+            # A URL without an origin is judged alike for all tokens.
+            request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
             return self._dry_run.tell(request, decision, note.source)
         seconds = 0.0 if in_turn else self._waits.seconds_before(request, decision)
         if seconds:

@@ -41,6 +41,14 @@ async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_dry_run_tells_of_a_url_without_an_origin(web):
+    bad = Request(web.site().url("/").replace("127.0.0.1", "127.0.0.1%00"))
+    result = await crawl(bad, settings={"REP_DRY_RUN": True})
+    assert result.stats["robotstxt/dry_run/forbidden_reason_count/no-origin"] == 1
+    assert f"Dry run, would drop <GET {bad.url}>: no-origin" in result.messages()
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_dry_run_knows_that_the_built_in_reads_error_responses(web):
     rules = "User-agent: *\nDisallow: /private\n"
     missing, failing = web.site(gzipped(rules, status=404)), web.site(answer(503, rules))
