@@ -207,12 +207,12 @@ class ClosingWatch:
     ) -> None:
         self._crawler = crawler
         self._closing = closing
-        self._also = look
+        self._look = look
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     def start(self) -> None:
         """Begin to look."""
-        self._loop = create_looping_call(self._look)
+        self._loop = create_looping_call(self._watch)
         self._loop.start(_INTERVAL, now=False)
 
     def stop(self) -> None:
@@ -221,12 +221,12 @@ class ClosingWatch:
             self._loop.stop()
         self._loop = None
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         if is_closing(self._crawler):
             self.stop()
             self._closing()
         else:
             try:
-                self._also()
+                self._look()
             except Exception:
                 logger.exception("Error while looking at the engine")
