@@ -133,7 +133,7 @@ def _end(jobs: list[Job]) -> None:
         job.end()
 
 
-def run_each(jobs: list[Job]) -> None:
+def _run_each(jobs: list[Job]) -> None:
     """Run jobs one after another."""
     for job in jobs:
         job.run()
@@ -146,7 +146,7 @@ def in_thread(func: Callable[[], T]) -> Awaitable[T]:
     For what may hang: however many calls do so, the next one is not held up by them.
     """
     job = Job(func, poster())
-    threading.Thread(target=run_each, args=([job],), daemon=True).start()
+    threading.Thread(target=_run_each, args=([job],), daemon=True).start()
     return maybe_deferred_to_future(job.done)
 
 
@@ -164,7 +164,7 @@ class Workers:
         *,
         threads: int = 1,
         batch: int = 1,
-        run: Callable[[list[Job]], None] = run_each,
+        run: Callable[[list[Job]], None] = _run_each,
     ) -> None:
         self._name = name
         self._count = threads
