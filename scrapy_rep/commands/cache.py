@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
-    from scrapy_rep.stores.base import Held, Store
+    from scrapy_rep.stores.base import BareStore, Held
 
 _AT_A_TIME: Final = 50
 """Records that are read together: with REP_MAX_SIZE as it is, 40 MB at the very most."""
@@ -114,7 +114,9 @@ class _File(NamedTuple):
 class _Cache:
     """What can be done; each method prints, and returns the exit status."""
 
-    def __init__(self, crawler: Crawler, options: Options, store: Store, *, as_json: bool) -> None:
+    def __init__(
+        self, crawler: Crawler, options: Options, store: BareStore, *, as_json: bool
+    ) -> None:
         self._crawler = crawler
         self._options = options
         self._store = store

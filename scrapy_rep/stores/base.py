@@ -1,4 +1,4 @@
-"""What a store of records is: a protocol that all of them have."""
+"""What a store of records is: to a crawl, and to the commands that look into it."""
 
 from __future__ import annotations
 
@@ -66,6 +66,16 @@ class Store(Protocol):
         StoreError.
         """
 
+    async def close(self) -> None:
+        """Write what is still to be written, and let go of everything that is open.
+
+        A store may be used again after that.
+        """
+
+
+class BareStore(Store, Protocol):
+    """A store that nothing guards: its errors come to who lists and changes what it holds."""
+
     def origins(self) -> AsyncIterator[str]:
         """Yield the origins of all records, those that can't be read among them, page by page.
 
@@ -80,10 +90,4 @@ class Store(Protocol):
         """Let go of the records that are too old or too many, as the store does by itself.
 
         Return how many these were. Raises StoreError.
-        """
-
-    async def close(self) -> None:
-        """Write what is still to be written, and let go of everything that is open.
-
-        A store may be used again after that.
         """

@@ -16,7 +16,7 @@ from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.utils.concurrency import within
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
+    from collections.abc import Callable, Coroutine
     from typing import Any
 
     from scrapy_rep.protocol.record import Record
@@ -162,26 +162,6 @@ class GuardedStore:
             return turn
         turn = await self._spare.reserve(origin, seconds, unused)
         return turn._replace(seconds=turn.seconds + self._clock() - asked)
-
-    # What people ask for: nothing stands in for a store that they want to look into.
-
-    async def origins(self) -> AsyncIterator[str]:
-        """Yield the origins of all records. Raises StoreError."""
-        missed = [origin async for origin in self._spare.origins()]
-        for origin in missed:
-            yield origin
-        async for origin in self._store.origins():
-            if origin not in missed:
-                yield origin
-
-    async def drop(self, origin: str) -> bool:
-        """Let go of the record of ``origin``; return whether there was one. Raises StoreError."""
-        missed = await self._spare.drop(origin)
-        return await self._store.drop(origin) or missed
-
-    async def prune(self) -> int:
-        """Let go of the records that are too old or too many. Raises StoreError."""
-        return await self._store.prune()
 
     async def close(self) -> None:
         """Write what is still to be written, as far as that can be done in a few seconds."""

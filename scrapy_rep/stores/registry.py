@@ -21,7 +21,7 @@ from scrapy_rep.stores.memory import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from scrapy_rep.stores.base import Store
+    from scrapy_rep.stores.base import BareStore, Store
     from scrapy_rep.stores.redis_news import RedisNews
 
 
@@ -50,7 +50,7 @@ class _Scheme:
     """What people are told to write."""
     is_right: Callable[[str], bool]
     """Whether a whole URI is one; may raise ValueError."""
-    make: Callable[[StoreConfig, bool], Store]
+    make: Callable[[StoreConfig, bool], BareStore]
     """Makes one, and is told whether a file that is none of ours may be renamed."""
 
 
@@ -69,7 +69,7 @@ def make_store(config: StoreConfig) -> Store:
     )
 
 
-def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> Store:
+def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> BareStore:
     """Return the store that REP_STORE names, whose errors come to who asks it.
 
     ``set_aside`` tells whether a file that is none of ours is renamed, so that another can take its
@@ -157,7 +157,7 @@ def _memory(config: StoreConfig, _: bool) -> MemoryStore:
     )
 
 
-def _sqlite(config: StoreConfig, set_aside: bool) -> Store:
+def _sqlite(config: StoreConfig, set_aside: bool) -> BareStore:
     from scrapy_rep.stores.sqlite import SQLiteStore  # noqa: PLC0415 - Python may lack sqlite3
 
     return SQLiteStore(
@@ -171,7 +171,7 @@ def _sqlite(config: StoreConfig, set_aside: bool) -> Store:
     )
 
 
-def _redis(config: StoreConfig, _: bool) -> Store:
+def _redis(config: StoreConfig, _: bool) -> BareStore:
     try:
         from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415 - needs redis-py
     except ImportError:

@@ -35,6 +35,10 @@ class Contract:
     def opened(self):
         raise NotImplementedError
 
+    def bare(self, store):
+        """Return what the commands look into."""
+        return store
+
     @in_asyncio
     async def test_what_is_put_is_got(self, opened):
         store = opened()
@@ -167,11 +171,11 @@ class Contract:
     @in_asyncio
     async def test_all_origins_are_listed_across_pages(self, opened):
         store = opened()
-        assert [origin async for origin in store.origins()] == []
+        assert [origin async for origin in self.bare(store).origins()] == []
         origins = {f"https://site-{i}.example" for i in range(2_500)}
         await asyncio.gather(*(store.put(unavailable(origin)) for origin in origins))
         await store.claim("https://leased.example", "a", 30)
-        found = [origin async for origin in store.origins()]
+        found = [origin async for origin in self.bare(store).origins()]
         assert set(found) == origins
         assert len(found) == len(origins)
         await store.close()
@@ -182,10 +186,10 @@ class Contract:
         await store.put(available())
         await store.put(available(OTHER))
         await store.claim(ORIGIN, "a", 30)
-        assert await store.drop(ORIGIN) is True
-        assert await store.drop(ORIGIN) is False
+        assert await self.bare(store).drop(ORIGIN) is True
+        assert await self.bare(store).drop(ORIGIN) is False
         assert await store.get(ORIGIN) == (None, "a")
-        assert [origin async for origin in store.origins()] == [OTHER]
+        assert [origin async for origin in self.bare(store).origins()] == [OTHER]
         await store.put(unavailable(), "a")
         assert await store.get(ORIGIN) == (unavailable(), None)
         await store.close()
@@ -194,7 +198,7 @@ class Contract:
     async def test_nothing_is_pruned_within_the_bounds(self, opened):
         store = opened()
         await store.put(available())
-        assert await store.prune() == 0
+        assert await self.bare(store).prune() == 0
         assert (await store.get(ORIGIN)).record == available()
         await store.close()
 
@@ -259,8 +263,8 @@ class PersistentContract(Contract):
             assert held.record is None or held.record.copy == available().copy
         else:
             assert (await store.get(ORIGIN)).record is None
-        assert [origin async for origin in store.origins()] == [ORIGIN]
-        assert await store.drop(ORIGIN) is True
+        assert [origin async for origin in self.bare(store).origins()] == [ORIGIN]
+        assert await self.bare(store).drop(ORIGIN) is True
         await store.put(unavailable())
         assert (await store.get(ORIGIN)).record == unavailable()
         await store.close()
@@ -338,7 +342,7 @@ class TestSQLite(PersistentContract):
             )
         store = opened()
         assert await store.get(ORIGIN) == (None, "\ufffd")
-        found = [origin.removeprefix("\ufffd") async for origin in store.origins()]
+        found = [origin.removeprefix("\ufffd") async for origin in self.bare(store).origins()]
         assert sorted(found) == sorted(origins)
         await store.close()
 
@@ -407,3 +411,6 @@ class TestGuardedSQLite(TestSQLite):
     def opened(self, tmp_path):
         self.path = tmp_path / "robots.sqlite"
         return lambda: GuardedStore(sqlite(self.path), memory(), name="it", timeout=PATIENCE)
+
+    def bare(self, store):
+        return store._store
