@@ -58,7 +58,9 @@ class Runs:
             report = json.loads(self._path.read_bytes() or "null")
             if report is None:
                 return True, Collected()
-            before = {name: report["crawl"][name] for name in ("started", "runs", *_FIGURES)}
+            before = {name: report["crawl"][name] for name in ("started", "runs")}
+            # An older version may have kept fewer figures.
+            before |= {name: report["crawl"].get(name, 0) for name in _FIGURES}
             collected = Collected.from_dict(report)
         except Exception:
             logger.exception("Can't read %s, the report does not include earlier runs", self._path)

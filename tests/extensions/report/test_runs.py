@@ -78,6 +78,21 @@ async def test_another_jobdir_is_another_crawl(web, tmp_path, ending):
         assert [line["kind"] for line in lines] == ["start", "fetch", "drop", "end"]
 
 
+@pytest_twisted.ensureDeferred
+async def test_what_a_version_with_fewer_figures_kept_is_gone_on_with(web, tmp_path):
+    kept = tmp_path / "job" / "robots-report.json"
+    site = web.site(robots(RULES))
+    settings = {"REP_REPORT": tmp_path / "report.json", "JOBDIR": str(kept.parent)}
+    await crawl(site.url("/private/1"), settings=settings)
+    report = json.loads(kept.read_text())
+    del report["crawl"]["subresources_forbidden"]
+    kept.write_text(json.dumps(report))
+    result = await crawl(site.url("/private/2"), settings=settings)
+    assert result.messages(logging.ERROR) == []
+    figures = json.loads(kept.read_text())["crawl"]
+    assert (figures["runs"], figures["dropped"], figures["subresources_forbidden"]) == (2, 2, 0)
+
+
 @pytest.mark.parametrize("text", [b"{", b"[]", b'{"crawl": {}}', b"\xff"])
 @pytest_twisted.ensureDeferred
 async def test_what_can_not_be_read_is_told_and_stops_no_crawl(web, tmp_path, text):
