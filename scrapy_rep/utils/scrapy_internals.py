@@ -146,8 +146,9 @@ def lift_pool_limits(crawler: Crawler) -> None:
                 connector._limit = connector._limit_per_host = 0
             elif "scrapy.core.downloader.handlers._httpx" in modules:
                 kept = handler._limits.max_keepalive_connections
+                handler._default_client._transport._pool._max_connections = math.inf
+                # Each proxy gets a client of its own later.
                 handler._limits = type(handler._limits)(max_keepalive_connections=kept)
-                handler._default_client = handler._make_client()
 
 
 class PlacesBeside:

@@ -39,8 +39,10 @@ ALLOWED = {
     ("utils/scrapy_internals.py", "_headers"): "a request without headers, in a tenth of the time",
     (
         "utils/scrapy_internals.py",
-        "_make_client",
+        "_default_client",
     ): "connections for robots.txt files beside those of pages",
+    ("utils/scrapy_internals.py", "_pool"): "the same",
+    ("utils/scrapy_internals.py", "_transport"): "the same",
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._aiohttp"): "the same",
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._httpx"): "the same",
     ("utils/scrapy_internals.py", "_slot"): "NEEDED",
