@@ -121,5 +121,6 @@ class Ftp(Wire):
             elif command == b"RETR":
                 self.targets[number] = argument
                 writer.write(b"550 no such file\r\n")
+                return  # the handler of Scrapy 2.14 never closes a connection
             else:
                 writer.write(b"230 fine\r\n")
