@@ -90,7 +90,8 @@ class Sentinels:
             config = folder / "sentinel.conf"
             config.write_text(
                 f"sentinel monitor {self.service} 127.0.0.1 {self.primary.port} {sentinels // 2 + 1}\n"
-                f"sentinel down-after-milliseconds {self.service} 500\n"
+                # A primary that a busy machine keeps waiting is none that died.
+                f"sentinel down-after-milliseconds {self.service} {1000 * PATIENCE}\n"
                 f"sentinel failover-timeout {self.service} 5000\n"
             )
             self.sentinels.append(RedisServer(folder, sentinel=config, program=program))
@@ -114,6 +115,7 @@ class Sentinels:
     def fail_over(self):
         """Kill the primary, and wait until the replica has its place."""
         self.primary.stop()
+        self.sentinels[0].client.sentinel_failover(self.service)
         wait_until(lambda: all(told["port"] == self.replica.port for told in self._told()))
 
     def stop(self):
