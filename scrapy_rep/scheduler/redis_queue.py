@@ -19,7 +19,7 @@ from scrapy_rep.scheduler import redis_scripts as scripts
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.scheduler.trouble import tell
-from scrapy_rep.scheduler.waiters import Calling
+from scrapy_rep.scheduler.waiters import MARGIN, Calling
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import nudge
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 _PAUSE: Final = 1.0
 """Seconds between two looks whether there is room for what is due."""
-_MARGIN: Final = 0.02
-"""Seconds that a timer is set too late, so that it doesn't find its time still to come."""
 
 
 class _Deferring(Base):  # type: ignore[misc] # it has no types
@@ -262,7 +260,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         """Look again when the next origin is due; the engine asks by itself when others push."""
         if self._gate is None:
             return
-        seconds = milliseconds / 1000 + _MARGIN
+        seconds = milliseconds / 1000 + MARGIN
         self._gate.elsewhere = origins, self._clock.monotonic() + seconds
         if origins:
             self._gate.idle.begin()
