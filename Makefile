@@ -16,7 +16,7 @@ CANARY := .venv-canary
 FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
-.PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test lint unit \
+.PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test test-just-started lint unit \
 	test-protocol test-all model faults stacks canary fuzz bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
@@ -27,6 +27,7 @@ help:
 	@echo "make simulate      the simulation of a fleet in made-up time, SEEDS=$(SEEDS) of it"
 	@echo "make model         the queue beside a plain list in made-up time, a million steps"
 	@echo "make test          lint, types, import contracts and all tests"
+	@echo "make test-just-started  the same, as on a machine that was just started"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
 	@echo "make canary        the tests of crawls with Scrapy's main branch"
@@ -55,6 +56,12 @@ demo-builtin: $(INSTALLED)
 		-s DOWNLOAD_TIMEOUT=4 -s DOWNLOAD_MAXSIZE=20000000 -s LOG_LEVEL=CRITICAL
 
 test: lint browser unit
+
+# The same with a monotonic clock that begins at 0, as on a machine that was just started. Linux
+# lets root do so.
+test-just-started:
+	@up=$$(cut -d. -f1 /proc/uptime); \
+		unshare --time --monotonic=-$$up --boottime=-$$up --fork $(MAKE) --no-print-directory test
 
 # The report's page is tested in a real browser. Where there is none, and this may install one, it
 # does; where it may not, those tests are skipped, or fail where CI is set.

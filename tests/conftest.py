@@ -7,7 +7,9 @@ import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
+from scrapy.core import downloader
 
+from scrapy_rep.utils import scrapy_internals
 from tests import forking
 from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
@@ -71,6 +73,19 @@ def run_scrapy(request):
 def clock(monkeypatch):
     """The clocks of scrapy_rep, to be moved."""
     return Clock(monkeypatch)
+
+
+@pytest.fixture
+def just_started(monkeypatch):
+    """A machine that was just started: the clock of Scrapy's download slots begins at 0.
+
+    Scrapy before 2.19 counts from the epoch. For all clocks at once: ``make test-just-started``.
+    """
+    if hasattr(downloader, "monotonic"):
+        real = downloader.monotonic
+        start = real()
+        monkeypatch.setattr(downloader, "monotonic", lambda: real() - start)
+        monkeypatch.setattr(scrapy_internals, "_now", downloader.monotonic)
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,7 @@ from scrapy_rep.protocol.wrapped import is_html, unwrapped
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
-from scrapy_rep.utils.scrapy_internals import beside_the_pages
+from scrapy_rep.utils.scrapy_internals import beside_the_pages, slot_without_delay
 from scrapy_rep.utils.timeouts import timeout_of, timeout_of_crawl
 
 if TYPE_CHECKING:
@@ -206,7 +206,8 @@ class Fetcher:
         request = self._request(chain, page)
         chain.transfer = request.meta[TRANSFER_KEY]
         try:
-            with beside_the_pages(self._crawler):
+            slot = request.meta["download_slot"]
+            with beside_the_pages(self._crawler), slot_without_delay(self._crawler, slot):
                 await engine.download_async(request)
         except Received as received:
             return received.answer
@@ -251,8 +252,7 @@ class Fetcher:
             "dont_cache": True,
             "dont_merge_cookies": True,
             "autothrottle_dont_adjust_delay": True,
-            # Pages of the host keep their slot and its delay. A slot per request, as the user's
-            # DOWNLOAD_DELAY would otherwise eat up the deadline of the next.
+            # Pages of the host keep their slot and its delay; this one has none.
             "download_slot": f"robots.txt {next(self._numbers)} {url}",
             # After ours, so that it is ours that says what happened.
             "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,

@@ -151,6 +151,25 @@ def lift_pool_limits(crawler: Crawler) -> None:
                 handler._limits = type(handler._limits)(max_keepalive_connections=kept)
 
 
+@contextmanager
+def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
+    """Let the download slot ``name`` have no delay, and remove it when this ends.
+
+    A new slot counts its delay from moment 0 of the clock, when the machine was started. Until the
+    machine has been up for DOWNLOAD_DELAY, the first request of a slot has to wait.
+    """
+    downloader: Any = None if crawler.engine is None else crawler.engine.downloader
+    slot_settings = getattr(downloader, "per_slot_settings", {})
+    slot_settings[name] = {"delay": 0}
+    try:
+        yield
+    finally:
+        del slot_settings[name]
+        slot = getattr(downloader, "slots", {}).pop(name, None)
+        if slot is not None:
+            slot.close()
+
+
 class PlacesBeside:
     """Lets requests leave the scheduler at their moment, though CONCURRENT_REQUESTS is reached.
 
@@ -187,6 +206,8 @@ def keep_apart(slot: Slot, seconds: float) -> bool:
     Its delay is never lowered. The random part that Scrapy adds to a delay, and takes off it just
     as often, is switched off where it would come below ``seconds``.
     """
+    if not slot.lastseen:  # as in slot_without_delay: nothing was sent yet
+        slot.lastseen = _now() - 2 * max(slot.delay, seconds)
     jitter = getattr(slot, "jitter", None)
     if jitter is None:  # Scrapy before 2.19
         jitter = 0.5 if slot.randomize_delay else 0.0

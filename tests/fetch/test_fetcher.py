@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import pytest_twisted
-from scrapy import Request
+from scrapy import Request, signals
 
 from tests.crawling.crawl import HAS_ROBOTS_PARSED, ListSpider, crawl
 from tests.crawling.web import answer, held, redirect, robots
@@ -238,6 +238,16 @@ async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web, clo
 
 
 @pytest_twisted.ensureDeferred
+async def test_robots_txt_does_not_wait_on_a_machine_that_was_just_started(web, just_started):
+    site = web.site(robots(RULES))
+
+    slots = {"127.0.0.1": {"delay": 0}}
+    settings = {"DOWNLOAD_DELAY": 10 * PATIENCE, "DOWNLOAD_SLOTS": slots, "REP_TIMEOUT": PATIENCE}
+    await crawl(site.url("/a"), settings=settings)
+    assert site.targets == ["/a"]
+
+
+@pytest_twisted.ensureDeferred
 async def test_headers_of_any_size_leave_a_record_that_can_be_read(web):
     headers = {"Cache-Control": "x" * 15_000, "Age": "1" * 15_000}
     site = web.site(answer(200, RULES, headers=headers))
@@ -287,15 +297,23 @@ async def test_robots_txt_is_no_page_of_closespider_pagecount(web):
 @pytest_twisted.ensureDeferred
 async def test_robots_txt_takes_no_turn_of_the_pages_slot(web):
     site = web.site(robots(RULES))
-    slots = []
+    slots, left = [], []
 
     class Spider(ListSpider):
         def parse(self, response):
-            slots.extend(self.crawler.engine.downloader.slots)
+            left.extend(self.crawler.engine.downloader.slots)
             return super().parse(response)
 
-    await crawl(site.url("/a"), settings={"DOWNLOAD_DELAY": 0.2}, spidercls=Spider)
+    def opened(crawler):
+        def reached(request):
+            slots.append(request.meta["download_slot"])
+
+        crawler.reached = reached
+        crawler.signals.connect(reached, signals.request_reached_downloader)
+
+    await crawl(site.url("/a"), settings={"DOWNLOAD_DELAY": 0.2}, spidercls=Spider, opened=opened)
     assert slots == [f"robots.txt 1 {site.url('/robots.txt')}", "127.0.0.1"]
+    assert left == ["127.0.0.1"]
 
 
 @pytest.mark.parametrize("fail", [True, False])

@@ -135,6 +135,20 @@ async def test_autothrottle_comes_not_below(web):
     assert min(result.gaps) > 0.29
 
 
+@pytest.mark.parametrize("store", ["memory://", "sqlite:///robots.sqlite"])
+@pytest_twisted.ensureDeferred
+async def test_the_first_page_does_not_wait_on_a_machine_that_was_just_started(
+    web, just_started, store, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    site = web.site(asks("Crawl-delay: 100"))
+    settings = {"REP_CRAWL_DELAY_MAX": 100, "REP_STORE": store}
+    begun = []
+    watches = {"spidercls": Watches, "delays": [], "begun": begun, "drawn": set()}
+    await crawl(site.url("/a"), settings=settings, **watches)
+    assert begun[0] < 100  # by the downloader's clock, which began at 0
+
+
 @pytest_twisted.ensureDeferred
 async def test_several_origins_of_a_slot_get_the_longest(web):
     sites = [web.site(asks("Crawl-delay: 0.1")), web.site(asks("Crawl-delay: 0.4"))]
@@ -235,9 +249,9 @@ def test_no_delay_is_lowered_and_no_chance_undercuts(  # noqa: PLR0917 - of the 
     old, delay, jitter, seconds, delay_then, jitter_then
 ):
     if old:  # as in Scrapy before 2.19
-        slot = SimpleNamespace(delay=delay, randomize_delay=bool(jitter))
+        slot = SimpleNamespace(lastseen=1.0, delay=delay, randomize_delay=bool(jitter))
     else:
-        slot = SimpleNamespace(delay=delay, jitter=jitter)
+        slot = SimpleNamespace(lastseen=1.0, delay=delay, jitter=jitter)
     keep_apart(slot, seconds)
     assert slot.delay == delay_then
     if old:
