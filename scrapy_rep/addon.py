@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from math import inf, nextafter
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.utils.misc import load_object
@@ -38,7 +39,7 @@ class Addon:
         """
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
-        order = _ORDER
+        order: Any = _ORDER
         for component in list(components):
             if load_object(component) is BuiltInMiddleware:
                 moved = components.pop(component)
@@ -46,6 +47,9 @@ class Addon:
         # By its path, as in the _BASE dict: before 2.15 Scrapy takes its class for another one.
         components[global_object_name(BuiltInMiddleware)] = None
         settings.set(name, components, settings.getpriority(name) or 0)
+        # First among those of the same order, as the built-in is: it stands in the _BASE dict.
+        if isinstance(order, int | float):  # Scrapy refuses all else
+            order = nextafter(order, -inf)
         settings.setdefault_in_component_priority_dict(name, RobotsTxtMiddleware, order)
         settings.setdefault_in_component_priority_dict(name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
         # Scrapy's own queue, and so ours, refuses to work with that setting.

@@ -206,8 +206,40 @@ async def test_the_builtin_moved_by_the_user_is_replaced_where_it_was(builtin):
     assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) + 1
 
 
+class Records:
+    """Records the requests that it gets, as a middleware of the user's."""
+
+    def __init__(self):
+        self.seen = []
+
+    def process_request(self, request):
+        self.seen.append(request.url)
+
+
+@pytest.mark.parametrize("order", [100, 100.0, 300])
+@pytest_twisted.ensureDeferred
+async def test_a_middleware_of_the_same_order_gets_no_disallowed_request(web, order):
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    moved = {} if order == 100 else {BUILTIN: order}
+    result = await crawl(
+        site.url("/private"),
+        site.url("/public"),
+        settings={"DOWNLOADER_MIDDLEWARES": {Records: order, **moved}},
+    )
+    records = result.crawler.get_downloader_middleware(Records)
+    assert [url for url in records.seen if not url.endswith("/robots.txt")] == [site.url("/public")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_middleware_comes_first_among_scrapys_own_too():
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {BUILTIN: 300}})
+    assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) - 1
+
+
 @pytest_twisted.ensureDeferred
 async def test_what_the_user_has_set_or_switched_off_stays():
+    seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {Records: 100, OURS: 100}})
+    assert seen.index(RobotsTxtMiddleware) == seen.index(Records) + 1
     seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {OURS: 320}})
     assert seen.index(RobotsTxtMiddleware) == seen.index(HttpAuthMiddleware) + 1
     seen, _ = await middlewares({"DOWNLOADER_MIDDLEWARES": {OURS: None}})
