@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.utils.misc import load_object
@@ -39,7 +39,7 @@ class Addon:
         """
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
-        order: Any = _ORDER
+        order: float = _ORDER
         for component in list(components):
             if load_object(component) is BuiltInMiddleware:
                 moved = components.pop(component)
@@ -50,8 +50,8 @@ class Addon:
         # First among those of the same order, as the built-in is: it stands in the _BASE dict.
         if isinstance(order, int | float):  # Scrapy refuses all else
             order = nextafter(order, -inf)
-        settings.setdefault_in_component_priority_dict(name, RobotsTxtMiddleware, order)
-        settings.setdefault_in_component_priority_dict(name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
+        _enable(settings, name, RobotsTxtMiddleware, order)
+        _enable(settings, name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
         # Scrapy's own queue, and so ours, refuses to work with that setting.
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
             # At this priority it gives way to whatever the user has set.
@@ -61,13 +61,24 @@ class Addon:
                 priority="addon",
             )
         for middleware in (RobotsTagsMiddleware, RobotsUsageMiddleware):
-            settings.setdefault_in_component_priority_dict(
-                "SPIDER_MIDDLEWARES", middleware, _TAGS_ORDER
-            )
+            _enable(settings, "SPIDER_MIDDLEWARES", middleware, _TAGS_ORDER)
         for extension in (RobotsReport, RobotsEvidence, RobotsLogStats):
-            settings.setdefault_in_component_priority_dict("EXTENSIONS", extension, 0)
+            _enable(settings, "EXTENSIONS", extension, 0)
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")
         if settings.getbool("ROBOTSTXT_OBEY"):
             # Here Scrapy's traceback of what is wrong is shortest.
             Options.from_settings(settings)
+
+
+def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
+    """Add a component, unless the user has set it, or uses a subclass of it in its place."""
+    components = settings.getdict(name)
+    for component, theirs in components.items():
+        found = load_object(component)
+        if found is cls:
+            return
+        if theirs is not None and isinstance(found, type) and issubclass(found, cls):
+            return
+    components[cls] = order
+    settings.set(name, components, settings.getpriority(name) or 0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import ensure_awaitable
 
 from scrapy_rep import signals, stats
 from scrapy_rep.decision.usage import carry_over
@@ -15,6 +17,7 @@ from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.scheduler.source import NOTE_KEY
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.text import show
 
@@ -36,6 +39,8 @@ DECIDED_KEY: Final = "_robotstxt_decided"
 """Private key of ``Request.meta``: the URL and the product tokens that were decided on.
 
 It is there between the middleware and the guard alone. None for tokens: whatever they are."""
+AGAIN_KEY: Final = "_robotstxt_again"
+"""Private key of ``Request.meta``: the guard asks, and the request has waited for its turn."""
 REFUSED_KEY: Final = "_robotstxt_refused"
 """Private key of ``Request.meta``: why a browser was kept from the URL it was led to, and that."""
 # RFC 9110 §13.1 and §14.2: with one of these a request asks for less than the whole (SPEC S-8).
@@ -53,17 +58,42 @@ CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on what is not known when the crawl closes."""
 
 
-class Judge(Protocol):
-    """Whom the guard asks: the middleware that decides."""
+class Judge:
+    """What the guard asks: the middleware that decides, which may be a subclass of the user's."""
 
-    @property
-    def decider(self) -> Decider:
+    def __init__(
+        self, crawler: Crawler, decider: Decider, process_request: Callable[..., Any]
+    ) -> None:
+        self.decider = decider
         """What it decides by."""
+        self._crawler = crawler
+        self._process_request = process_request
+        self._takes_spider = "spider" in signature(process_request).parameters
 
-    def process_request(
-        self, request: Request, *, in_turn: bool = False
-    ) -> Awaitable[Request | None] | None:
-        """Let ``request`` pass, or raise RobotsTxtDisallowed; ``in_turn`` is: wait for no delay."""
+    async def ask(self, request: Request) -> Request | None:
+        """Return what ``process_request`` of the middleware returns. Raises what it raises."""
+        meta = request.meta
+        meta[AGAIN_KEY] = True
+        spider = {"spider": self._crawler.spider} if self._takes_spider else {}
+        try:
+            returned: Request | None = await ensure_awaitable(
+                self._process_request(request, **spider)
+            )
+        finally:
+            meta.pop(AGAIN_KEY, None)
+        if DECIDED_KEY not in meta:
+            # A subclass lets it pass: these are of the queue, or of the page before.
+            meta.pop(NOTE_KEY, None)
+            meta.pop(signals.META_KEY, None)
+        return returned
+
+    async def refusal(self, hop: Request) -> Verdict | None:
+        """Return why ``hop`` is not to be sent; None where it may be."""
+        try:
+            given_back = await self.ask(hop) is not None
+        except RobotsTxtDisallowed as error:
+            return error.verdict
+        return CLOSING if given_back else None
 
 
 judges: Final[PerCrawl[Judge]] = PerCrawl()
@@ -113,7 +143,7 @@ class RobotsTxtFetchMiddleware:
         judge = self._judge()
         if judge is None or _is_as_decided(request, decided, judge.decider):
             return None
-        return judge.process_request(request, in_turn=True)
+        return judge.ask(request)
 
     def process_response(
         self, request: Request, response: Response
@@ -177,7 +207,7 @@ class RobotsTxtFetchMiddleware:
         self._crawler.signals.send_catch_log(
             signal=signals.robotstxt_followed, request=request, hop=hop
         )
-        verdict = await refusal(judge, hop)
+        verdict = await judge.refusal(hop)
         if verdict is None:
             carry_over(hop, request)
             return response
@@ -200,16 +230,6 @@ def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) 
     if decided is None or decided[0] != request.url:
         return False
     return decided[1] is None or decider.holds_for(request, decided[1])
-
-
-async def refusal(judge: Judge, hop: Request) -> Verdict | None:
-    """Return why ``hop`` is not to be sent; None where it may be."""
-    try:
-        passed = judge.process_request(hop, in_turn=True)
-        given_back = passed is not None and await passed is not None
-    except RobotsTxtDisallowed as error:
-        return error.verdict
-    return CLOSING if given_back else None
 
 
 def _prepare(request: Request, transfer: Transfer) -> None:

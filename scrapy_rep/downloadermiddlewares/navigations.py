@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
 
-from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY, judges, refusal
+from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY, judges
 from scrapy_rep.downloadermiddlewares.subresources import crawls
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.text import printable
@@ -94,7 +94,7 @@ class _Watch:
         except ValueError:  # what a page brings with it
             return None
         for judge in judges.values():
-            verdict = await refusal(judge, hop)
+            verdict = await judge.refusal(hop)
             if verdict is not None:
                 return verdict
         return None

@@ -11,7 +11,13 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import note
 from scrapy_rep.downloadermiddlewares.composition import Composition
-from scrapy_rep.downloadermiddlewares.guard import CLOSING, DECIDED_KEY, judges
+from scrapy_rep.downloadermiddlewares.guard import (
+    AGAIN_KEY,
+    CLOSING,
+    DECIDED_KEY,
+    Judge,
+    judges,
+)
 from scrapy_rep.downloadermiddlewares.startup import check_components
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.waits import Waits
@@ -22,9 +28,9 @@ from scrapy_rep.scheduler.source import DIRECT, NOTE_KEY, Note, Source, note_ret
 from scrapy_rep.signals import META_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Generator
 
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
@@ -61,7 +67,8 @@ class RobotsTxtMiddleware:
         self.gate = parts.gate
         """What the queue asks before it lets a request go."""
         self._waits = Waits(crawler, parts.decider, parts.gate, parts.turns)
-        judges.put(crawler, self)
+        self._judge = Judge(crawler, self.decider, self.process_request)
+        judges.put(crawler, self._judge)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
@@ -70,13 +77,14 @@ class RobotsTxtMiddleware:
         return cls(crawler)
 
     def process_request(
-        self, request: Request, *, in_turn: bool = False
-    ) -> Awaitable[Request | None] | None:
+        self,
+        request: Request,
+        spider: Spider | None = None,  # noqa: ARG002 - subclasses for older versions of Scrapy pass it
+    ) -> Awaitable[Request | None]:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
 
-        An awaitable comes back only where the origin isn't known yet, or its answer has expired,
-        where the origin asks for a delay, and in a dry run. ``in_turn`` tells that the request has
-        waited for that delay, or is to wait for none.
+        There is something to wait for only where the origin isn't known yet, or its answer has
+        expired, where the origin asks for a delay, and in a dry run.
         """
         meta = request.meta
         noted = meta.pop(NOTE_KEY, None)
@@ -94,19 +102,17 @@ class RobotsTxtMiddleware:
             entry = decision.entry
             waits = self._takes_turns and entry is not None and entry.asks_for_delay
             if verdict is None or not verdict.allowed or self._looks_closer or waits:
-                in_turn = in_turn or (note.source in _IN_TURN and self.gate.in_use)
-                return self._act(request, decision, note, in_turn=in_turn)
+                return self._act(request, decision, note)
             self._pass(request, decision, verdict)
         except RobotsTxtDisallowed:
             raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
-        return None
+        return _PASSED
 
-    def _act(
-        self, request: Request, decision: Decision, note: Note, *, in_turn: bool
-    ) -> Awaitable[Request | None] | None:
+    def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
         """Do what the table says of a request that may not simply pass."""
+        again = request.meta.pop(AGAIN_KEY, False)
         self._events.overridden(request, decision.override, again=note.returned)
         situation = self._situation(request, decision, note)
         action = TRANSITIONS[situation][note.source]
@@ -119,11 +125,12 @@ class RobotsTxtMiddleware:
             # A URL without an origin is judged alike for all tokens.
             request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
             return self._dry_run.tell(request, decision, note.source)
+        in_turn = again or (note.source in _IN_TURN and self.gate.in_use)
         seconds = 0.0 if in_turn else self._waits.seconds_before(request, decision)
         if seconds:
             return self._take_turn(request, decision, note, seconds)
         returned = self._settle(request, decision, note, situation)
-        return None if returned is None else _now(returned)
+        return _PASSED if returned is None else _now(returned)
 
     def _situation(self, request: Request, decision: Decision, note: Note) -> Situation:
         verdict = decision.verdict
@@ -230,8 +237,9 @@ class RobotsTxtMiddleware:
             self._delays.obey(request, decision.origin, entry.delay(decision.tokens))
 
     @staticmethod
-    def _pass_ungoverned(request: Request) -> None:
+    def _pass_ungoverned(request: Request) -> Awaitable[None]:
         request.meta.pop(META_KEY, None)  # it may come from the page before
+        return _PASSED
 
     def _fail(self, request: Request, error: Exception) -> None:
         """Drop ``request`` because of an error of ours: nothing else is safe."""
@@ -257,3 +265,14 @@ class RobotsTxtMiddleware:
 
 async def _now(request: Request) -> Request:
     return request
+
+
+class _Passed:
+    """Nothing to wait for: one for all requests, as nearly none of them has to wait."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
+
+
+_PASSED: Final = _Passed()

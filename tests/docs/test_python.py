@@ -97,7 +97,7 @@ def check_settings(values):
 
 
 async def run(example, block, site, *, web, tmp_path, clock):
-    """Crawl with a spider, an extension or an errback of the docs."""
+    """Crawl with a spider, a middleware, an extension or an errback of the docs."""
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
     if not isinstance(example, type):
         # A method of a spider.
@@ -109,7 +109,8 @@ async def run(example, block, site, *, web, tmp_path, clock):
         runs = [await crawl(spidercls=example, settings=settings, **starts)]
         assert runs[0].stats["response_received_count"] >= 1
     else:
-        settings["EXTENSIONS"] = {example: 500}
+        kind = "DOWNLOADER_MIDDLEWARES" if hasattr(example, "process_request") else "EXTENSIONS"
+        settings[kind] = {example: 100}
         runs = [await crawl(site.url("/"), settings=settings)]
         # Its robots.txt is asked for again then.
         clock.advance(1_000_000)

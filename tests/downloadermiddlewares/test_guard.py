@@ -11,7 +11,7 @@ from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import HtmlResponse
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
-from tests.crawling.crawl import crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.web import PAGE, answer, redirect, robots
 from tests.waiting import PATIENCE
 
@@ -395,3 +395,17 @@ async def test_the_case_of_a_scheme_hides_no_user_agent(web):
     url = site.url("/for-others").replace("http:", "HTTP:")
     await crawl(Request(url, meta={"verbatim_url": True}), settings=behind(SetsUserAgent))
     assert site.targets == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_decided_again_takes_no_second_turn(web, tmp_path):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
+    settings = {
+        **behind(Rewrites),
+        **SCRAPYS_QUEUE,
+        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+    }
+    requests = [Request(site.url("/alias"), meta={"to": "/1"}), site.url("/2")]
+    result = await crawl(*requests, settings=settings)
+    assert sorted(site.targets) == ["/1", "/2"]
+    assert result.stats["robotstxt/turns"] == 2

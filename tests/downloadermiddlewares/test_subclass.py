@@ -1,0 +1,138 @@
+"""Subclasses of the middleware that let some requests pass, as they are written for Scrapy's own."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+
+from scrapy_rep import RobotsTxtMiddleware
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
+from tests.crawling.web import redirect, robots
+from tests.downloadermiddlewares.test_guard import FOLLOWS, Rewrites, SetsUserAgent
+
+RULES = "User-agent: *\nDisallow: /exempt\nDisallow: /private\n"
+PATHS = ["/exempt", "/private", "/public"]
+
+
+def is_exempt(request):
+    return "/exempt" in request.url
+
+
+class Exempts(RobotsTxtMiddleware):
+    def process_request(self, request):
+        return None if is_exempt(request) else super().process_request(request)
+
+
+class ExemptsAsync(RobotsTxtMiddleware):
+    """As Scrapy's own has it since 2.13."""
+
+    async def process_request(self, request):
+        if not is_exempt(request):
+            return await super().process_request(request)
+        return None
+
+
+class ExemptsWithSpider(RobotsTxtMiddleware):
+    """As Scrapy's own had it."""
+
+    def process_request(self, request, spider):
+        assert spider.name == "list"
+        return None if is_exempt(request) else super().process_request(request, spider)
+
+
+subclasses = pytest.mark.parametrize("subclass", [Exempts, ExemptsAsync, ExemptsWithSpider])
+takes_spider = pytest.mark.filterwarnings(
+    "ignore:.*requires a spider argument:scrapy.exceptions.ScrapyDeprecationWarning"
+)
+
+
+def errors(result):
+    return [record.getMessage() for record in result.records if record.levelno >= logging.WARNING]
+
+
+@takes_spider
+@subclasses
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
+@pytest.mark.parametrize("behind", [{}, {SetsUserAgent: 700}], ids=["", "decided again"])
+@pytest_twisted.ensureDeferred
+async def test_what_a_subclass_exempts_is_sent_and_nothing_else(web, subclass, behind, queue):
+    site = web.site(robots(RULES))
+    settings = {"DOWNLOADER_MIDDLEWARES": {subclass: 100, **behind}, **queue}
+    result = await crawl(*map(site.url, PATHS), settings=settings)
+    assert sorted(site.targets) == ["/exempt", "/public"]
+    assert result.dropped == {site.url("/private"): "rule"}
+    assert errors(result) == []
+    assert len(site.robots_requests) == 1
+    # There is one of it: the add-on's would drop what this one exempts.
+    assert result.stats["robotstxt/forbidden"] == 1
+
+
+@takes_spider
+@subclasses
+@pytest_twisted.ensureDeferred
+async def test_a_subclass_is_asked_about_the_url_that_is_sent(web, subclass):
+    site = web.site(robots(RULES))
+    settings = {"DOWNLOADER_MIDDLEWARES": {subclass: 100, Rewrites: 700}}
+    changes = {
+        "/alias?1": "/exempt",
+        "/alias?2": "/private",
+        "/alias?3": "/public",
+        "/exempt/alias?4": "/../private",
+        "/exempt/alias?5": "/still",
+    }
+    requests = [Request(site.url(path), meta={"to": to}) for path, to in changes.items()]
+    requests.append(Request(site.url("/exempt/?6")))
+    result = await crawl(*requests, settings=settings)
+    assert sorted(site.targets) == [
+        "/exempt/../private?4",
+        "/exempt/?6",
+        "/exempt/still?5",
+        "/exempt?1",
+        "/public?3",
+    ]
+    assert result.dropped == {site.url("/private?2"): "rule"}
+
+
+@takes_spider
+@subclasses
+@pytest_twisted.ensureDeferred
+async def test_a_subclass_is_asked_about_the_url_that_the_handler_followed_to(web, subclass):
+    paths = {"/in": [redirect("/private")], "/out": [redirect("/exempt")]}
+    paths["/exempt/in"] = [redirect("/private")]
+    site = web.site(robots(RULES), paths=paths)
+    settings = {"DOWNLOADER_MIDDLEWARES": {subclass: 100}, **FOLLOWS}
+    result = await crawl(*map(site.url, paths), settings=settings)
+    assert len(result.responses) == 1
+    assert {failure.value.redirected_to for failure in result.failures} == {site.url("/private")}
+    assert {failure.request.url for failure in result.failures} == {
+        site.url("/in"),
+        site.url("/exempt/in"),
+    }
+
+
+@subclasses
+@takes_spider
+@pytest_twisted.ensureDeferred
+async def test_the_meta_of_what_is_exempt_is_as_if_nothing_was_decided(web, subclass):
+    site = web.site(robots(RULES))
+
+    def then(response):
+        if "/exempt" not in response.url:
+            yield Request(response.urljoin("/exempt"), meta=response.meta)
+
+    settings = {"DOWNLOADER_MIDDLEWARES": {subclass: 100}}
+    result = await crawl(site.url("/public"), settings=settings, then=then)
+    public, exempt = (response.meta for response in result.responses)
+    assert public["robotstxt"]["allowed"]
+    assert not [key for key in exempt if "robotstxt" in key]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_subclass_that_is_switched_off_leaves_the_middleware_in_place(web):
+    site = web.site(robots(RULES))
+    settings = {"DOWNLOADER_MIDDLEWARES": {Exempts: None}}
+    await crawl(*map(site.url, PATHS), settings=settings)
+    assert site.targets == ["/public"]
