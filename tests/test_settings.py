@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,27 @@ async def test_builtin_without_robotstxt_obey_nothing_is_asked(web):
     result = await crawl(site.url("/a"), settings={"ROBOTSTXT_OBEY": False})
     assert result.fetched == [site.url("/a")]
     assert site.robots_requests == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "spider", "what"),
+    [
+        ({"ROBOTSTXT_OBEY": False}, {}, "ROBOTSTXT_OBEY is False in the project settings"),
+        ({"ROBOTSTXT_OBEY": "0"}, {}, "ROBOTSTXT_OBEY is '0' in the project settings"),
+        ({}, {"ROBOTSTXT_OBEY": False}, "ROBOTSTXT_OBEY is False in the spider settings"),
+        (
+            {"ADDONS": {}, "DOWNLOADER_MIDDLEWARES": {BUILTIN: None, OURS: 100}},
+            {},
+            "ROBOTSTXT_OBEY is False in the default settings",
+        ),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_does_not_obey_tells_what_decides_it(settings, spider, what):
+    result = await crawl(settings=settings, custom_settings=spider)
+    (warning,) = result.messages(logging.WARNING, name="scrapy")
+    assert "RobotsTxtMiddleware" in warning
+    assert warning.endswith(f": robots.txt is not obeyed, because {what}")
 
 
 @pytest_twisted.ensureDeferred

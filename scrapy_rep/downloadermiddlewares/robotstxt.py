@@ -18,7 +18,7 @@ from scrapy_rep.downloadermiddlewares.guard import (
     Judge,
     judges,
 )
-from scrapy_rep.downloadermiddlewares.startup import check_components
+from scrapy_rep.downloadermiddlewares.startup import check_components, why_not_obeyed
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
@@ -49,7 +49,8 @@ class RobotsTxtMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
-            raise NotConfigured
+            # Scrapy logs it as a warning.
+            raise NotConfigured(why_not_obeyed(crawler.settings))
         check_components(crawler)
         self._crawler = crawler
         self._parts = parts = Composition(crawler)

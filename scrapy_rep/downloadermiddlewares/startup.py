@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -18,6 +19,7 @@ from scrapy_rep.stores import registry
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
     from scrapy_rep.settings import Options
     from scrapy_rep.utils.clock import Clock
@@ -25,6 +27,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
+
+
+def why_not_obeyed(settings: BaseSettings) -> str:
+    """Return a message that names what decides that a crawl doesn't obey robots.txt."""
+    priority = settings.getpriority("ROBOTSTXT_OBEY")
+    where = next((name for name, n in SETTINGS_PRIORITIES.items() if n == priority), priority)
+    return (
+        "robots.txt is not obeyed, because ROBOTSTXT_OBEY is "
+        f"{settings['ROBOTSTXT_OBEY']!r} in the {where} settings"
+    )
 
 
 def read_overrides(options: Options, clock: Clock) -> Overrides:
