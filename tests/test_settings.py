@@ -258,6 +258,39 @@ async def test_builtin_without_robotstxt_obey_nothing_is_asked(web):
     assert site.robots_requests == []
 
 
+class Kept(BuiltInMiddleware):
+    """A subclass of Scrapy's own that a project has from before."""
+
+
+BY_HAND = {
+    "ADDONS": {},
+    "ROBOTSTXT_OBEY": True,
+    "DOWNLOADER_MIDDLEWARES": {OURS: 90, "scrapy_rep.RobotsTxtFetchMiddleware": 901},
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "second"),
+    [
+        ({"DOWNLOADER_MIDDLEWARES": {Kept: 100}}, f"{__name__}.Kept"),
+        ({"DOWNLOADER_MIDDLEWARES": {BUILTIN: 100, Kept: 100}}, f"{__name__}.Kept"),
+        (BY_HAND, BUILTIN),
+        ({"DOWNLOADER_MIDDLEWARES": {Kept: None}}, None),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_second_middleware_for_robotstxt_is_named(web, settings, second):
+    site = web.site(robots(""))
+    result = await crawl(site.url("/"), settings=settings)
+    assert len(site.robots_requests) == (1 if second is None else 2)
+    told = [
+        "DOWNLOADER_MIDDLEWARES has another middleware for robots.txt, which fetches each file "
+        f"again and drops requests, too: {second}. Remove it, or base it on "
+        "scrapy_rep.RobotsTxtMiddleware"
+    ]
+    assert result.messages(logging.WARNING) == (told if second else [])
+
+
 @pytest.mark.parametrize(
     ("settings", "spider", "what"),
     [

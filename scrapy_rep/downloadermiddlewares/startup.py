@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
@@ -79,6 +80,15 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
             "REP_MAX_SIZE is %d: RFC 9309 §2.5 asks for at least 500 KiB (%d)",
             options.max_size,
             limits.MAX_BODY_BYTES,
+            extra=extra,
+        )
+    second = crawler.get_downloader_middleware(BuiltInMiddleware)
+    if second is not None:
+        logger.warning(
+            "DOWNLOADER_MIDDLEWARES has another middleware for robots.txt, which fetches each "
+            "file again and drops requests, too: %s. Remove it, or base it on "
+            "scrapy_rep.RobotsTxtMiddleware",
+            global_object_name(type(second)),
             extra=extra,
         )
     for name in unknown_settings(crawler.settings):
