@@ -19,6 +19,10 @@ _HEADER: Final = re.compile(r"[\s/(]").search
 # A name of a header has a letter in it, and is no version; the look-ahead keeps the match linear.
 _NAME: Final = re.compile(r"(?=[0-9._-]*[A-Za-z])([A-Za-z0-9._-]+)")
 _VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
+_WHOLE: Final = re.compile(_NAME.pattern + r"(?:/|\Z)")
+_BEHIND_COMPATIBLE: Final = re.compile(
+    r"(?:\A|;)\s*compatible\s*;\s*([^\s;,]+)", re.IGNORECASE
+).findall
 _PARENTHESES: Final = re.compile(r"[()]")
 _LIST: Final = re.compile(r"\s*[A-Za-z0-9._-]+(?:\s*,\s*[A-Za-z0-9._-]+)+\s*").fullmatch
 """Names alone: a User-Agent has commas, too, in its comments."""
@@ -32,7 +36,18 @@ BROWSERS: Final = frozenset(
     safari samsungbrowser seamonkey trident ubuntu version vivaldi
     """.split()  # noqa: SIM905 - a list of names, to be read as one
 )
-"""Product names of browsers, lower case: crawlers carry them for show, no site means them by it."""
+"""Product names of browsers, lower case."""
+
+SYSTEMS: Final = frozenset(
+    """
+    android cros darwin freebsd ios ipad iphone ipod linux macintosh netbsd openbsd sunos tizen
+    u watchos win32 win64 windows wow64 x11 x86_64
+    """.split()  # noqa: SIM905 - the same
+)
+"""Names of operating systems and machines, lower case."""
+
+_FOR_SHOW: Final = BROWSERS | SYSTEMS
+"""Names that crawlers carry for show, and no site means them by."""
 
 
 def names_in_tags(tokens: Iterable[str]) -> set[str]:
@@ -84,8 +99,9 @@ def tokens_of_name(name: str) -> tuple[str, ...]:
 def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
     """Return the tokens of a User-Agent header (RFC 9110 §10.1.5), the most specific first.
 
-    Product names outside comments come first, then ``name/version`` inside them. Browsers' own
-    names and URLs are no tokens.
+    Product names outside comments come first, then those inside them: the one behind
+    ``compatible;``, and all of the form ``name/version``. Names of browsers and operating systems,
+    URLs and mail addresses are no tokens.
     """
     if isinstance(user_agent, bytes):
         user_agent = user_agent.decode("latin-1")
@@ -96,11 +112,12 @@ def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
         text = user_agent[start : parenthesis.start()]
         start = parenthesis.end()
         if depth:
+            comments += _names(" ".join(_BEHIND_COMPATIBLE(text)), _WHOLE)
             comments += _names(text, _VERSIONED)
         else:
             products += _names(text, _NAME)
         depth = depth + 1 if parenthesis[0] == "(" else max(depth - 1, 0)
-    return _distinct(token for token in products + comments if token.lower() not in BROWSERS)
+    return _distinct(token for token in products + comments if token.lower() not in _FOR_SHOW)
 
 
 def _names(text: str, name: re.Pattern[str]) -> Iterable[str]:

@@ -189,6 +189,15 @@ async def test_a_warning_at_the_start(web, settings, warning):
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_name_behind_compatible_is_that_of_the_crawler(web):
+    site = web.site(robots("User-agent: mybot\nDisallow: /\n"))
+    agent = "Mozilla/5.0 (compatible; mybot; +https://my.bot)"
+    result = await crawl(site.url("/"), settings={"USER_AGENT": agent})
+    assert site.targets == []
+    assert result.messages(logging.INFO)[0].startswith("Obeying robots.txt as 'mybot', ")
+
+
+@pytest_twisted.ensureDeferred
 async def test_no_byte_of_a_site_stands_unescaped_in_a_log_line(web):
     evil = "\x1b[31mred\x07\x00\r\n"
     sites = [
