@@ -30,23 +30,20 @@ class RobotParser(BaseRobotParser):
         return cls(RobotsTxt.parse(robotstxt_body))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Return whether ``user_agent``, a product token or a whole header, may fetch ``url``."""
+        """Return whether ``user_agent``, a product token or a whole header, may fetch ``url``.
+
+        A name with letters beyond ASCII is compared as a whole.
+        """
         if isinstance(url, bytes):
             # In whatever encoding, octets are compared as escapes.
             url = quote(url, safe=_ASCII)
-        return self.robots.verdict(url, *_tokens(user_agent)).allowed
+        return self.robots.verdict(url, *tokens_of_name(user_agent)).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """Return the ``Crawl-delay`` for ``user_agent`` in seconds, as a crawl obeys it.
 
         Return None if there is none, or if it is 0 or not a valid number.
         """
-        fields = self.robots.fields_for(*_tokens(user_agent), names=("crawl-delay",))
+        fields = self.robots.fields_for(*tokens_of_name(user_agent), names=("crawl-delay",))
         delay = delay_in(fields)
         return None if delay is None else delay.seconds
-
-
-def _tokens(user_agent: str | bytes) -> tuple[str, ...]:
-    if isinstance(user_agent, bytes):
-        user_agent = user_agent.decode("utf-8", "surrogateescape")
-    return tokens_of_name(user_agent)

@@ -18,6 +18,34 @@ def test_allowed(user_agent, url):
     assert parser.allowed(url, "otherbot")
 
 
+@pytest.mark.parametrize(
+    ("named", "asked", "obeys"),
+    [
+        ("UnicödeBöt", "UnicödeBöt", True),
+        ("UnicödeBöt", "unicödeböt/1.0 (+http://my.bot)", True),
+        ("UnicödeBöt", "UnicödeBöt/1.0".encode(), True),
+        ("UnicödeBöt/2.0", "UnicödeBöt", True),
+        ("UNICÖDEBÖT", "UNICÖDEBÖT", True),
+        ("über-bot2", "über-bot2", True),
+        ("Jävla-Foobot", "jävla-fanbot", False),
+        ("Jävla-Foobot", "jävla-fanbot/1.0", False),
+        ("Jävla-Foobot", "jävla", False),
+        ("j", "jävla-fanbot", False),
+        ("mybot™", "mybot", True),
+        ("my.bot\N{NO-BREAK SPACE}", "my.bot", True),
+    ],
+)
+def test_a_name_with_other_letters_than_ascii_is_compared_as_a_whole(named, asked, obeys):
+    parser = RobotParser.from_crawler(None, f"User-agent: {named}\nDisallow: /\n".encode())
+    assert parser.allowed("http://a/", asked) is not obeys
+
+
+@pytest.mark.google
+def test_the_letters_that_a_line_begins_with_are_a_token_all_the_same():
+    parser = RobotParser.from_crawler(None, "User-agent: Jävla-Foobot\nDisallow: /".encode())
+    assert not parser.allowed("http://a/", "j")
+
+
 def test_a_name_of_digits_has_a_group():
     parser = RobotParser.from_crawler(None, b"User-agent: 008\nDisallow: /\n")
     assert not parser.allowed("http://a/", "008")

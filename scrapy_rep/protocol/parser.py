@@ -37,8 +37,8 @@ _SHARED: Final = 64
 """Such groups, the last ones used: many sites have the file that came with their software."""
 _FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
-_TOKEN: Final = re.compile(rb"[a-z_-]+").match
-_WIDE_TOKEN: Final = re.compile(rb"[a-z0-9._-]+").match
+_TOKEN: Final = re.compile(r"[a-z_-]+").match
+_WIDE_TOKEN: Final = re.compile(r"[\w.-]+").match
 
 
 class Field(NamedTuple):
@@ -65,7 +65,7 @@ class Group:
     @property
     def tokens(self) -> tuple[str, ...]:
         """The tokens of the ``User-agent`` lines, lower case; ``*`` is anyone."""
-        values = (agent.value.lower().encode() for agent in self.agents)
+        values = (agent.value.encode().lower() for agent in self.agents)
         names = (names[-1].decode() for names in map(_named_by, values) if names)
         return tuple(dict.fromkeys(names))
 
@@ -246,7 +246,8 @@ def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:
 @lru_cache
 def _names_of(tokens: tuple[str, ...]) -> tuple[bytes, ...]:
     """Return the names of a crawler, as they are compared, and at last that of anyone."""
-    return tuple(token.lower().encode("utf-8", "surrogatepass") for token in (*tokens, ANYONE))
+    # As those of a file, of which letters of ASCII alone are put in lower case.
+    return tuple(token.encode("utf-8", "surrogatepass").lower() for token in (*tokens, ANYONE))
 
 
 @lru_cache
@@ -254,12 +255,13 @@ def _named_by(agent: bytes) -> tuple[bytes, ...]:
     """Return what a ``User-agent`` value, in lower case, names: its token, the fullest form last.
 
     That is its beginning as far as a product token goes (SPEC G-3), and, for crawlers whose
-    configured token has digits or dots, as far as it goes with these.
+    name has digits, dots or letters beyond ASCII, as far as it goes with these.
     """
     if _ANYONE(agent):
         return (b"*",)
-    forms = (_TOKEN(agent), _WIDE_TOKEN(agent))
-    return tuple(dict.fromkeys(form[0] for form in forms if form))
+    text = agent.decode("utf-8", "replace")
+    forms = (_TOKEN(text), _WIDE_TOKEN(text))
+    return tuple(dict.fromkeys(form[0].encode() for form in forms if form))
 
 
 def _field(line: Line) -> Field:

@@ -12,12 +12,12 @@ Tokens = tuple[str, ...]
 """The product tokens of a crawler, the most specific first."""
 
 _PRODUCT_TOKEN: Final = re.compile(r"[A-Za-z_-]+").fullmatch
-_WIDE_TOKEN: Final = re.compile(r"[A-Za-z0-9._-]+").match
+_WIDE_TOKEN: Final = re.compile(r"[\w.-]+").match
 _CONFIGURED: Final = re.compile(r"[A-Za-z0-9._-]*\*?").fullmatch
 _NOBODY: Final = ("", "*")
 _HEADER: Final = re.compile(r"[\s/(]").search
 # A name of a header has a letter in it, and is no version; the look-ahead keeps the match linear.
-_NAME: Final = re.compile(r"(?=[0-9._-]*[A-Za-z])([A-Za-z0-9._-]+)")
+_NAME: Final = re.compile(r"(?=[\d._-]*[^\W\d_])([\w.-]+)")
 _VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
 _WHOLE: Final = re.compile(_NAME.pattern + r"(?:/|\Z)")
 _BEHIND_COMPATIBLE: Final = re.compile(
@@ -84,12 +84,13 @@ def _tokens_of_item(item: str) -> tuple[str, ...]:
     return tokens
 
 
-def tokens_of_name(name: str) -> tuple[str, ...]:
-    """Return the tokens of a name as a site would read it, or those of a whole User-Agent.
+def tokens_of_name(name: str | bytes) -> tuple[str, ...]:
+    """Return the token of a name, or those of a whole User-Agent.
 
-    What stands behind a token is dropped.
+    A token is what a ``User-agent`` line is compared with: letters and digits of any script, ``.``,
+    ``_`` and ``-``. What stands behind it is dropped.
     """
-    name = name.strip()
+    name = _text(name).strip()
     if _HEADER(name):
         return tokens_of_header(name)
     token = _WIDE_TOKEN(name)
@@ -103,8 +104,7 @@ def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
     ``compatible;``, and all of the form ``name/version``. Names of browsers and operating systems,
     URLs and mail addresses are no tokens.
     """
-    if isinstance(user_agent, bytes):
-        user_agent = user_agent.decode("latin-1")
+    user_agent = _text(user_agent)
     products: list[str] = []
     comments: list[str] = []
     depth = start = 0
@@ -118,6 +118,15 @@ def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
             products += _names(text, _NAME)
         depth = depth + 1 if parenthesis[0] == "(" else max(depth - 1, 0)
     return _distinct(token for token in products + comments if token.lower() not in _FOR_SHOW)
+
+
+def _text(name: str | bytes) -> str:
+    if isinstance(name, str):
+        return name
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return name.decode("latin-1")
 
 
 def _names(text: str, name: re.Pattern[str]) -> Iterable[str]:

@@ -175,6 +175,7 @@ async def test_one_info_line_at_the_start(web):
     ("settings", "warning"),
     [
         ({"ROBOTSTXT_USER_AGENT": "bot.2000"}, "RFC 9309 §2.2.1"),
+        ({"USER_AGENT": "jävla-fanbot/1.0"}, r"'j\xe4vla-fanbot' is not a valid product token"),
         ({"USER_AGENT": "Mozilla/5.0 (X11; Linux) Firefox/130.0"}, "contains no product token"),
         ({"REP_MAX_SIZE": 1000}, "at least 500 KiB"),
         ({"REP_TIMOUT": 5}, "REP_TIMOUT is not a setting"),

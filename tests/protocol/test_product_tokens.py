@@ -68,11 +68,17 @@ def test_a_setting_whose_names_would_be_cut_or_lost_is_refused(value):
         tokens_of_setting(value)
 
 
-def test_a_name_that_a_site_would_cut_is_cut_alike():
-    assert tokens_of_name("jävla-fanbot") == ("j",)
+def test_what_is_no_part_of_a_name_is_dropped_as_it_is_of_a_user_agent_line():
+    assert tokens_of_name("mybot*") == ("mybot",)
+    assert tokens_of_name("mybot™") == ("mybot",)
     assert tokens_of_name("008") == ("008",)
     assert tokens_of_name("mybot/1 (x)") == ("mybot",)
     assert tokens_of_name("*") == ()
+
+
+def test_a_name_is_not_cut_within_its_letters():
+    assert tokens_of_name("jävla-fanbot") == ("jävla-fanbot",)
+    assert tokens_of_name("över.bot2*") == ("över.bot2",)
 
 
 GOOGLEBOT_MOBILE = (
@@ -135,8 +141,13 @@ CHROME = (
         ("a) b (c/1", ("a", "b", "c")),
         ("", ()),
         ("1.0", ()),
-        ("böt/1", ("b",)),
-        (b"\xff\xfe", ()),
+        ("böt/1", ("böt",)),
+        ("böt/1".encode(), ("böt",)),
+        ("Mozilla/5.0 (compatible; böt; bäm/2)", ("böt", "bäm")),
+        ("mybot/1 \N{EN DASH} ein Crawler", ("mybot", "ein", "Crawler")),
+        ("бот/1", ("бот",)),
+        (b"b\xf6t/1", ("böt",)),
+        (b"\xa0\xa9", ()),
     ],
 )
 def test_tokens_of_header(header, tokens):
