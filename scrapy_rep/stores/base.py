@@ -14,6 +14,10 @@ class StoreError(Exception):
     """A store that can't be read or written just now: the crawl goes on without it."""
 
 
+class ForeignKeyError(StoreError):
+    """A key of one origin holds what others have put there: all others can be used."""
+
+
 class Held(NamedTuple):
     """What a store holds of an origin."""
 
@@ -63,7 +67,7 @@ class Store(Protocol):
 
         By one clock, that of the store; who asks is told how long to wait. ``unused`` is the mark
         of a turn that was not used: if it is still the last one, its time is given back. Raises
-        StoreError.
+        StoreError, and ForeignKeyError where it can keep no turns of ``origin``.
         """
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.stores.base import Held, StoreError
+from scrapy_rep.stores.base import ForeignKeyError, Held, StoreError
 from scrapy_rep.utils.concurrency import within
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Breaker:
         self._until = self._clock()
 
     def gave_up(self) -> None:
-        """Tell of a call that was cancelled before its end."""
+        """Tell of a call that says nothing of the store: it was cancelled, for example."""
         self._trying = False
 
 
@@ -153,7 +153,7 @@ class GuardedStore:
     async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
         """Return the next turn of ``origin`` that nobody has.
 
-        While the store can't be written, turns are those of this process.
+        While the store can't be written, or not for ``origin``, turns are those of this process.
         """
         asked = self._clock()
         call = partial(self._store.reserve, origin, seconds, unused)
@@ -206,6 +206,9 @@ class GuardedStore:
             return None
         try:
             result = await within(self._timeout + _GRACE, call())
+        except ForeignKeyError:
+            breaker.gave_up()
+            return None
         except (CancelledError, asyncio.CancelledError):
             # An Exception in one mode, none in the others.
             breaker.gave_up()

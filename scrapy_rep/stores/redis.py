@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from redis.exceptions import ResponseError
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
-from scrapy_rep.stores.base import Held, StoreError, Turn
+from scrapy_rep.stores.base import ForeignKeyError, Held, StoreError, Turn
 from scrapy_rep.stores.redis_client import ERRORS, Connector
 from scrapy_rep.utils.concurrency import Workers, deliver
 from scrapy_rep.utils.once import Once
@@ -43,11 +43,13 @@ if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1])
 return 0
 """
 # In microseconds of the server's clock. Where that is set back, what lies ahead is counted from
-# when it was written.
+# when it was written. Redis before 7 tells the type of an error only where pcall has caught it.
 _RESERVE: Final = """
 local time = redis.call('TIME')
 local now, step = time[1] * 1000000 + time[2], tonumber(ARGV[1])
-local made, next = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+)$')
+local held = redis.pcall('GET', KEYS[1])
+if type(held) == 'table' then return held end
+local made, next = string.match(held or '', '^(%d+) (%d+)$')
 local wait = 0
 if next then
   wait = next - math.max(now, made)
@@ -128,13 +130,16 @@ class RedisStore:
     async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
         """Return the next turn of ``origin`` that nobody has."""
         asked, step = monotonic(), round(seconds * _MICROSECONDS)
+        key = self._key("turn", origin)
 
         def ask(pipeline: Any) -> Any:
-            key = self._key("turn", origin)
             used = "" if unused is None else unused
             return pipeline.execute_command("EVAL", _RESERVE, 1, key, step, used)
 
         reply, answered = await self._reserving.call(ask)
+        if _is_of_another_type(reply):
+            self._tell_foreign(key, "keeps the delay of this site by itself")
+            raise ForeignKeyError(key)
         with self._telling():
             if isinstance(reply, Exception):
                 raise reply
@@ -222,7 +227,7 @@ class RedisStore:
         pipeline.getrange(self._key("record", origin), 0, self._limit)
         pipeline.getrange(self._key("lease", origin), 0, _MAX_HOLDER)
         *before, data, holder = pipeline.execute(raise_on_error=False)
-        if isinstance(holder, ResponseError) and str(holder).startswith("WRONGTYPE"):
+        if _is_of_another_type(holder):
             holder = _NO_LEASE.encode()
         for reply in (*before, holder):
             if isinstance(reply, Exception):
@@ -237,14 +242,17 @@ class RedisStore:
         """Where the key of a lease holds something else, let ``holder`` do without it."""
         if held.holder != _NO_LEASE:
             return held
-        key = self._key("lease", origin)
+        self._tell_foreign(self._key("lease", origin), "fetches this robots.txt itself")
+        return held._replace(holder=holder)
+
+    def _tell_foreign(self, key: str, what: str) -> None:
+        """Tell, once, that others have written ``key``, and what each worker does without it."""
         if self._told.is_first(key):
             logger.warning(
-                "The Redis key %a was not written by scrapy-rep and is not used: each worker "
-                "fetches this robots.txt itself",
+                "The Redis key %a was not written by scrapy-rep and is not used: each worker %s",
                 key,
+                what,
             )
-        return held._replace(holder=holder)
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -268,3 +276,7 @@ class RedisStore:
             client.pipeline(transaction=not self._connector.is_cluster) as pipeline,
         ):
             yield pipeline
+
+
+def _is_of_another_type(reply: Any) -> bool:
+    return isinstance(reply, ResponseError) and str(reply).startswith("WRONGTYPE")

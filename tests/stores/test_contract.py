@@ -10,7 +10,7 @@ from time import time
 import pytest
 
 from scrapy_rep.protocol.record import VERSION
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.base import ForeignKeyError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -402,7 +402,7 @@ class TestRedis(PersistentContract):
         asked = [store.reserve(origin, LONG) for origin in (OTHER, ORIGIN, OTHER)]
         first, error, second = await asyncio.gather(*asked, return_exceptions=True)
         assert second.mark - first.mark == LONG * 1e6
-        assert isinstance(error, StoreError)
+        assert isinstance(error, ForeignKeyError)
         await store.close()
 
 

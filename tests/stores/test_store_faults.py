@@ -354,6 +354,30 @@ async def test_a_lease_of_another_type_is_no_fault_of_the_store(web, tmp_path):
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_turn_of_another_type_is_no_fault_of_the_store(web, tmp_path):
+    store = Redis(tmp_path)
+    try:
+        hosts = [f"127.0.0.{n}" for n in range(1, 4)]
+        rules = robots("User-agent: *\nCrawl-delay: 0.2\n")
+        sites = [web.site(rules, host=host) for host in hosts]
+        store.client.rpush(f"robots:turn:{{{hosts[0]}}}", "a list")
+        store.client.hset(f"robots:turn:{{{hosts[1]}}}", "a", "hash")
+        failures = Failures(store.uri)
+        pages = [site.url(f"/{n}") for n in range(3) for site in sites]
+        result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
+        assert sorted(result.fetched) == sorted(pages)
+        assert failures.heard == []
+        assert store.origins() == {site.url("") for site in sites}
+        told = [line.partition(" was not")[0] for line in result.messages(logging.WARNING)]
+        assert sorted(told) == [f"The Redis key 'robots:turn:{{{host}}}'" for host in hosts[:2]]
+        for site in sites:
+            times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]
+            assert times[-1] - times[0] > 0.3
+    finally:
+        store.close()
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_worker_keeps_a_delay_by_itself_while_the_store_is_down(web):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.2\n"))
     pages = [site.url(f"/{n}") for n in range(4)]
