@@ -120,7 +120,6 @@ class Delays:
             return 0.0
         if slot.queue or slot.free_transfer_slots() <= 0:
             return _LOOK
-        keep_apart(slot, slot.delay)
         return seconds_until_free(slot)
 
     def is_full(self, name: str) -> bool:
@@ -150,9 +149,6 @@ class Delays:
 
     def _is_busy(self, name: str, slot: Slot, active: int) -> bool:
         """Return whether the slot's own delay would keep a request; the engine asks again then."""
-        if not slot.delay:
-            return False
-        keep_apart(slot, slot.delay)
         seconds = seconds_until_free(slot)
         if active > len(slot.transferring):
             seconds = max(seconds, slot.delay)

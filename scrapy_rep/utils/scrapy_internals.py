@@ -196,7 +196,15 @@ class PlacesBeside:
 
 
 def seconds_until_free(slot: Slot) -> float:
-    """Return how long the delay of ``slot`` still keeps a request, without its random part."""
+    """Return how long the delay of ``slot`` still keeps a request.
+
+    From now on by its delay alone: without the random part, and without the timer that the slot has
+    set when it sent the last request, for the delay of that moment (AutoThrottle has changed it
+    since).
+    """
+    keep_apart(slot, slot.delay)
+    if not slot.queue:
+        slot.close()  # cancels the timer
     return max(0.0, slot.lastseen + slot.delay - _now()) if slot.delay else 0.0
 
 

@@ -149,6 +149,25 @@ async def test_the_first_page_does_not_wait_on_a_machine_that_was_just_started(
     assert begun[0] < 100  # by the downloader's clock, which began at 0
 
 
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
+@pytest_twisted.ensureDeferred
+async def test_autothrottle_comes_not_below_where_turns_are_reserved(web, tmp_path, queue):
+    site = web.site(asks("Crawl-delay: 0.5"))
+    settings = {
+        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+        "AUTOTHROTTLE_ENABLED": True,
+        # The slot's delay when a request is sent is more, and when its answer came less than asked.
+        "AUTOTHROTTLE_START_DELAY": 1.2,
+        "RANDOMIZE_DOWNLOAD_DELAY": False,
+        "EXTENSIONS": {"scrapy.extensions.throttle.AutoThrottle": None, QuickSite: 0},
+        **queue,
+    }
+    result, delays = await watched(*(site.url(f"/{n}") for n in range(6)), settings=settings)
+    assert len(site.targets) == 6
+    assert delays[-1] < 0.1
+    assert min(result.gaps) > 0.48
+
+
 @pytest_twisted.ensureDeferred
 async def test_several_origins_of_a_slot_get_the_longest(web):
     sites = [web.site(asks("Crawl-delay: 0.1")), web.site(asks("Crawl-delay: 0.4"))]
@@ -299,6 +318,7 @@ class Scene:
     def slot(self, name="a", delay=0.0, jitter=0.5, concurrency=8):
         slot = SimpleNamespace(delay=delay, jitter=jitter, concurrency=concurrency, active=set())
         slot.transferring, slot.queue, slot.lastseen = set(), [], 0.0
+        slot.close = lambda: None
         slot.free_transfer_slots = lambda: concurrency - len(slot.transferring)
         self.downloader.slots[name] = slot
         return slot
