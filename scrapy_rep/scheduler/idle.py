@@ -10,7 +10,7 @@ from scrapy import signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.utils.scrapy_internals import is_waiting
+from scrapy_rep.utils.scrapy_internals import has_pending_requests, is_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT: Final = 20
-"""Looks after which a spider that says it is not done is told again: 5 seconds, as the engine's."""
+"""Looks after which a spider that says it is not done is told again, and a scheduler that had
+nothing is asked again: 5 seconds, as the engine's."""
 _MAX_NAMED: Final = 3
 """Origins that the log names."""
 
@@ -48,6 +49,8 @@ class Idle:
         """Looks to the next signal; with 0 it is sent as soon as the crawl is idle."""
         self._listens = False
         self._has_said = False
+        self._has_failed = False
+        """Whether the scheduler could not be asked the last time."""
 
     def begin(self) -> None:
         """Look whenever nothing can leave the scheduler."""
@@ -71,7 +74,7 @@ class Idle:
     def _nothing_leaves(self) -> None:
         if self._looks > 0 or not self._only_deferred():
             return
-        if not is_waiting(self._crawler, TRANSFER_KEY):
+        if not is_waiting(self._crawler, TRANSFER_KEY) or not self._has_requests():
             return
         if not self._has_said:
             self._has_said = True
@@ -86,6 +89,25 @@ class Idle:
             isinstance(getattr(answer, "value", None), DontCloseSpider) for _, answer in answers
         ):
             self._looks = min(self._looks, _HEARTBEAT)
+
+    def _has_requests(self) -> bool:
+        """Return whether requests are in the scheduler; if not, it is asked again at the heartbeat.
+
+        It may have to ask Redis, which may be down.
+        """
+        self._looks = _HEARTBEAT
+        try:
+            found = has_pending_requests(self._crawler)
+        except Exception:
+            if not self._has_failed:
+                logger.exception(
+                    "Error while asking the scheduler whether requests wait",
+                    extra={"spider": self._crawler.spider},
+                )
+            self._has_failed = True
+            return False
+        self._has_failed = False
+        return found
 
 
 def line_about(

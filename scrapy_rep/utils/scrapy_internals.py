@@ -93,7 +93,7 @@ def nudge(crawler: Crawler) -> None:
 
 
 def is_waiting(crawler: Crawler, but_for: str) -> bool:
-    """Return whether nothing is left to do for the engine but what the scheduler keeps back.
+    """Return whether nothing is left to do for the engine but what the scheduler may keep back.
 
     Downloads whose meta has the key ``but_for`` don't count.
     """
@@ -106,8 +106,13 @@ def is_waiting(crawler: Crawler, but_for: str) -> bool:
         and all(but_for in request.meta for request in engine.downloader.active)
         and engine.scraper.slot.is_idle()
         and getattr(engine, "_start", None) is None
-        and slot.scheduler.has_pending_requests()
     )
+
+
+def has_pending_requests(crawler: Crawler) -> bool:
+    """Return what the scheduler says. Raises whatever it raises, as where it asks a database."""
+    engine: Any = crawler.engine
+    return bool(engine._slot.scheduler.has_pending_requests())
 
 
 @contextmanager

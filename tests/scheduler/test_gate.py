@@ -758,6 +758,24 @@ def test_a_spider_that_says_it_is_not_done_is_told_again_as_often_as_by_the_engi
     assert scene.crawler.idles == 4
 
 
+def test_a_scheduler_that_fails_is_asked_at_the_heartbeat_and_told_of_until_it_works(caplog):
+    scene = waiting_alone()
+    asked = []
+
+    def has_pending_requests():
+        asked.append(len(asked))
+        if len(asked) not in {3, 4}:
+            raise OSError("down")
+        return False
+
+    scene.crawler.engine._slot.scheduler.has_pending_requests = has_pending_requests
+    for _ in range(6 * 20):
+        scene.gate.idle.look()
+    assert len(asked) == 6
+    assert [record.exc_info[1].args for record in caplog.records] == [("down",)] * 2
+    assert scene.crawler.idles == 0
+
+
 def test_the_try_of_an_origin_that_was_unreachable_is_nothing_to_wait_for():
     scene = waiting_alone()
     scene.time.advance(10 + MARGIN)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
 import scrapy
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep import (
     RobotsAwareRedisFifoQueue,
@@ -16,12 +20,15 @@ from scrapy_rep import (
 )
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_scripts
+from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.source import NOTE_KEY
-from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
+from scrapy_rep.utils import scrapy_internals
+from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
+from tests.redis_server import RedisServer, needs_redis
 from tests.scheduler.queues import FakeCrawler
-from tests.waiting import wait_until
+from tests.waiting import until, wait_until
 
 RULES = robots("User-agent: *\nDisallow: /private\n")
 KINDS = [RobotsAwareRedisQueue, RobotsAwareRedisFifoQueue, RobotsAwareRedisLifoQueue]
@@ -216,6 +223,65 @@ def test_a_crawl_that_only_waits_says_so(workers, web):
     log = workers.start(web.site(answer(503)).url("/1"), LOG_LEVEL="INFO", **waits).result()["log"]
     assert LOSES not in log
     assert log.count("Waiting for 1 unreachable origin: ") == 1
+
+
+@pytest.mark.filterwarnings("ignore:Passing a 'spider' argument")  # by scrapy-redis
+@pytest_twisted.ensureDeferred
+async def test_a_redis_that_is_down_is_told_of_once_and_asked_at_the_heartbeat(
+    web, tmp_path, monkeypatch
+):
+    needs_redis()
+    server = RedisServer(tmp_path)
+    counts = Counter()
+
+    def counted(cls, name):
+        method = getattr(cls, name)
+
+        def called(self):
+            counts[name] += 1
+            return method(self)
+
+        monkeypatch.setattr(cls, name, called)
+
+    monkeypatch.setattr(scrapy_internals, "_INTERVAL", 0.01)
+    counted(Idle, "look")
+    counted(RobotsAwareRedisQueue, "__len__")
+
+    def opened(crawler):
+        def idle(spider):
+            counts["idle"] += 1
+            raise DontCloseSpider
+
+        crawler.spider.idle = idle
+        crawler.signals.connect(idle, signals.spider_idle)
+
+    async def meanwhile(crawler):
+        await until(lambda: counts["idle"])
+        server.stop()
+        counts.clear()
+        await until(lambda: counts["look"] > 20 * 10)
+        counts["asked"], counts["looks"] = counts["__len__"], counts["look"]
+        server.start()
+        close(crawler)
+
+    try:
+        settings = {
+            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+            "SCHEDULER_QUEUE_CLASS": RobotsAwareRedisQueue,
+            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+            "SCHEDULER_PERSIST": True,
+            "REDIS_URL": server.uri,
+            "REP_UNREACHABLE_ACTION": "defer",
+            "REP_DEFER_TIMEOUT": LONG,
+        }
+        url = web.site(answer(503)).url("/1")
+        result = await crawl(url, settings=settings, opened=opened, meanwhile=meanwhile)
+    finally:
+        server.stop()
+    assert 0 < counts["asked"] <= counts["looks"] / 20
+    assert result.messages(logging.ERROR) == [
+        "Error while asking the scheduler whether requests wait"
+    ]
 
 
 # The queue alone.
