@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 _now: Final[Callable[[], float]] = getattr(downloader_module, "monotonic", time)
 """The clock of download slots, which was another one in older versions of Scrapy."""
+_LONG_AGO: Final = -1e9
+"""When a slot that has sent nothing has sent something last: no delay is as long."""
 _INTERVAL: Final = 0.25
 """Seconds between two looks at the engine."""
 
@@ -220,7 +222,7 @@ def keep_apart(slot: Slot, seconds: float) -> bool:
     as often, is switched off where it would come below ``seconds``.
     """
     if not slot.lastseen:  # as in slot_without_delay: nothing was sent yet
-        slot.lastseen = _now() - 2 * max(slot.delay, seconds)
+        slot.lastseen = _LONG_AGO
     jitter = getattr(slot, "jitter", None)
     if jitter is None:  # Scrapy before 2.19
         jitter = 0.5 if slot.randomize_delay else 0.0
