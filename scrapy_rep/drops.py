@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import in_words, note
+from scrapy_rep.exceptions import lead
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, as_meta
 from scrapy_rep.utils.per_crawl import PerCrawl
@@ -159,7 +160,7 @@ def _line(request: Request, verdict: Verdict, page: str | None, usage: Judgement
     why = in_words(verdict, usage)
     if usage is not None:
         return f"Forbidden by {why}: {show(request)}"
-    return f"Forbidden by robots.txt: {show(request)}: {why}"
+    return f"{lead(verdict)}: {show(request)}: {why}"
 
 
 def _nofollow(page: str) -> str:

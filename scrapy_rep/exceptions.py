@@ -32,7 +32,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
         self.redirected_to = redirected_to
 
     def __str__(self) -> str:
-        why = f"Forbidden by robots.txt: {explain(self.verdict)}"
+        why = f"{lead(self.verdict)}: {explain(self.verdict)}"
         if self.redirected_to is None:
             return why
         return f"{why}, of {printable(without_credentials(self.redirected_to))} after a redirect"
@@ -66,6 +66,11 @@ class SettingsError(ValueError):
     """A setting has an invalid value. Raised when the crawl starts, and stops it."""
 
 
+def lead(verdict: Verdict) -> str:
+    """Return what a message about a dropped request begins with."""
+    return "Dropped" if verdict.rule is None else "Forbidden by robots.txt"
+
+
 def explain(verdict: Verdict) -> str:
     """Return a verdict in words: the rule, its line and its file, or the state of the origin.
 
@@ -76,7 +81,8 @@ def explain(verdict: Verdict) -> str:
         return f"{short(str(verdict.rule))} (line {verdict.line} of {where or 'robots.txt'})"
     words = verdict.reason.value
     if verdict.outage is not None:
-        words += f": {verdict.outage.cause}, next try at {moment(verdict.outage.next_try)}"
+        next_try = moment(verdict.outage.next_try)
+        words = f"robots.txt is {words}: {verdict.outage.cause}, next try at {next_try}"
     return words if where is None else f"{words} ({where})"
 
 

@@ -39,9 +39,9 @@ def test_who_waits_is_told_at_once_why_nothing_comes(command, web, scrapy):
     url = site.url("/")
     target = [] if command == ["check"] else ["--nolog", url]
     lines = scrapy(*command, *target, url=url).splitlines()
-    (line,) = [line for line in lines if line.startswith("Forbidden by robots.txt: ")]
+    (line,) = [line for line in lines if line.startswith("Dropped: ")]
     assert line.startswith(
-        f"Forbidden by robots.txt: <GET {url}>: unreachable: status 503, next try at "
+        f"Dropped: <GET {url}>: robots.txt is unreachable: status 503, next try at "
     )
     assert line.endswith(
         f"({site.url('/robots.txt')}). To ignore robots.txt: -s ROBOTSTXT_OBEY=False"

@@ -51,8 +51,8 @@ async def test_the_errback_is_told_why_nobody_knows_the_rules_and_when_they_are_
     assert meta["cause"] == cause
     assert (meta["unreachable_since"], meta["next_try"]) == (outage.since, outage.next_try)
     where = site.url("/robots.txt")
-    at = f"unreachable: {cause}, next try at {moment(outage.next_try)} ({where})"
-    assert str(error) == f"Forbidden by robots.txt: {at}"
+    at = f"robots.txt is unreachable: {cause}, next try at {moment(outage.next_try)} ({where})"
+    assert str(error) == f"Dropped: {at}"
     assert any(text.endswith(f": {at}") for text in result.messages())
     assert result.stats[f"robotstxt/unreachable_count/{cause}"] == 1
 
@@ -95,12 +95,27 @@ async def test_the_first_drop_of_each_rule_and_origin_is_told_at_info(web):
     result = await crawl(*urls, failing.url("/1"), failing.url("/2"))
     why = [text.partition(">: ")[2] for text in told(result, "Forbidden by robots.txt: ")]
     where = site.url("/robots.txt")
-    assert sorted(why)[:2] == [
-        f"Disallow: /{x} (line {n} of {where})" for x, n in [("a", 2), ("b", 3)]
+    assert sorted(why) == [f"Disallow: /{x} (line {n} of {where})" for x, n in [("a", 2), ("b", 3)]]
+    (line,) = told(result, "Dropped: ")
+    assert ">: robots.txt is unreachable: status 503, next try at " in line
+    assert len(told(result, "Forbidden by robots.txt: ", logging.DEBUG)) == 2
+    assert len(told(result, "Dropped: ", logging.DEBUG)) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_no_rule_forbids_is_not_called_forbidden_by_robotstxt(web):
+    site, ours = web.site(answer(503)), web.site(host="localhost")
+    override = {"host": "localhost", "policy": "disallow", "reason": "made up"}
+    urls = [site.url("/"), ours.url("/"), "http://:80/"]
+    result = await crawl(*urls, settings={"REP_OVERRIDES": [override]})
+    assert len(result.dropped) == 3
+    errors = [str(failure.value) for failure in result.failures]
+    assert [text for text in result.messages() + errors if "Forbidden" in text] == []
+    lines = [line for line in told(result, "Dropped: ") if "next try" not in line]
+    assert sorted(lines) == [
+        "Dropped: <GET http://:80/>: no-origin",
+        f"Dropped: <GET {ours.url('/')}>: override",
     ]
-    assert sorted(why)[2].startswith("unreachable: status 503, next try at ")
-    assert len(why) == 3
-    assert len(told(result, "Forbidden by robots.txt: ", logging.DEBUG)) == 3
 
 
 @pytest_twisted.ensureDeferred

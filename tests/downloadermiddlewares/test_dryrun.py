@@ -34,7 +34,7 @@ async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
     assert heard["robotstxt_differs", differs.url("/")]["builtin_allows"] is False
     lines = result.messages(logging.INFO)
     would = "Dry run, Scrapy's built-in would"
-    begin = f"{would} send <GET {failing.url('/')}>, scrapy-rep would drop it: unreachable: "
+    begin = f"{would} send <GET {failing.url('/')}>, scrapy-rep would drop it: robots.txt is unreachable: "
     assert any(line.startswith(f"{begin}status 503, next try at ") for line in lines)
     assert f"{would} drop <GET {differs.url('/')}>, scrapy-rep would send it: " in " ".join(lines)
     assert "Dry run: robots.txt is not obeyed, nothing is dropped" in result.messages(30)
@@ -85,7 +85,9 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
     # For longer than it would have waited.
     assert result.stats["robotstxt/dry_run/forbidden"] == 1
     assert {what["request"].url for _, what in ear.heard} == {urls[1]}
-    begin = f"Dry run, would defer <GET {urls[0]}>: unreachable: status 503, next try at "
+    begin = (
+        f"Dry run, would defer <GET {urls[0]}>: robots.txt is unreachable: status 503, next try at "
+    )
     assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
     (warning,) = [text for text in result.messages(logging.WARNING) if "503" in text]
     assert "its pages may not be fetched" in warning
