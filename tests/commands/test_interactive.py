@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.crawling.web import answer, robots
@@ -56,11 +58,28 @@ def test_the_shell_names_the_rule_and_its_line(web, scrapy):
     assert f"<GET {url}>: Disallow: /private (line 2 of {site.url('/robots.txt')})." in said
 
 
-@pytest.mark.parametrize("command", ["check", "parse"])
-def test_outside_of_a_project_a_command_of_projects_is_refused(command, run_scrapy, tmp_path):
-    done = run_scrapy(command, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "only available from within a project" in done.stdout + done.stderr
+def names(listing):
+    """The names of commands in Scrapy's list of them."""
+    return re.findall(r"(?m)^  (\w+)  ", listing)
+
+
+@pytest.mark.real_process
+def test_outside_of_a_project_scrapy_has_none_but_its_own_commands_and_ours(run_scrapy, tmp_path):
+    listed = names(run_scrapy(cwd=tmp_path).stdout)
+    assert {"fetch", "robots", "shell", "view"} <= set(listed)
+    assert not {"check", "crawl", "list", "parse"} & set(listed)
+    for command in ("check", "parse"):
+        done = run_scrapy(command, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "only available from within a project" in done.stdout
+        assert "Traceback" not in done.stderr
+
+
+def test_in_a_project_all_commands_are_there(run_scrapy, tmp_path):
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
+    (tmp_path / "settings.py").write_text("")
+    listed = names(run_scrapy(cwd=tmp_path).stdout)
+    assert {"check", "crawl", "fetch", "list", "parse", "robots", "shell", "view"} <= set(listed)
 
 
 def test_a_setting_of_the_project_wins(web, scrapy):
