@@ -143,6 +143,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("importlib.metadata").version("scrapy-rep")
     if name in _HOMES:
+        import_module("scrapy_rep.utils.scrapy_version").check_scrapy()
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -3,10 +3,17 @@
 ``robots`` has the options of all subcommands; each is a module, which asks through ``spider``.
 """
 
+from scrapy_rep.utils.scrapy_version import check_scrapy
+
+# Scrapy imports this before it runs any command.
+try:
+    check_scrapy()
+except ImportError as error:
+    raise SystemExit(str(error)) from None
+
 from scrapy_rep.commands.interactive import add_settings
 from scrapy_rep.commands.robots import Command
 
 __all__ = ["Command"]
 
-# Scrapy imports this before it runs any command.
 add_settings()

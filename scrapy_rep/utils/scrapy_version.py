@@ -1,0 +1,19 @@
+"""The oldest Scrapy that this works with; with an older one, it says so."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import scrapy
+
+_OLDEST: Final = (2, 14)
+"""As in pyproject.toml, for who installs an older one afterwards."""
+
+
+def check_scrapy() -> None:
+    """Raise ImportError if Scrapy is too old."""
+    if scrapy.version_info < _OLDEST:
+        raise ImportError(
+            f"scrapy-rep requires Scrapy {'.'.join(map(str, _OLDEST))} or newer, "
+            f"and this is Scrapy {scrapy.__version__}"
+        )
