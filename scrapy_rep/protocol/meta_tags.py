@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.protocol.dates import DATE, read_date
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 from scrapy_rep.protocol.product_tokens import names_in_tags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_WITH_VALUE: Final = frozenset(
-    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
-)
+_WITH_VALUE: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview"})
 """Directives with a colon in them: what stands before it names no crawler."""
-_NAME: Final = re.compile(r"\s*([^\s:,]+)\s*:").match
-_WORD: Final = re.compile(r"[\w-]+").match
-_ZONE_NAMES: Final = {"PST": "-0800", "PDT": "-0700", "MST": "-0700", "MDT": "-0600",
-                      "CST": "-0600", "CDT": "-0500", "EST": "-0500", "EDT": "-0400",
-                      "UTC": "+0000", "GMT": "+0000", "UT": "+0000", "Z": "+0000"}  # fmt: skip
-# The one comma in a date stands behind the day of the week.
-_UNTIL: Final = re.compile(r"unavailable_after:\s*((?:[a-z]+,)?[^,]*)", re.IGNORECASE)
-# RFC 850: 'Friday, 25-Jun-10 15:00:00 PST'.
-_RFC850: Final = re.compile(r"(\d{1,2})-([A-Za-z]{3})-(\d{2,4})")
+_UNTIL: Final = rf"unavailable_after\s*:[\s\"']*(?P<date>{DATE}|[^,;]*)"
+_parts: Final = re.compile(
+    rf"{_UNTIL}|(?P<name>[^\s:,;\"']+)\s*:|[^\s:,;\"']+", re.IGNORECASE
+).finditer
+"""What names a crawler, and what stands between."""
+_directives: Final = re.compile(
+    rf"{_UNTIL}|(?P<word>[\w-]+)(?:\s*:[^,;\w]*[\w-]*)?", re.IGNORECASE
+).finditer
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,37 +98,27 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
 def addressed(value: str, tokens: Iterable[str]) -> Iterator[str]:
     """Yield the parts of an X-Robots-Tag header that are meant for these product tokens."""
     names = names_in_tags(tokens)
-    concerned = True
-    words: list[str] = []
-    for part in value.split(","):
-        rest = part
-        name = _NAME(part)
-        if name and name[1].lower() not in _WITH_VALUE and not _is_time(words):
-            if concerned:
-                yield ",".join(words)
-            words = []
-            concerned = name[1].lower() in names
-            rest = part[name.end() :]
-        words.append(rest)
+    concerned, start = True, 0
+    for part in _parts(value):
+        name = (part["name"] or "").lower()
+        # Digits alone are those of a date that can't be read.
+        if not name or name in _WITH_VALUE or name.isdigit():
+            continue
+        if concerned:
+            yield value[start : part.start()]
+        concerned, start = name in names, part.end()
     if concerned:
-        yield ",".join(words)
-
-
-def _is_time(words: list[str]) -> bool:
-    """Say whether what stands before is a date that goes on: 'unavailable_after: Friday, …'."""
-    return (
-        bool(words) and re.fullmatch(r"\s*unavailable_after:\s*[A-Za-z]+\s*", words[-1]) is not None
-    )
+        yield value[start:]
 
 
 def _words(content: str, now: float) -> Tags:
     tags = Tags()
-    for date in _UNTIL.findall(content):
-        if _has_passed(date, now):
+    for directive in _directives(content):
+        date, word = directive.group("date", "word")
+        if date is None:
+            tags |= _MEANS.get(word.lower(), Tags())
+        elif _has_passed(date, now):
             tags |= Tags(noindex=True)
-    for part in _UNTIL.sub("", content).lower().split(","):
-        word = _WORD(part.strip())
-        tags |= _MEANS.get(word[0] if word else "", Tags())
     return tags
 
 
@@ -144,20 +130,5 @@ _MEANS: Final = {
 
 
 def _has_passed(text: str, now: float) -> bool:
-    moment = _moment(text.strip())
+    moment = read_date(text)
     return moment is not None and moment.timestamp() <= now
-
-
-def _moment(text: str) -> datetime | None:
-    """Return a date as RFC 822, RFC 850 or ISO 8601 write it; UTC where it names no zone."""
-    try:
-        moment = datetime.fromisoformat(re.sub(r"[zZ]$", "+00:00", text))
-    except ValueError:
-        head, _, zone = text.rpartition(" ")
-        if zone.upper() in _ZONE_NAMES:
-            text = f"{head} {_ZONE_NAMES[zone.upper()]}"
-        try:
-            moment = parsedate_to_datetime(_RFC850.sub(r"\1 \2 \3", text))
-        except (ValueError, TypeError, IndexError, OverflowError):
-            return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from itertools import repeat
 
 import pytest
@@ -34,7 +35,16 @@ US = ("MyBot-images", "mybot")
         ("robots", "all, noindex", NOINDEX),
         ("robots", "", NONE),
         ("robots", "noindexing", NONE),
-        ("robots", "noindex; nofollow", NOINDEX),
+        ("robots", "noindex; nofollow", BOTH),
+        ("robots", "noindex;nofollow", BOTH),
+        ("robots", "noindex nofollow", BOTH),
+        ("robots", "index\tNOFOLLOW\n", NOFOLLOW),
+        ("robots", '"noindex, nofollow"', BOTH),
+        ("robots", "'noindex' 'nofollow'", BOTH),
+        ("robots", "no-index no follow", NONE),
+        ("robots", "max-snippet: 20 nofollow", NOFOLLOW),
+        ("robots", "max-image-preview: none", NONE),
+        ("robots", "max-image-preview:none;noindex", NOINDEX),
         ("robots", "max-snippet:-1, nofollow", NOFOLLOW),
         ("mybot", "noindex", NOINDEX),
         ("mybot-IMAGES", "noindex", NOINDEX),
@@ -48,6 +58,12 @@ US = ("MyBot-images", "mybot")
         ("robots", "UNAVAILABLE_AFTER: 2010-06-25T15:00:00Z", NOINDEX),
         ("robots", "unavailable_after: 2010-06-25T15:00:00", NOINDEX),
         ("robots", "unavailable_after: 25-Jun-2030 15:00:00 EST, nofollow", NOFOLLOW),
+        ("robots", "unavailable_after: 25-Jun-2030 15:00:00 EST nofollow", NOFOLLOW),
+        ("robots", "unavailable_after: Fri, 25 Jun 2010 15:00:00 nofollow", BOTH),
+        ("robots", "nofollow;unavailable_after: 2010-06-25;max-snippet:1", BOTH),
+        ("robots", "unavailable_after : '25 Jun 2010'", NOINDEX),
+        ("robots", "unavailable_after: Samstag, 25. Juni 2010 15:00 Uhr, nofollow", NOFOLLOW),
+        ("robots", "unavailable_after 25 Jun 2010", NONE),
         ("robots", "unavailable_after: noindex", NONE),
         ("robots", "unavailable_after:", NONE),
     ],
@@ -75,12 +91,77 @@ def test_meta_tags(name, content, tags):
         ("otherbot: unavailable_after: Fri, 25 Jun 2010 15:00:00 PST", NONE),
         ("unavailable_after: 25 Jun 2030 15:00:00 PST", NONE),
         ("max-snippet: 20, max-image-preview: large, nofollow", NOFOLLOW),
+        ("noindex nofollow", BOTH),
+        ("noindex;nofollow", BOTH),
+        ('"noindex, nofollow"', BOTH),
+        ('"mybot: noindex"', NOINDEX),
+        ("mybot: noindex nofollow", BOTH),
+        ("mybot: noindex; nofollow", BOTH),
+        ("googlebot: nofollow; mybot: noindex", NOINDEX),
+        ("googlebot: nofollow mybot : noindex", NOINDEX),
+        ("googlebot: noindex nofollow", NONE),
+        ("max-snippet: 20 max-image-preview: none", NONE),
+        ("googlebot: unavailable_after: Friday, 25-Aug-06 15:00:00 EST nofollow", NONE),
+        ("unavailable_after: 25 Jun 2010, 360spider: nofollow", NOINDEX),
+        ("unavailable_after: 25 Jun 2010, 008: nofollow", NOINDEX),
+        ("unavailable_after: Samstag, 25. Juni 2010 15:00 Uhr, nofollow", NOFOLLOW),
         ("", NONE),
         (":", NONE),
     ],
 )  # fmt: skip
 def test_the_same_words_in_a_header(value, tags):
     assert of_header(value, US, NOW) == tags
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2010-09-21", "2010-09-21T00:00:00+00:00"),
+        ("20100921", "2010-09-21T00:00:00+00:00"),
+        ("2010-09-21 15:00:00 GMT", "2010-09-21T15:00:00+00:00"),
+        ("2010-09-21 15:00:00 PST", "2010-09-21T15:00:00-08:00"),
+        ("2010-09-21, 15:00 EDT", "2010-09-21T15:00:00-04:00"),
+        ("2010-09-21T15:00:00Z", "2010-09-21T15:00:00+00:00"),
+        ("2010-09-21t15:00:00.123+02:00", "2010-09-21T15:00:00+02:00"),
+        ("2010-09-21T15:00:00-0130", "2010-09-21T15:00:00-01:30"),
+        ("2010-09-21T15:00+02", "2010-09-21T15:00:00+02:00"),
+        ("20100921T150000Z", "2010-09-21T15:00:00+00:00"),
+        ("20100921T1500+0200", "2010-09-21T15:00:00+02:00"),
+        ("21 Jul 2010", "2010-07-21T00:00:00+00:00"),
+        ("21 July 2010 15:00", "2010-07-21T15:00:00+00:00"),
+        ("21-Jul-2010 15:00:00 EST", "2010-07-21T15:00:00-05:00"),
+        ("Wednesday, 21-Jul-10 15:00:00 UTC", "2010-07-21T15:00:00+00:00"),
+        ("Wed, 21 Jul 2010 15:00:00 +0100", "2010-07-21T15:00:00+01:00"),
+        ("Wed 21 Jul 69 15:00 CDT", "1969-07-21T15:00:00-05:00"),
+        ("July 21st, 2010, 15:00:00 GMT", "2010-07-21T15:00:00+00:00"),
+        ("Wed Jul 21 15:00:00 2010", "2010-07-21T15:00:00+00:00"),
+        ("Wed Jul 21 15:00:00 PST 2010", "2010-07-21T15:00:00-08:00"),
+        ("21 Jul 2010 15:00:00 XYZ", "2010-07-21T15:00:00+00:00"),
+        ("31 Feb 2010", None),
+        ("2010-13-21", None),
+        ("0000-01-01", None),
+        ("2010-09-21 24:30", None),
+        ("2010-09-21 15:00 +9900", None),
+        ("21/07/2010", None),
+        ("15:00:00 GMT", None),
+        ("Wednesday", None),
+        ("2010", None),
+    ],
+)
+def test_a_date_is_read_in_each_usual_form(text, moment):
+    passed = datetime.max.replace(tzinfo=timezone.utc)
+    if moment is not None:
+        passed = datetime.fromisoformat(moment)
+        just_before = passed.timestamp() - 0.5
+        assert of_meta("robots", f"unavailable_after: {text}", US, just_before) == NONE
+        assert of_header(f"mybot: unavailable_after: {text}", US, just_before) == NONE
+    tags = NONE if moment is None else NOINDEX
+    for content in (text, f'"{text}"', f"{text}, all", f"{text};all", f"{text} index"):
+        assert of_meta("robots", f"unavailable_after: {content}", US, passed.timestamp()) == tags
+        assert of_header(f"unavailable_after:{content}", US, passed.timestamp()) == tags
+        more = f"noarchive unavailable_after: {content}, nofollow"
+        assert of_meta("robots", more, US, passed.timestamp()) == tags | NOFOLLOW
+        assert of_header(more, US, passed.timestamp()) == tags | NOFOLLOW
 
 
 def test_a_page_asks_for_what_its_headers_and_its_elements_ask_for():

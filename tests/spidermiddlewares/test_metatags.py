@@ -30,6 +30,8 @@ PATHS = {
     "/all": page(meta("all")),
     "/both": page(meta("noindex,nofollow")),
     "/nofollow": page(meta("nofollow")),
+    "/blank": page(meta("noindex nofollow")),
+    "/quoted": page(X_Robots_Tag='"noindex; nofollow"'),
     "/header": page(X_Robots_Tag="none"),
     "/ours": page(meta("none", "testbot")),
     "/theirs": page(meta("none", "otherbot"), X_Robots_Tag="otherbot: none"),
@@ -94,7 +96,7 @@ async def tagged(web, *paths, settings=None):
 
 
 ALL = tuple(path for path in PATHS if path != "/robots.txt")
-NOFOLLOW = {"/both", "/nofollow", "/header", "/ours", "/headers"}
+NOFOLLOW = {"/both", "/nofollow", "/blank", "/quoted", "/header", "/ours", "/headers"}
 NOINDEX = NOFOLLOW - {"/nofollow"}
 
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.limits import MAX_TAG_TEXT
+from scrapy_rep.protocol.meta_tags import addressed
 from scrapy_rep.protocol.product_tokens import names_in_tags
 from scrapy_rep.protocol.usage.statement import DISALLOW, HEADER, META, TAGS, statements_of
 
@@ -20,9 +21,6 @@ _words_in: Final = re.compile(r"[\w-]+").findall
 
 def tags_in_header(value: str, tokens: Iterable[str]) -> list[Statement]:
     """Return what one X-Robots-Tag header says of use to a crawler of these tokens."""
-    # Whoever parses a file needs no dates, which that reads too, by a module that loads sockets.
-    from scrapy_rep.protocol.meta_tags import addressed  # noqa: PLC0415
-
     return _tags_in(",".join(addressed(value, tokens)), value, HEADER)
 
 

@@ -1,0 +1,70 @@
+"""Dates as pages write them: ISO 8601, RFC 822, RFC 850 and ``date``, on all Pythons alike."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timedelta, timezone
+from typing import Final
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun",
+                  "jul", "aug", "sep", "oct", "nov", "dec")  # fmt: skip
+_HOURS: Final = {"pst": -8, "pdt": -7, "mst": -7, "mdt": -6, "cst": -6, "cdt": -5, "est": -5,
+                 "edt": -4, "utc": 0, "gmt": 0, "ut": 0, "z": 0}  # fmt: skip
+_MONTH: Final = rf"(?:{'|'.join(_MONTHS)})[a-z]*"
+_ZONE: Final = rf"(?:{'|'.join(_HOURS)})"
+_NUMBERS: Final = rf"[+-]?\d+(?:(?:[:.+-]|t|-{_MONTH}-)\d+)*(?:st|nd|rd|th|z)?"
+_PART: Final = rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*|{_MONTH}|{_ZONE}|{_NUMBERS})(?![\w:])"
+
+DATE: Final = rf"{_PART}(?:[\s,]+{_PART})*"
+"""Pattern of a text that may be a date, to be matched without case: no other words are in it."""
+
+_time: Final = re.compile(
+    # As ISO 8601 writes it without colons, behind a date; else with colons.
+    r"(?:(?<=\dt)(\d\d)(\d\d)(\d\d)?|(\d\d?):(\d\d)(?::(\d\d))?)(?:\.\d+)?"
+    rf"(?:\s*(?:([+-]\d\d):?(\d\d)?|({_ZONE}))\b)?"
+).search
+_date: Final = re.compile(
+    rf"\b(?:(\d{{4}})-?(\d\d)-?(\d\d)(?:\b|t)"
+    rf"|(\d\d?)[a-z]*[\s-]+({_MONTH})[\s,-]+(\d{{4}}|\d\d)\b"
+    rf"|({_MONTH})\s+(\d\d?)(?:[a-z]*[\s,]+)(\d{{4}})\b)"
+).search
+_CENTURY_ENDS: Final = 68
+"""The last year of two digits that is one of this century (POSIX)."""
+
+
+def read_date(text: str) -> datetime | None:
+    """Return the moment that a text names, or None; UTC where it names no zone."""
+    text = text.lower()
+    time = _time(text)
+    # It stands behind the date, or within it: 'Fri Jun 25 15:00:00 2010'.
+    date = _date(text if time is None else f"{text[: time.start()]} {text[time.end() :]}")
+    if date is None:
+        return None
+    year, month, day = filter(None, date.group(1, 2, 3, 6, 5, 4, 9, 7, 8))
+    try:
+        return datetime(_year(year), _month(month), int(day), *_clock(time), tzinfo=_zone(time))
+    except ValueError:
+        return None
+
+
+def _year(text: str) -> int:
+    year = int(text)
+    return year if len(text) > len("00") else year + (1900 if year > _CENTURY_ENDS else 2000)
+
+
+def _month(text: str) -> int:
+    return int(text) if text.isdigit() else _MONTHS.index(text[:3]) + 1
+
+
+def _clock(time: re.Match[str] | None) -> tuple[int, int, int]:
+    numbers = () if time is None else filter(None, time.group(1, 2, 3, 4, 5, 6))
+    hour, minute, second, *_ = (*map(int, numbers), 0, 0, 0)
+    return hour, minute, second
+
+
+def _zone(time: re.Match[str] | None) -> timezone:
+    hours, minutes, name = (None, None, None) if time is None else time.group(7, 8, 9)
+    if not hours:
+        return timezone(timedelta(hours=_HOURS[name or "utc"]))
+    offset = timedelta(hours=int(hours[1:]), minutes=int(minutes or 0))
+    return timezone(-offset if hours.startswith("-") else offset)
