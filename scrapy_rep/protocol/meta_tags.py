@@ -43,7 +43,10 @@ class Tags:
 
 
 TOO_MANY: Final = Tags(noindex=True, nofollow=True)
-"""What a page asks for of which not all can be read: never less than what it may say."""
+"""What a page asks for of which not all is read: never less than what it may say."""
+
+UNREADABLE: Final = Tags(noindex=True, nofollow=True)
+"""What a page asks for of which nothing can be read."""
 
 
 def of_page(

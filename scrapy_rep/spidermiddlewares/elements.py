@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Final
+from weakref import WeakSet
 
 from scrapy.http import HtmlResponse
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from scrapy_rep import stats
+from scrapy_rep.protocol.limits import MAX_META_ELEMENTS
+from scrapy_rep.utils.text import without_credentials
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+logger = logging.getLogger(__name__)
+
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
+_told: Final[WeakSet[Response]] = WeakSet()
+"""Pages of which it is told that they can't be read: each middleware reads them."""
 
 
-def meta_elements(response: Response) -> Iterator[tuple[str, str]]:
-    """Yield the names and contents of the meta elements of a page."""
+def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, str]] | None:
+    """Return the names and contents of the meta elements of a page, one more than are looked at.
+
+    Return None, and tell so, where they can't be read.
+    """
+    # What a site names as the encoding may be any codec of Python's, and raise anything.
+    try:
+        return list(islice(_elements(response), MAX_META_ELEMENTS + 1))
+    except Exception as error:  # noqa: BLE001 - told
+        if response not in _told:
+            _told.add(response)
+            stats.count(crawler, stats.TAGS_UNREADABLE)
+            logger.warning(
+                "The meta elements of %a can't be read (%s: %a): the page is treated as if they "
+                "forbade everything",
+                without_credentials(response.url),
+                type(error).__name__,
+                str(error),
+                extra={"spider": crawler.spider},
+            )
+        return None
+
+
+def _elements(response: Response) -> Iterator[tuple[str, str]]:
     if isinstance(response, HtmlResponse) and _HAS_SOME(response.text):
         # Selectors would make a dict of all attributes of an element for each that is asked for.
         for element in response.selector.root.iter("meta"):

@@ -13,7 +13,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy_rep import stats
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.drops import Drops
-from scrapy_rep.protocol.meta_tags import TOO_MANY, Tags, of_page
+from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
@@ -99,8 +99,11 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         return item
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
+        elements = meta_elements(response, self.crawler)
+        if elements is None:
+            return UNREADABLE
         headers = (value.decode("latin-1") for value in response.headers.getlist(b"X-Robots-Tag"))
-        tags = of_page(headers, meta_elements(response), tokens, time())
+        tags = of_page(headers, elements, tokens, time())
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
             logger.debug("Too many robots tags, the page is treated as none: %a", response.url)

@@ -11,7 +11,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import UsageJudge, note, noted
-from scrapy_rep.protocol.usage.usage import HEADERS, Usage
+from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
 
@@ -45,7 +45,11 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         usage = Usage.from_dict(values)
         for name in HEADERS:
             usage = usage.with_header(name, response.headers.getlist(name))
-        usage = usage.with_elements(meta_elements(response))
+        elements = meta_elements(response, self.crawler)
+        if elements is None:
+            usage = usage.with_statements(UNREADABLE_ELEMENTS)
+        else:
+            usage = usage.with_elements(elements)
         judgement = self._judge.judgement(usage, values["results"])
         note(request, judgement)
         self._judge.tell(request, judgement)

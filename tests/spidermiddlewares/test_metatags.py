@@ -257,3 +257,41 @@ async def test_a_page_with_more_tags_than_are_read_is_taken_to_say_none(web):
     assert {"/attributes-next", "/header-next"} < set(site.targets)
     assert "/tags-next" not in site.targets
     assert result.stats["robotstxt/tags/too_many"] == 1
+
+
+# All that Python calls an encoding; a site may name any.
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("unicode_escape", r"<meta name=robots content=all>\ud800"),
+        ("undefined", "<meta name=robots content=all>"),
+        ("hex", "<meta name=robots content=all>"),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_page_whose_elements_can_not_be_read_is_taken_to_say_none(web, encoding, body):
+    kind = {"Content-Type": f"text/html; charset={encoding}"}
+    site = web.site(answer(404), paths={"/page": [answer(200, body, headers=kind)]})
+    items = []
+
+    def opened(crawler):
+        crawler.signals.connect(kept, scrapy.signals.item_scraped)
+
+    def kept(item):
+        items.append(item)
+
+    page = site.url("/page")
+    # MetaRefreshMiddleware reads pages, too, and loses those that have no text.
+    settings = {"REP_PURPOSES": ["ai-training", "search"], "METAREFRESH_ENABLED": False}
+    result = await crawl(page, spidercls=TaggedSpider, settings=settings, opened=opened)
+    assert result.fetched == [page]
+    assert site.targets == ["/page"]
+    assert items == [{"url": page}, Declared(page, robots_noindex=True)]
+    meta = result.responses[0].meta
+    assert meta["robots_tags"] == {"noindex": True, "nofollow": True}
+    results = {"ai-training": "disallow", "search": "unknown"}
+    assert meta["robotstxt"]["usage"]["results"] == results
+    assert result.stats["robotstxt/tags/unreadable"] == 1
+    (line,) = result.messages(logging.WARNING)
+    assert line.startswith(f"The meta elements of {page!r} can't be read (")
+    assert not [record for record in result.records if record.levelno >= logging.ERROR]

@@ -48,12 +48,19 @@ HEADERS: Final = (
     "Link",
 )
 """Response headers that say something about use."""
-_WHY: Final = f"more than {MAX_META_ELEMENTS:,} meta elements"
-TOO_MANY_ELEMENTS: Final = (
-    *statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), _WHY, None, META),
-    *statements_of(TDMREP, {RESERVATION: DISALLOW}, _WHY, None, META),
-)
+
+
+def _said_of_unread(why: str) -> tuple[Statement, ...]:
+    return (
+        *statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), why, None, META),
+        *statements_of(TDMREP, {RESERVATION: DISALLOW}, why, None, META),
+    )
+
+
+TOO_MANY_ELEMENTS: Final = _said_of_unread(f"more than {MAX_META_ELEMENTS:,} meta elements")
 """What a page is taken to say of which not all elements are read: never less than it may."""
+UNREADABLE_ELEMENTS: Final = _said_of_unread("meta elements that can't be read")
+"""What a page is taken to say of which no elements can be read."""
 
 
 @dataclass(frozen=True, slots=True)
