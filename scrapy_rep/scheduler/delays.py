@@ -12,7 +12,12 @@ from scrapy import signals
 from scrapy_rep import stats
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.lru import BoundedCache
-from scrapy_rep.utils.scrapy_internals import keep_apart, nudge, seconds_until_free
+from scrapy_rep.utils.scrapy_internals import (
+    delay_of_new_slots,
+    keep_apart,
+    nudge,
+    seconds_until_free,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -96,10 +101,10 @@ class Delays:
                 asked.ask(origin, None)
                 self._said.drop(origin)
             return
-        self._ask(name, origin, min(delay.seconds, self._max))
+        asked = self._ask(name, origin, min(delay.seconds, self._max))
         if self._said.get(origin) != delay.seconds:
             self._said.put(origin, delay.seconds, 0)
-            self._say(name, origin, delay)
+            self._say(name, origin, delay, asked)
 
     def asked(
         self, request: Request, origin: Origin, entry: Entry, tokens: tuple[str, ...]
@@ -162,7 +167,7 @@ class Delays:
         del self._looks[name]
         nudge(self._crawler)
 
-    def _ask(self, name: str, origin: Origin, seconds: float) -> None:
+    def _ask(self, name: str, origin: Origin, seconds: float) -> _Asked:
         asked = self._slots.get(name)
         if asked is None:
             if not self._reserved and not len(self._slots):
@@ -170,6 +175,7 @@ class Delays:
             asked = _Asked()
             self._slots.put(name, asked, 0)
         asked.ask(origin, seconds)
+        return asked
 
     @property
     def _downloader(self) -> Any:
@@ -199,19 +205,25 @@ class Delays:
         if keep_apart(slot, seconds):
             asked.taken = slot.delay
 
-    def _say(self, name: str, origin: Origin, delay: Delay) -> None:
-        taken: float | None = min(delay.seconds, self._max)
+    def _holds(self, name: str, origin: Origin, asked: _Asked) -> float:
+        """Return the delay between two requests to ``origin``, from the next one on."""
+        slot: Slot | None = self._downloader.slots.get(name)
+        own = delay_of_new_slots(self._crawler) if slot is None else slot.delay
+        if asked.slot is slot and own == asked.taken:
+            own = asked.own_delay
+        return max(own, asked.origins[origin] if self._reserved else asked.seconds)
+
+    def _say(self, name: str, origin: Origin, delay: Delay, asked: _Asked) -> None:
+        taken: float | None = None
         stats.count(self._crawler, stats.CRAWL_DELAY)
         if name in self._own:
-            taken = None
             what = f"the delay in DOWNLOAD_SLOTS[{name!a}] is used"
-        elif delay.seconds > self._max:
-            stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
-            what = f"the delay is {taken:g} s (REP_CRAWL_DELAY_MAX)"
         else:
-            slot = self._downloader.slots.get(name)
-            taken = max(delay.seconds, 0.0 if slot is None else slot.delay)
+            taken = self._holds(name, origin, asked)
             what = f"the delay is {taken:g} s"
+            if delay.seconds > self._max:
+                stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
+                what += " (REP_CRAWL_DELAY_MAX)" if taken == self._max else ""
         logger.info(
             "robots.txt of %s asks for %g s between two requests (%s: %s, line %d): %s",
             origin,

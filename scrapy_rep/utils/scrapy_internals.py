@@ -202,6 +202,15 @@ class PlacesBeside:
         self._given = given
 
 
+def delay_of_new_slots(crawler: Crawler) -> float:
+    """Return the delay that a download slot has when it is made, in seconds."""
+    # AutoThrottle sets it: in the downloader, before Scrapy 2.19 in the spider.
+    engine: Any = crawler.engine
+    delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
+    delay = getattr(crawler.spider, "download_delay", delay)
+    return float(getattr(engine.downloader, "_delay", delay))
+
+
 def seconds_until_free(slot: Slot) -> float:
     """Return how long the delay of ``slot`` still keeps a request.
 

@@ -93,7 +93,8 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, line, queue):
     ("line", "settings", "delay", "what"),
     [
         ("Crawl-delay: 500", {"REP_CRAWL_DELAY_MAX": 0.2}, 0.2, "the delay is 0.2 s (REP_CRAWL_DELAY_MAX)"),
-        ("Crawl-delay: 0.1", {"DOWNLOAD_DELAY": 0.3}, 0.3, None),
+        ("Crawl-delay: 500", {"REP_CRAWL_DELAY_MAX": 0.2, "DOWNLOAD_DELAY": 0.3}, 0.3, "the delay is 0.3 s"),
+        ("Crawl-delay: 0.1", {"DOWNLOAD_DELAY": 0.3}, 0.3, "the delay is 0.3 s"),
         ("Crawl-delay: 9", {"REP_CRAWL_DELAY": False}, 0, None),
         ("Crawl-delay: 9", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.1}}}, 0.1, "the delay in DOWNLOAD_SLOTS['127.0.0.1'] is used"),
         ("Crawl-delay: 0.2", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"concurrency": 2}}}, 0.2, "the delay is 0.2 s"),
@@ -111,6 +112,30 @@ async def test_what_is_taken_of_what_is_asked(web, line, settings, delay, what):
         assert [text.rpartition(": ")[2] for text in told(result)] == [what]
     capped = int("REP_CRAWL_DELAY_MAX" in settings)
     assert result.stats.get("robotstxt/crawl_delay_capped", 0) == capped
+
+
+@pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])
+@pytest.mark.parametrize(
+    "settings",
+    [{"DOWNLOAD_DELAY": 0.3}, {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.3}],
+)
+@pytest_twisted.ensureDeferred
+async def test_what_is_told_is_what_holds(web, tmp_path, settings, store):
+    """The slot is made only when the first request has passed."""
+    site = web.site(asks("Crawl-delay: 0.1"))
+    heard = []
+
+    def hear(taken):
+        heard.append(taken)
+
+    settings = {**settings, "REP_STORE": store.format(tmp_path)}
+    result = await crawl(
+        site.url("/1"),
+        settings=settings,
+        opened=lambda crawler: crawler.signals.connect(hear, robotstxt_crawl_delay),
+    )
+    assert [text.rpartition(": ")[2] for text in told(result)] == ["the delay is 0.3 s"]
+    assert heard == [0.3]
 
 
 class QuickSite(AutoThrottle):
@@ -190,7 +215,10 @@ async def test_a_site_that_asks_for_less_gets_less(web, clock):
     settings = {"REP_CACHE_TTL_MIN": 0, "REP_CACHE_TTL": 3600, "DOWNLOAD_DELAY": 0.05}
     result, delays = await watched(site.url("/0"), settings=settings, then=then)
     assert delays == [0.5] * 3 + [0.1] * 3 + [0.05] * 3
-    assert len(told(result)) == 2
+    assert [text.rpartition(": ")[2] for text in told(result)] == [
+        "the delay is 0.5 s",
+        "the delay is 0.1 s",
+    ]
 
 
 @pytest_twisted.ensureDeferred
@@ -495,6 +523,17 @@ def test_what_is_asked_is_told_once_for_each_change(caplog):
         "the delay is 4 s",
     ]
     assert scene.counts == {"robotstxt/crawl_delay": 3}
+
+
+@pytest.mark.parametrize(("is_reserved", "last"), [(False, 2.0), (True, 1.0)])
+def test_of_several_sites_in_a_slot_it_is_told_what_holds(caplog, is_reserved, last):
+    caplog.set_level(logging.INFO)
+    scene = Scene(reserved=is_reserved)
+    scene.slot(delay=0.5)
+    for host, seconds in (("a", 4.0), ("a", 2.0), ("b", 1.0)):
+        scene.passes(seconds, host=host)
+    told = [text.rpartition(": ")[2] for text in asked(caplog)]
+    assert told == [f"the delay is {seconds:g} s" for seconds in (4.0, 2.0, last)]
 
 
 @pytest.mark.parametrize(
