@@ -119,6 +119,12 @@ class Gate:
         self._add(origin, waiter)
         return False
 
+    def came(self, waiter: Waiter) -> None:
+        """Note that a request came to those of ``waiter``, which may be deferred already."""
+        self.idle.came()
+        if waiter.since is not None:
+            stats.count(self._crawler, stats.DEFERRED)
+
     def is_due(self, origin: Origin | None) -> bool:
         """Return whether this worker's turn to send a request to ``origin`` has just come."""
         return self._turns is not None and origin is not None and self._turns.is_due(origin)
@@ -262,11 +268,12 @@ class Gate:
         if waiter.since is None:
             waiter.since = now
             self._deferred.add(waiter)
+            stats.count(self._crawler, stats.DEFERRED, waiter.size)
             self.idle.begin()
         left = waiter.since + self.defer_timeout - now
         if left <= 0:
             waiter.overdue = True
-            self._count(waiter)
+            self._deferred.discard(waiter)
             return False
         self._waiters.add(origin, waiter, min(left, entry.end - self._clock.time()))
         return True
@@ -274,14 +281,8 @@ class Gate:
     def _end(self, waiter: Waiter) -> None:
         """Defer ``waiter`` no longer."""
         if waiter.since is not None:
-            self._count(waiter)
+            self._deferred.discard(waiter)
             waiter.since, waiter.overdue = None, False
-
-    def _count(self, waiter: Waiter) -> None:
-        """Count the requests of ``waiter``, once, as their time is over."""
-        if waiter in self._deferred:
-            self._deferred.remove(waiter)
-            stats.count(self._crawler, stats.DEFERRED, waiter.size)
 
     def _only_deferred(self) -> bool:
         """Return whether all that waits is of unreachable origins."""
@@ -300,9 +301,9 @@ class Gate:
     def close(self) -> int:
         """Ask and wake no more: who waits stays in the scheduler. Return how many were deferred."""
         deferred = sum(waiter.size for waiter in self._deferred)
-        for waiter in list(self._deferred):
-            stats.count(self._crawler, stats.DEFERRED_WAITING, waiter.size)
-            self._count(waiter)
+        if deferred:
+            stats.count(self._crawler, stats.DEFERRED_WAITING, deferred)
+        self._deferred.clear()
         if self._turns is not None:
             self._turns.close()
         if self._delays is not None:

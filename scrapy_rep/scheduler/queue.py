@@ -128,7 +128,7 @@ class RobotsAwarePriorityQueue:
         self._lanes.resize(lane, lane.size + 1)
         self._place(lane)
         if self._gate is not None:
-            self._gate.idle.came()
+            self._gate.came(lane)
 
     def pop(self) -> Request | None:
         """Return the next request that may leave, or None."""

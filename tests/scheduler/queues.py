@@ -57,7 +57,7 @@ class Doors:
         self.full = set()
         self.asked = []
         self.in_use = False
-        self.idle = SimpleNamespace(came=lambda: None, went=lambda: None)
+        self.idle = SimpleNamespace(went=lambda: None)
 
     # What no robots.txt governs is told as in a crawl without overrides.
     needs_robotstxt = staticmethod(lambda origin: True)
@@ -72,6 +72,9 @@ class Doors:
 
     def is_open(self, origin):
         return self.open is None or str(origin) in self.open
+
+    def came(self, waiter):
+        pass
 
     def is_due(self, origin):
         return False

@@ -245,6 +245,34 @@ async def test_a_stop_without_a_jobdir_says_how_many_deferred_requests_are_lost(
 
 
 @pytest_twisted.ensureDeferred
+async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
+    site = web.site(answer(503))
+    lines = Lines("robots.txt: ")
+    counts = []
+
+    async def meanwhile(crawler):
+        await until(lambda: gate_of(crawler)._waiters._due_at)
+        await until(lambda: stat(crawler, "scheduler/enqueued") == 20)
+        for more in (0, 3):
+            for number in range(more):
+                crawler.engine.crawl(crawler.spider.prepare(site.url(f"/more{number}")))
+            lines.heard.clear()
+            await until(lambda: lines.heard)
+            counts.append((stat(crawler, "robotstxt/deferred"), lines.heard[0].partition("s: ")[2]))
+        close(crawler)
+
+    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
+    result = await crawl(
+        *(site.url(f"/{n}") for n in range(20)),
+        settings={**DEFER, **long, "LOGSTATS_INTERVAL": 0.2},
+        opened=lines.listen,
+        meanwhile=meanwhile,
+    )
+    assert counts == [(n, f"{n} deferred, 0 dropped") for n in (20, 23)]
+    assert result.stats["robotstxt/deferred"] == result.stats["robotstxt/deferred_waiting"] == 23
+
+
+@pytest_twisted.ensureDeferred
 async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path):
     deferred = web.site(answer(503), robots(RULES))
     hanging = web.site(HANGS, robots(RULES))
