@@ -145,6 +145,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         import_module("scrapy_rep.utils.scrapy_version").check_scrapy()
         return getattr(import_module(_HOMES[name]), name)
+    if name == "addon":  # in ADDONS in the place of Addon: its module tells
+        return import_module("scrapy_rep.addon")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

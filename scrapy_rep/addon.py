@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.utils.misc import load_object
@@ -11,6 +11,7 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
 from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence import RobotsEvidence
 from scrapy_rep.extensions.logstats import RobotsLogStats
 from scrapy_rep.extensions.report import RobotsReport
@@ -19,6 +20,7 @@ from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 _ORDER: Final = 100
@@ -69,6 +71,11 @@ class Addon:
         if settings.getbool("ROBOTSTXT_OBEY"):
             # Here Scrapy's traceback of what is wrong is shortest.
             Options.from_settings(settings)
+
+
+def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes it
+    """Refuse this module in the place of the class. Raises SettingsError."""
+    raise SettingsError("ADDONS has 'scrapy_rep.addon': it must be 'scrapy_rep.Addon'")
 
 
 def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:

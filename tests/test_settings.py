@@ -174,6 +174,16 @@ def test_a_wrong_value_stops_the_crawl_where_its_settings_are_made():
     Addon().update_settings(not_obeying)
 
 
+@pytest_twisted.ensureDeferred
+async def test_the_module_of_the_addon_in_its_place_is_refused(monkeypatch):
+    for imported in (True, False):
+        if not imported:
+            monkeypatch.delattr(scrapy_rep, "addon")
+        with pytest.raises(SettingsError) as caught:
+            await crawl(settings={"ADDONS": {"scrapy_rep.addon": 500}})
+        assert str(caught.value) == "ADDONS has 'scrapy_rep.addon': it must be 'scrapy_rep.Addon'"
+
+
 async def middlewares(settings):
     """The downloader middlewares of a crawl, and its settings."""
     seen = []
