@@ -21,6 +21,7 @@ from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.stores.sqlite_file import identity_of
 from scrapy_rep.utils.scrapy_internals import in_progress
 
 if TYPE_CHECKING:
@@ -101,6 +102,8 @@ class Disk:
             except BaseException:
                 self._connection.close()
                 raise
+        self._path, self._identity = path, identity_of(path)
+        self._is_told = False
 
     def lanes(self) -> Iterator[tuple[str, Origin | None, int]]:
         """Yield the slot, the origin and the size of each lane that the crawl before left."""
@@ -166,10 +169,38 @@ class Disk:
                 self._run("DELETE FROM requests WHERE number = ?", (number,))
                 del self._out[number]
 
+    def look_for_file(self) -> None:
+        """Tell, once, that the file is not there any more: what is written is lost at the close."""
+        if not self._is_told and self._is_gone():
+            self._is_told = True
+            logger.error(
+                "%s was removed or replaced: the requests that are left when the crawl ends are "
+                "lost",
+                self._path,
+                extra={"spider": self._crawler.spider},
+            )
+
+    def _is_gone(self) -> bool:
+        try:
+            return identity_of(self._path) != self._identity
+        except OSError:  # nobody knows
+            return False
+
+    def _tell_lost(self) -> None:
+        # All rows are read to count them.
+        if self._is_gone() and (left := self._run("SELECT count(*) FROM requests").fetchone()[0]):
+            logger.error(
+                "Requests lost, because %s was removed or replaced: %d",
+                self._path,
+                left,
+                extra={"spider": self._crawler.spider},
+            )
+
     def close(self) -> bool:
         """Close the file; return whether anything is left for the next crawl."""
         with closing(self._connection):
             self.forget_ended()
+            self._tell_lost()
             (is_left,) = self._run(
                 "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
             ).fetchone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 _PAUSES: Final = (1, 2, 4, 8, 16, 32)
 """Seconds to the next try to read a lane that can't be read; after the last one it is left."""
+_LOOK_EVERY: Final = 5
+"""Seconds between two looks for the file; the engine asks for a request as often, at least."""
 
 
 class RobotsAwarePriorityQueue:
@@ -93,6 +96,7 @@ class RobotsAwarePriorityQueue:
         kind = KINDS[downstream_queue_cls]
         self._order = kind.order
         self._start_order = KINDS[start_queue_cls].order if start_queue_cls else 0
+        self._look_at = -math.inf
         self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals) if key else None
         self._requests = self._disk or Memory()
         self._mover: Mover | None = None
@@ -134,6 +138,9 @@ class RobotsAwarePriorityQueue:
         """Return the next request that may leave, or None."""
         if self._disk is not None:
             self._disk.forget_ended()
+            if (now := self._clock.monotonic()) >= self._look_at:
+                self._look_at = now + _LOOK_EVERY
+                self._disk.look_for_file()
         while (lane := self._select()) is not None:
             try:
                 request = self._take(lane)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
-_Identity = tuple[int, int] | None
+Identity = tuple[int, int] | None
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +55,18 @@ _MAX_SET_ASIDE: Final = 3
 """Files that one process sets aside: more of them is a broken disk."""
 
 
+def identity_of(path: Path) -> Identity:
+    """Return what tells a file from another one of its name; None where there is none.
+
+    Raises OSError where that can't be told.
+    """
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 class _BadFileError(Exception):
     """A file that is none of ours."""
 
@@ -65,7 +77,7 @@ class Connection:
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
         self._connection: sqlite3.Connection | None = None
-        self._identity: _Identity = None
+        self._identity: Identity = None
         # Closing is another thread's business.
         self._lock = Lock()
 
@@ -119,15 +131,11 @@ class DatabaseFile:
         self._sets_aside = sets_aside
         self._set_aside = 0
 
-    def identity(self) -> _Identity:
+    def identity(self) -> Identity:
         """Return what tells this file from another one of its name; None where there is none."""
-        try:
-            status = self._path.stat()
-        except FileNotFoundError:
-            return None
-        return status.st_dev, status.st_ino
+        return identity_of(self._path)
 
-    def create(self) -> _Identity:
+    def create(self) -> Identity:
         """Make the file where there is none; return its identity."""
         if not self._path.parent.is_dir():
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -152,7 +160,7 @@ class DatabaseFile:
             raise
         return connection
 
-    def set_aside(self, identity: _Identity, why: str) -> None:
+    def set_aside(self, identity: Identity, why: str) -> None:
         """Rename the file, unless another process has done so."""
         if not self._sets_aside:
             raise StoreError(why)

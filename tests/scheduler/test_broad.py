@@ -353,6 +353,41 @@ async def test_a_jobdir_of_scrapys_queue_is_gone_on_with(web, tmp_path):
     assert "robotstxt/waited" not in second.stats
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest_twisted.ensureDeferred
+async def test_a_file_of_requests_that_is_removed_while_the_crawl_runs_is_told(
+    web, tmp_path, clock, replaced
+):
+    site = web.site(robots(""), paths={"/1": [held(answer())]})
+    file = tmp_path / "requests.queue" / "requests.sqlite"
+    lines = Lines(f"{file} was removed or replaced: ")
+
+    async def meanwhile(crawler):
+        await until(lambda: site.targets)
+        file.unlink()
+        if replaced:
+            file.touch()
+        assert lines.heard == []
+        clock.advance(60)
+        site.release()
+        await until(lambda: lines.heard)
+        close(crawler)
+
+    settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.05}
+    urls = [site.url(f"/{n}") for n in range(1, 200)]
+    first = await crawl(
+        *urls, settings=settings, opened=lines.listen, meanwhile=meanwhile, spidercls=StoredSpider
+    )
+    second = await crawl(settings=settings, spidercls=StoredSpider)
+    left = len(urls) - len(first.fetched)
+    assert second.fetched == []
+    assert left
+    assert first.messages(logging.ERROR) == [
+        f"{file} was removed or replaced: the requests that are left when the crawl ends are lost",
+        f"Requests lost, because {file} was removed or replaced: {left}",
+    ]
+
+
 @pytest.mark.parametrize("meta", [{}, {"dont_obey_robotstxt": True}], ids=["governed", "not"])
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
 @pytest_twisted.ensureDeferred

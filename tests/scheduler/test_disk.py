@@ -363,6 +363,28 @@ def test_a_file_that_has_become_read_only_gives_out_what_it_has(tmp_path, caplog
     queue.close()
 
 
+# A file that is no longer there.
+
+
+def test_the_file_is_looked_at_now_and_then_and_told_of_once(tmp_path, caplog):
+    time = MadeUpTime()
+    queue, _ = timed(tmp_path, time)
+    for request in pages("a.example", *range(5)):
+        queue.push(request)
+    assert queue.pop() is not None
+    file_of(tmp_path).rename(tmp_path / "elsewhere")
+    assert queue.pop() is not None
+    assert caplog.messages == []
+    for _ in range(2):
+        time.advance(60)
+        assert queue.pop() is not None
+    (said,) = caplog.messages
+    assert said.startswith(f"{file_of(tmp_path)} was removed or replaced: ")
+    assert queue.pop() is not None
+    queue.close()
+    assert caplog.messages == [said], "nothing is left that could be lost"
+
+
 # What is refused.
 
 
