@@ -60,9 +60,10 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     options = asking.options
     action, arguments = (args[0] if args else ""), args[1:]
     if action not in (*_OF_ALL, *_OF_ORIGIN):
+        got = f" (got: {action!a})" if args else ""
         raise UsageError(
             "cache requires an action, one of: list, show ORIGIN, refresh ORIGIN, "
-            "drop ORIGIN, prune",
+            f"drop ORIGIN, prune{got}",
             print_help=False,
         )
     if action in _OF_ALL and arguments:

@@ -164,7 +164,8 @@ class Command(ScrapyCommand):
         if unknown:
             raise UsageError(f"unknown option: {unknown[0]}", print_help=False)
         if not args or args[0] not in _SUBCOMMANDS:
-            raise UsageError(f"a subcommand is required, one of: {', '.join(_SUBCOMMANDS)}")
+            got = f" (got: {args[0]!a})" if args else ""
+            raise UsageError(f"a subcommand is required, one of: {', '.join(_SUBCOMMANDS)}{got}")
         for dest, (option, *takes) in _BELONGS_TO.items():
             if getattr(opts, dest) and args[0] not in takes:
                 raise UsageError(

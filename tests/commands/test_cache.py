@@ -254,7 +254,7 @@ def test_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
     ("arguments", "says"),
     [
         ([], "cache requires an action, one of: list, show ORIGIN"),
-        (["frobnicate"], "cache requires an action"),
+        (["frobnicate"], "refresh ORIGIN, drop ORIGIN, prune (got: 'frobnicate')\n"),
         (["list", "https://a.example"], "cache list takes no arguments"),
         (["show"], "cache show takes one origin"),
         (["drop", "https://a.example", "https://b.example"], "cache drop takes one origin"),

@@ -301,6 +301,7 @@ def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
             "a subcommand is required, one of: check, explain, lint",
             marks=pytest.mark.real_process,
         ),
+        (["chekc"], "one of: check, explain, lint, cache, evidence (got: 'chekc')\n"),
         (["check"], "check requires URLs"),
         (["check", "--frobnicate", "http://a.example/"], "unknown option: --frobnicate"),
         (["check", "--file", "none.txt", "http://a.example/"], "none.txt: No such file"),
