@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.exceptions import SettingsError
@@ -268,10 +269,12 @@ class Options:
         return {name: value for name, value in self.shown().items() if value != defaults[name]}
 
 
-def unknown_settings(settings: BaseSettings) -> list[str]:
-    """Return the names in ``settings`` that look like ours and are none."""
+def unknown_settings(settings: BaseSettings) -> dict[str, list[str]]:
+    """Return the names in ``settings`` that look like ours and are none, and what may be meant."""
     known = {option.metadata["name"] for option in fields(Options)}
-    return sorted(name for name in settings if name.startswith("REP_") and name not in known)
+    unknown = sorted(name for name in settings if name.startswith("REP_") and name not in known)
+    # They have the prefix in common.
+    return {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
 
 
 def _wrong(metadata: Any, value: Any) -> SettingsError:

@@ -193,7 +193,11 @@ async def test_one_info_line_at_the_start(web):
         ({"USER_AGENT": "jävla-fanbot/1.0"}, r"'j\xe4vla-fanbot' is not a valid product token"),
         ({"USER_AGENT": "Mozilla/5.0 (X11; Linux) Firefox/130.0"}, "contains no product token"),
         ({"REP_MAX_SIZE": 1000}, "at least 500 KiB"),
-        ({"REP_TIMOUT": 5}, "REP_TIMOUT is not a setting"),
+        (
+            {"REP_STOR": "memory://"},
+            "REP_STOR is not a setting of this version of scrapy-rep; did you mean REP_STORE?",
+        ),
+        ({"REP_FOO": 5}, "REP_FOO is not a setting of this version of scrapy-rep$"),
     ],
 )
 @pytest_twisted.ensureDeferred
@@ -201,7 +205,7 @@ async def test_a_warning_at_the_start(web, settings, warning):
     site = web.site(robots(""))
     result = await crawl(site.url("/"), settings=settings)
     (line,) = result.messages(logging.WARNING)
-    assert warning in line
+    assert warning in f"{line}$"
 
 
 @pytest_twisted.ensureDeferred
