@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
+_SCRAPYS_TOKENS: Final = ("Scrapy",)
+"""The product tokens of Scrapy's default User-Agent."""
 
 
 def why_not_obeyed(settings: BaseSettings) -> str:
@@ -65,6 +67,12 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
         logger.warning(
             "The User-Agent contains no product token, so only the '*' groups of robots.txt are "
             "obeyed. Set ROBOTSTXT_USER_AGENT or USER_AGENT",
+            extra=extra,
+        )
+    if options.tokens is None and tokens == _SCRAPYS_TOKENS:
+        logger.info(
+            "robots.txt is obeyed as 'Scrapy', the name in Scrapy's default User-Agent. To name "
+            "your crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'",
             extra=extra,
         )
     for token in tokens:

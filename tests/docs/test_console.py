@@ -10,6 +10,7 @@ from importlib.metadata import metadata
 import pytest
 import pytest_twisted
 from scrapy import Request
+from scrapy.settings import default_settings
 
 from scrapy_rep.utils.text import moment
 from tests.crawling.crawl import AS_BY_DEFAULT, Lines, ListSpider, close, crawl
@@ -141,6 +142,7 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
             failing.url("/"),
             settings={"REP_DRY_RUN": True, "REP_UNREACHABLE_ACTION": "defer"},
         ),
+        await crawl(calm.url("/"), settings={"USER_AGENT": default_settings.USER_AGENT}),
         await crawl(differing.url("/"), settings={"REP_DRY_RUN": True}),
         await crawl(tagged.url("/page"), spidercls=FollowingSpider),
         await crawl(

@@ -10,6 +10,7 @@ import pytest
 import pytest_twisted
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
+from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.protocol.outage import Outage
@@ -206,6 +207,24 @@ async def test_a_warning_at_the_start(web, settings, warning):
     result = await crawl(site.url("/"), settings=settings)
     (line,) = result.messages(logging.WARNING)
     assert warning in f"{line}$"
+
+
+@pytest.mark.parametrize(
+    ("settings", "hints"),
+    [
+        ({"USER_AGENT": default_settings.USER_AGENT}, 1),
+        ({"USER_AGENT": "Scrapy/1.0 mybot"}, 0),
+        ({"USER_AGENT": default_settings.USER_AGENT, "ROBOTSTXT_USER_AGENT": "Scrapy"}, 0),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_hint_for_who_has_not_named_the_crawler(web, settings, hints):
+    result = await crawl(web.site(robots("")).url("/"), settings=settings)
+    line = (
+        "robots.txt is obeyed as 'Scrapy', the name in Scrapy's default User-Agent. To name your "
+        "crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'"
+    )
+    assert told(result, "robots.txt is obeyed as") == [line] * hints
 
 
 @pytest_twisted.ensureDeferred
