@@ -97,9 +97,10 @@ test-protocol:
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/protocol $(UNMEASURED:%=--ignore=%) \
 		--cov=scrapy_rep/protocol --cov-fail-under=100
 
+# `+` keeps its output from being held back to its end: whoever waits sees how far it is.
 test-all:
 	@echo "== all other tests"
-	@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=8 --maxschedchunk=1 $(OTHERS)
+	+@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=8 --maxschedchunk=1 $(OTHERS)
 
 # Some thousand steps of it are in `make test`; one seed alone: python -m fuzz.queue --seed N
 model: $(INSTALLED)
