@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.outcome import Unreachable
@@ -16,8 +17,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_MAX_REMEMBERED: Final = 10
-"""Origins that an earlier try could not reach, of which the log tells at INFO."""
+_MAX_TOLD: Final = 10
+"""Lines of a kind above DEBUG: there is no end of sites."""
+_DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s%s"
+_STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s%s"
+_KNOWN_DOWN: Final = (
+    "%s has been unreachable since %s, known from an earlier try: %s; %s, next try at %s%s"
+)
+_BACK: Final = "%s is reachable again, after being unreachable since %s: %s%s"
 _MEANWHILE: Final = {
     Grant.NONE: "its pages may not be fetched",
     Grant.RULES: "its last copy is used",
@@ -27,57 +34,86 @@ _MEANWHILE: Final = {
 
 
 class LookupLog:
-    """Tells of robots.txt as they come, and of those that don't."""
+    """Tells of robots.txt as they come, and of those that don't: which are down, and back."""
 
-    def __init__(self) -> None:
-        self._remembered = 0
+    def __init__(self, began: float) -> None:
+        """Take the time at which the crawl began, in seconds since the epoch."""
+        self._began = began
+        self._lines: Counter[str] = Counter()
+        """How many lines there are of each kind."""
+        self._down: dict[str, float] = {}
+        """Since when those are unreachable of which a line above DEBUG has told."""
 
     def fetched(self, record: Record, previous: Record | None, access: Access) -> None:
         """Tell how a fetch ended; ``previous`` is what was known before."""
-        evidence = record.last.evidence
+        since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
-            logger.debug(
-                "%s: %s (%s, %d bytes, redirects: %d)",
-                _file_of(record),
-                type(record.last).__name__.lower(),
-                evidence.summary,
-                evidence.size,
-                len(evidence.hops),
-            )
+            if not self._is_back(record, since):
+                logger.debug("%s: %s", _file_of(record), _answer(record))
             return
+        evidence = record.last.evidence
+        what = evidence.summary, _meanwhile(record, access), (record.next_try or 0) - evidence.at
         # Of what was in the way the fetcher has told.
-        first = record.of_origin and (previous is None or previous.unreachable_since is None)
-        logger.log(
-            logging.WARNING if first else logging.DEBUG,
-            "%s is unreachable: %s; %s, next try in %.1f s",
-            _file_of(record),
-            evidence.summary,
-            _meanwhile(record, access),
-            (record.next_try or 0) - evidence.at,
-        )
+        if previous is None or since is None:
+            self._tell_down(
+                logging.WARNING if record.of_origin else logging.DEBUG, _DOWN, record, *what
+            )
+        else:
+            is_known = previous.last.evidence.at >= self._began or record.origin in self._down
+            level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
+            self._tell_down(level, _STILL_DOWN, record, moment(since), *what)
 
-    def remembered(self, record: Record, access: Access) -> None:
-        """Tell that an earlier try, of this crawl or of another, could not reach an origin."""
+    def found(self, record: Record, access: Access) -> None:
+        """Tell what an earlier try, of this crawl or of another, came to."""
         if access.outage is None:
+            if record.unreachable_since is None:
+                self._is_back(record, None)
             return
-        self._remembered += 1
-        logger.log(
-            logging.INFO if self._remembered <= _MAX_REMEMBERED else logging.DEBUG,
-            "%s has been unreachable since %s, known from an earlier try: %s; %s, next try at %s%s",
-            _file_of(record),
+        self._tell_down(
+            logging.DEBUG if record.origin in self._down else logging.INFO,
+            _KNOWN_DOWN,
+            record,
             moment(access.outage.since),
             access.outage.cause,
             _meanwhile(record, access),
             moment(access.outage.next_try),
-            " - further ones are logged at DEBUG level"
-            if self._remembered == _MAX_REMEMBERED
-            else "",
         )
+
+    def _is_back(self, record: Record, since: float | None) -> bool:
+        """Return whether an origin was unreachable until now, and tell that."""
+        since = self._down.pop(record.origin, since)
+        if since is None:
+            return False
+        self._tell(logging.INFO, _BACK, record, moment(since), _answer(record))
+        return True
+
+    def _tell_down(self, level: int, line: str, record: Record, *what: object) -> None:
+        if self._tell(level, line, record, *what) and record.unreachable_since is not None:
+            self._down[record.origin] = record.unreachable_since
+
+    def _tell(self, level: int, line: str, record: Record, *what: object) -> bool:
+        """Log a line; return whether that is above DEBUG, as are the first of its kind."""
+        more = ""
+        if level > logging.DEBUG:
+            self._lines[line] += 1
+            if self._lines[line] == _MAX_TOLD:
+                more = " - further ones are logged at DEBUG level"
+            elif self._lines[line] > _MAX_TOLD:
+                level = logging.DEBUG
+        logger.log(level, line, _file_of(record), *what, more)
+        return level > logging.DEBUG
 
 
 def _file_of(record: Record) -> str:
     is_tdmrep = record.origin.endswith(TDMREP_PATH)
     return record.origin if is_tdmrep else f"robots.txt of {record.origin}"
+
+
+def _answer(record: Record) -> str:
+    evidence = record.last.evidence
+    kind = type(record.last).__name__.lower()
+    hops = len(evidence.hops)
+    return f"{kind} ({evidence.summary}, {evidence.size} bytes, redirects: {hops})"
 
 
 def _meanwhile(record: Record, access: Access) -> str:

@@ -95,7 +95,7 @@ class Lookup:
         """How many look-ups wait for another worker."""
         self._claims = 0
         self._began = clock.time()
-        self._log = LookupLog()
+        self._log = LookupLog(self._began)
         self._background = Background()
         self._being_kept: dict[Origin, Record] = {}
         """Records on their way to the store."""
@@ -154,7 +154,7 @@ class Lookup:
     def _found(self, origin: Origin, record: Record, page: Request) -> Record:
         """Tell that ``record`` was in the store, and holds; return it."""
         self._count(stats.STORE_FOUND)
-        self._log.remembered(record, self._policy.access(record, self._clock.time()))
+        self._log.found(record, self._policy.access(record, self._clock.time()))
         self._learned(origin, record, record, page)
         return record
 

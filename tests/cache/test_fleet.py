@@ -292,10 +292,73 @@ async def test_what_a_crawl_with_other_bounds_has_stored_opens_nothing(
 
 
 @pytest_twisted.ensureDeferred
+async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
+    web, tmp_path, monkeypatch, clock
+):
+    monkeypatch.setattr("scrapy_rep.cache.log._MAX_TOLD", 2)
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_RETRY_DELAY_MAX": LONG}
+    sites = [web.site(answer(503)) for _ in range(3)]
+    host = sites[0].url("").rpartition(":")[0]
+    told = []
+
+    async def run(*, phases):
+        def again():
+            clock.advance(LONG)  # the next try is due
+            return [site.url(f"/{clock.time()}") for site in sites]
+
+        urls = [site.url("/") for site in sites]
+        result = await crawl(*urls, settings=settings, phases=[again] * phases)
+        lines = [text for text in result.messages(logging.INFO) if text.startswith("robots.txt ")]
+        told.append([line.partition(host)[2].partition(" ")[2] for line in lines])
+        clock.advance(LONG)
+        return result
+
+    first = await run(phases=1)
+    since = first.failures[0].value.verdict.outage.since
+    await run(phases=2)
+    for site in sites:
+        site.change(RULES)
+    await run(phases=1)
+    await run(phases=1)
+    assert [len(site.robots_requests) for site in sites] == [2 + 3 + 1] * 3
+    further = " - further ones are logged at DEBUG level"
+    for lines, begin in zip(
+        told,
+        [
+            "is unreachable: status 503; its pages may not be fetched, next try in ",
+            f"is still unreachable, since {moment(since)}: status 503; its pages may not be ",
+            f"is reachable again, after being unreachable since {moment(since)}: available (",
+        ],
+        strict=False,
+    ):
+        assert len(lines) == 2
+        assert lines[0].startswith(begin)
+        assert [line.endswith(further) for line in lines] == [False, True]
+    assert told[3] == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_goes_down_and_comes_back_within_a_crawl_is_told(web, clock):
+    site = web.site(RULES, answer(503), answer(503), RULES, answer(503))
+
+    def again():
+        clock.advance(24 * LONG)
+        return [site.url(f"/{clock.time()}")]
+
+    result = await crawl(site.url("/"), phases=[again] * 4)
+    told = [text for text in result.messages(logging.INFO) if text.startswith("robots.txt ")]
+    assert [line.partition(site.url(""))[2][:14] for line in told] == [
+        " is unreachabl",
+        " is reachable ",
+        " is unreachabl",
+    ]
+
+
+@pytest_twisted.ensureDeferred
 async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_asked_for(
     web, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("scrapy_rep.cache.log._MAX_REMEMBERED", 2)
+    monkeypatch.setattr("scrapy_rep.cache.log._MAX_TOLD", 2)
     settings = {
         "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
         "REP_RETRY_DELAY": LONG,

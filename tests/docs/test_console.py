@@ -159,6 +159,10 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
         await crawl(failing.url("/"), settings=defaults, opened=lines.listen, meanwhile=waits),
     ]
+    for answers in (answer(503), robots(RULES)):
+        failing.change(answers)
+        settings = {**defaults, "REP_UNREACHABLE_ACTION": "drop", "REP_RETRY_DELAY": 0.001}
+        runs.append(await crawl(failing.url("/"), settings=settings))
     logged = {
         masked(f"{prefix}{record.getMessage()}")
         for run in runs
