@@ -106,7 +106,6 @@ class RobotsEvidence:
             (self._left, scrapy_signals.request_left_downloader),
             (self._received, scrapy_signals.response_received),
             (self._opened, scrapy_signals.spider_opened),
-            (self._closed, scrapy_signals.spider_closed),
         ):
             crawler.signals.connect(receiver, signal)
 
@@ -116,6 +115,8 @@ class RobotsEvidence:
         return cls(crawler)
 
     def _opened(self, spider: Spider) -> None:
+        # Only now: a crawl that is refused at its start is closed, too, and leaves no evidence.
+        self._crawler.signals.connect(self._closed, scrapy_signals.spider_closed)
         self._put("start", {"spider": spider.name, "dry_run": self._dry_run, "set": self._settings})
 
     def _fetched(self, record: Record) -> None:

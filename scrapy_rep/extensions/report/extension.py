@@ -73,7 +73,6 @@ class RobotsReport:
             (self._usage, signals.robotstxt_usage),
             (self._sent, scrapy_signals.request_reached_downloader),
             (self._opened, scrapy_signals.spider_opened),
-            (self._closed, scrapy_signals.spider_closed),
         ):
             crawler.signals.connect(receiver, signal)
 
@@ -99,6 +98,8 @@ class RobotsReport:
                 self._lines = Writing(form, "The report", self._path)
         except OSError:
             logger.exception("No report is written: %s", self._path)
+        # Only now: a crawl that is refused at its start is closed, too, and has nothing to report.
+        self._crawler.signals.connect(self._closed, scrapy_signals.spider_closed)
         self._write("start", {"spider": spider.name, **made_by(self._crawler, self._options)})
 
     def _decided(self, verdict: Verdict, decision: Decision) -> None:
