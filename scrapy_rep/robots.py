@@ -8,6 +8,7 @@ from scrapy import Request
 
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.utils.per_crawl import PerCrawl
+from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -75,7 +76,7 @@ class Robots:
         if decision.verdict is None:
             decision = await self._decider.find_out(request, decision)
         if decision.verdict is None:
-            raise LookupError(f"no verdict on {request}")
+            raise LookupError(f"no verdict on {show(request)}")
         return decision.verdict.of(decision.origin), decision
 
     async def usage(self, page: str | Request) -> Usage:

@@ -15,7 +15,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import as_completed, sleep
-from scrapy_rep.utils.text import short
+from scrapy_rep.utils.text import short, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -61,7 +61,7 @@ class RobotsSitemapMixin:
         except CrawlClosingError:
             pass
         except Exception:
-            logger.exception("Error while looking for the sitemaps of %a", url)
+            logger.exception("Error while looking for the sitemaps of %a", without_credentials(url))
         return []
 
     async def sitemaps_of(self, url: str) -> list[str]:
@@ -78,7 +78,8 @@ class RobotsSitemapMixin:
         for sitemap in await _named(robots, url, patience):
             full = _full(where, sitemap)
             if full is None:
-                logger.debug("Not a sitemap's URL, in %s: %a", where, short(sitemap))
+                named = short(without_credentials(sitemap))
+                logger.debug("Not a sitemap's URL, in %s: %a", where, named)
             else:
                 found.append(full)
         if not found:

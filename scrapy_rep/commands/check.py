@@ -25,7 +25,7 @@ from scrapy_rep.decision.usage import in_words
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.utils.text import printable
+from scrapy_rep.utils.text import printable, without_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -99,17 +99,18 @@ def status_of(verdict: Verdict | ValueError) -> int:
 def _line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
     """Return a line for people, or for programs, of a command that ``started`` then."""
     verdict, asked_at, usage = answer
+    shown = printable(without_credentials(url))
     status = status_of(verdict)
     remembered = None if asked_at is None else asked_at < started
     if isinstance(verdict, ValueError):
         if as_json:
             return json.dumps({"url": url, "error": str(verdict)})
         word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
-        return f"{word}  {printable(url)}  {printable(str(verdict))}{with_scheme(url)}"
+        return f"{word}  {shown}  {printable(str(verdict))}{with_scheme(url)}"
     if as_json:
         return json.dumps({"url": url, **verdict.as_dict(), "from_store": remembered})
     word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
     how = ""
     if asked_at is not None:
         how = f", fetched {ago(time() - asked_at) if remembered else 'just now'}"
-    return f"{word}  {printable(url)}  {printable(in_words(verdict, usage))}{how}"
+    return f"{word}  {shown}  {printable(in_words(verdict, usage))}{how}"

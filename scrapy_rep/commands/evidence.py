@@ -37,8 +37,9 @@ def evidence(args: list[str], opts: argparse.Namespace, _: Asking) -> int:
     if not opts.evidence:
         raise UsageError("evidence requires --in PATH", print_help=False)
     path = Path(opts.evidence)
+    url = without_credentials(url)
     try:
-        url = without_credentials(Request(url).url)
+        url = Request(url).url
     except ValueError as error:
         raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
     try:

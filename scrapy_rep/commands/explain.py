@@ -27,7 +27,7 @@ from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.usage.statement import LICENSE, REVISIONS
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.stores import registry
-from scrapy_rep.utils.text import moment, printable
+from scrapy_rep.utils.text import moment, printable, without_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -78,7 +78,7 @@ class Got:
 
 def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     """Print all about the verdict on a URL; return the exit status."""
-    url = one(args, "explain takes one URL")
+    url = without_credentials(one(args, "explain takes one URL"))
     try:
         origin_of(url)
     except ValueError as error:

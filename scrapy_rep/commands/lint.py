@@ -14,7 +14,7 @@ from scrapy_rep.commands.spider import robots_of
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, counted
 from scrapy_rep.protocol.lint import lint as linted
 from scrapy_rep.protocol.outcome import Available, Unreachable
-from scrapy_rep.utils.text import printable, short
+from scrapy_rep.utils.text import printable, short, without_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +32,7 @@ def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     """Print what is odd about a file, or the robots.txt of a site; return the exit status."""
     source = one(args, "lint takes one file, or a URL of a site")
     if "://" in source:
+        source = without_credentials(source)
         record = asking.ask(lambda crawler: _record(robots_of(crawler), source))
         if record is None or isinstance(record.last, Unreachable):
             why = "" if record is None else f": {record_text.what(record.last.evidence)}"

@@ -13,6 +13,7 @@ from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
+from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +128,7 @@ class Decider:
         """
         origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
-            raise LookupError(f"{request} has no origin")
+            raise LookupError(f"{show(request)} has no origin")
         if entry is None or not _awaits_tdmrep(decision):
             entry = await self._cache.find_out(origin, tokens, request)
         target, verdict = self._strictest(request, target, tokens, entry.verdict)

@@ -10,6 +10,7 @@ from scrapy_rep.protocol.usage.statement import DISALLOW, LEGACY, PURPOSES, TDMR
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, Announcer
 from scrapy_rep.utils.readers import a_list_of, several_of
+from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,7 +67,7 @@ class UsageJudge:
         Raises ValueError where its meta names some that are none.
         """
         named = request.meta.get(PURPOSES_KEY)
-        return self.purposes if named is None else _named(named, request, ValueError)
+        return self.purposes if named is None else _named(named, show(request), ValueError)
 
     def read(self, usage: Usage) -> Usage:
         """Return what the sources say that are to be read."""

@@ -11,7 +11,7 @@ from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.utils.once import Once
-from scrapy_rep.utils.text import printable, short
+from scrapy_rep.utils.text import printable, short, without_credentials
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -69,5 +69,5 @@ def _uris(usage: Usage) -> list[str]:
 
 
 def _shown(uris: list[str]) -> str:
-    text = ", ".join(short(printable(uri)) for uri in uris[:_MAX_SHOWN])
+    text = ", ".join(short(printable(without_credentials(uri))) for uri in uris[:_MAX_SHOWN])
     return f"{text} and {len(uris) - _MAX_SHOWN} more" if len(uris) > _MAX_SHOWN else text

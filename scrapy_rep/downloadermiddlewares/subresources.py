@@ -12,7 +12,7 @@ from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.exceptions import CrawlClosingError, explain
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.per_crawl import PerCrawl
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.text import show, without_credentials
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -111,7 +111,10 @@ class Subresources:
                 stats.count(self._crawler, stat)
                 self._log(request, None if verdict is None else verdict.of(decision.origin), aborts)
         except Exception:
-            logger.exception("Error while obeying robots.txt, the browser is not to fetch %a", url)
+            logger.exception(
+                "Error while obeying robots.txt, the browser is not to fetch %a",
+                without_credentials(url),
+            )
             stats.count(self._crawler, stats.ERROR_COUNT)
             aborts = True
         return aborts and not self._dry_run

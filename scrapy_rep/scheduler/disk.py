@@ -23,6 +23,7 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.stores.sqlite_file import identity_of
 from scrapy_rep.utils.scrapy_internals import in_progress
+from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -232,7 +233,7 @@ class Disk:
         what = "its data is damaged"
         try:
             values = (pickle.loads if data.startswith(_PICKLE) else marshal.loads)(data)
-            what = f"<{values['method']} {values['url']}>"
+            what = f"<{values['method']} {without_credentials(values['url'])}>"
             return request_from_dict(values, spider=self._crawler.spider)
         except Exception as error:
             raise UnreadableError(what) from error

@@ -5,7 +5,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from scrapy import Request
+
 from scrapy_rep import stats
+from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -16,6 +19,7 @@ logger = logging.getLogger(__name__)
 def tell(crawler: Crawler, error: BaseException, message: str, of: object) -> None:
     """Log ``message``, with what it is about, and count it."""
     stats.count(crawler, stats.QUEUE_ERRORS)
+    of = show(of) if isinstance(of, Request) else of
     logger.error(message, of, exc_info=error, extra={"spider": crawler.spider})
 
 

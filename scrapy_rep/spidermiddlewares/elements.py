@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_rep import stats
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS
-from scrapy_rep.utils.text import without_credentials
+from scrapy_rep.utils.text import show_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,9 +40,9 @@ def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, s
             _told.add(response)
             stats.count(crawler, stats.TAGS_UNREADABLE)
             logger.warning(
-                "The meta elements of %a can't be read (%s: %a): the page is treated as if they "
+                "The meta elements of %s can't be read (%s: %a): the page is treated as if they "
                 "forbade everything",
-                without_credentials(response.url),
+                show_page(response),
                 type(error).__name__,
                 str(error),
                 extra={"spider": crawler.spider},

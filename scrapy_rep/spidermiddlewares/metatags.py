@@ -17,7 +17,7 @@ from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.text import show, show_page
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -81,12 +81,12 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if not _asks(response, "noindex"):
             return item
         stats.count(self.crawler, stats.TAGS_NOINDEX)
-        url = None if response is None else response.url
+        page = show_page(response)
         if self._drops_items:
             if self._dry_run:
-                logger.info("Dry run, would drop item (noindex): %a", url)
+                logger.info("Dry run, would drop item (noindex): %s", page)
                 return item
-            logger.debug("Dropped item (noindex): %a", url)
+            logger.debug("Dropped item (noindex): %s", page)
             return None
         # Whatever is raised here would end the callback, and lose all that it has still to yield.
         try:
@@ -95,7 +95,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
                 if ITEM_FIELD in adapter.field_names():
                     adapter[ITEM_FIELD] = True
         except Exception:
-            logger.exception("Error while marking an item (noindex): %a", url)
+            logger.exception("Error while marking an item (noindex): %s", page)
         return item
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
@@ -106,7 +106,8 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         tags = of_page(headers, elements, tokens, time())
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
-            logger.debug("Too many robots tags, the page is treated as none: %a", response.url)
+            page = show_page(response)
+            logger.debug("Too many robots tags, the page is treated as none: %s", page)
         return tags
 
 

@@ -14,6 +14,7 @@ from scrapy_rep.decision.usage import UsageJudge, note, noted
 from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
+from scrapy_rep.utils.text import show_page
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -60,12 +61,12 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         if values is None:
             return item
         if self._judge.drops_items and self._judge.refuses(values["results"]):
-            url = None if response is None else response.url
+            page = show_page(response)
             if self._dry_run:
-                logger.info("Dry run, would drop item (preferences about use): %a", url)
+                logger.info("Dry run, would drop item (preferences about use): %s", page)
                 return item
             stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
-            logger.debug("Dropped item (preferences about use): %a", url)
+            logger.debug("Dropped item (preferences about use): %s", page)
             return None
         # Whatever is raised here would end the callback, and lose all that it has still to yield.
         try:
@@ -74,6 +75,6 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
                 if ITEM_FIELD in adapter.field_names():
                     adapter[ITEM_FIELD] = dict(values["results"])
         except Exception:
-            url = None if response is None else response.url
-            logger.exception("Error while marking an item (preferences about use): %a", url)
+            page = show_page(response)
+            logger.exception("Error while marking an item (preferences about use): %s", page)
         return item

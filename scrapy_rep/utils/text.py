@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from scrapy import Request
+    from scrapy.http import Response
 
 MAX_SHOWN: Final = 200
 """Characters of a rule, or of another text that a site writes, in a log line or a report."""
@@ -24,6 +25,11 @@ def without_credentials(url: str) -> str:
 def show(request: Request) -> str:
     """Return a request for a log line."""
     return f"<{request.method} {ascii(without_credentials(request.url))[1:-1]}>"
+
+
+def show_page(response: Response | None) -> str:
+    """Return the URL of a page for a log line."""
+    return ascii(None if response is None else without_credentials(response.url))
 
 
 def printable(text: str) -> str:

@@ -326,6 +326,19 @@ def test_wrong_usage_is_status_2(robots_command, arguments, says):
     assert says in run.err
 
 
+@pytest.mark.parametrize("command", ["check", "explain", "lint"])
+def test_a_password_in_a_url_is_not_printed(web, robots_command, command):
+    for answered in (robots("User-agent: *\nDisallow: /a"), answer(404), answer(503)):
+        url = web.site(answered).url("/a").replace("//", "//me:hush-hush@")
+        run = robots_command(command, url)
+        assert "127.0.0.1" in run.out + run.err
+        assert "hush-hush" not in run.out + run.err
+    run = robots_command(command, "http://me:hush-hush@a.example:99999/")
+    assert run.status == 2
+    assert "a.example:99999" in run.out + run.err
+    assert "hush-hush" not in run.out + run.err
+
+
 def test_in_a_project_its_settings_count(site, robots_command, tmp_path):
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
     (tmp_path / "settings.py").write_text(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.usage.statement import LICENSE
+from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,11 +36,11 @@ class UsageCounts:
         self.results.update(results.items())
         self.refused += refused
         said = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
-        uris = {(origin, s.raw) for s in usage.statements if s.source == LICENSE}
+        uris = {without_credentials(s.raw) for s in usage.statements if s.source == LICENSE}
         for key in said:
             _count(self.statements, key, (_BEYOND, "", ""))
         for uri in uris:
-            _count(self.licenses, uri, (_BEYOND, ""))
+            _count(self.licenses, (origin, uri), (_BEYOND, ""))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values; what most pages have comes first."""
