@@ -79,6 +79,9 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     if record.copy is None and is_tdmrep:
         lines.append("until then it is unknown what it reserves")
         return lines
+    if record.copy is not None and options.policy.reads_more(record.copy):
+        lines.append("the last good copy was cut below REP_MAX_SIZE: it is not used")
+        return lines
     if record.copy is None:
         after, then = (
             options.unreachable_allow_after,

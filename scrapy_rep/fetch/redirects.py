@@ -89,7 +89,7 @@ class Chain:
         return replace(
             evidence,
             status=answer.response.status,
-            size=len(answer.text),
+            size=answer.size,
             truncated=answer.truncated,
             cache_control=_header(answer.response, b"Cache-Control"),
             age=_header(answer.response, b"Age"),

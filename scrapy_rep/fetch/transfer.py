@@ -68,6 +68,8 @@ class Answer:
     """The URL that was asked in place of the site's, if another one was."""
     sent: bool = True
     """Whether it came from the downloader, and not from another middleware."""
+    size: int = 0
+    """Bytes of text that were read; of a longer one, how many count."""
 
     @property
     def is_indirect(self) -> bool:
@@ -120,4 +122,6 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     truncated = transfer.cut or len(text) > transfer.max_size
     if truncated:
         text = whole_lines(text, transfer.max_size)
-    return Answer(response, text, truncated, *route)
+    # Whoever reads more than this would see more of a text that was cut.
+    size = transfer.max_size if truncated else len(text)
+    return Answer(response, text, truncated, *route, size)

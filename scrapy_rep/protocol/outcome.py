@@ -56,7 +56,7 @@ class Evidence:
     hops: tuple[str, ...] = ()
     """The URLs that redirects led to, in order."""
     size: int = 0
-    """Bytes of decoded text that were read."""
+    """Bytes of decoded text that were read; of a longer one, how many count."""
     truncated: bool = False
     """Whether there was more text than counts."""
     error: str | None = None

@@ -60,6 +60,7 @@ class Policy:
     retry_delay: float = limits.RETRY_DELAY
     retry_delay_max: float = limits.RETRY_DELAY_MAX
     max_redirects: int = limits.MAX_REDIRECTS
+    max_size: int = limits.MAX_BODY_BYTES
     soft_404: bool = True
 
     def is_due(self, record: Record | None, now: float, began: float = -math.inf) -> bool:
@@ -125,8 +126,14 @@ class Policy:
         next_try = at + self._retry_delay(outcome, tries, jitter)
         return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
+    def reads_more(self, copy: Available) -> bool:
+        """Return whether ``copy`` was cut where these bounds would let more of it be read."""
+        return copy.evidence.truncated and copy.evidence.size < self.max_size
+
     def _sees_more(self, record: Record) -> bool:
         """Return whether a fetch with these bounds may see more than that of ``record`` did."""
+        if isinstance(record.last, Available):
+            return self.reads_more(record.last)
         if not isinstance(record.last, Unavailable):
             return False
         evidence = record.last.evidence
@@ -137,6 +144,9 @@ class Policy:
 
     def _opened_at(self, record: Record) -> float:
         """Return when it has been unreachable for long enough; infinite where not without a try."""
+        # Nobody knows what the rest of it disallows, so it is neither obeyed nor taken for none.
+        if record.copy is not None and self.reads_more(record.copy):
+            return math.inf
         patience = (
             self.unreachable_allow_after if record.copy is None else self.unreachable_stale_after
         )

@@ -10,6 +10,7 @@ from typing import ClassVar
 import pytest
 import pytest_twisted
 import scrapy
+from twisted.internet.defer import Deferred, gatherResults
 
 from scrapy_rep.utils.text import moment
 from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl, stat
@@ -268,6 +269,8 @@ async def test_a_crawl_asks_once_for_what_was_unreachable_before_it(web, tmp_pat
 
 
 SAYS_NOT_FOUND = answer(500, "<html><title>Page not found</title></html>")
+LONG_RULES = "User-agent: *\n" + "Disallow: /first\n" * 20 + "Disallow: /private\n"
+CUT = {"REP_MAX_SIZE": 100}
 
 
 @pytest.mark.parametrize(
@@ -275,6 +278,7 @@ SAYS_NOT_FOUND = answer(500, "<html><title>Page not found</title></html>")
     [
         (redirect("/r"), {"REP_MAX_REDIRECTS": 0}, "rule"),
         (SAYS_NOT_FOUND, {"REP_SOFT_404": True}, "unreachable"),
+        (robots(LONG_RULES), CUT, "rule"),
     ],
 )
 @pytest_twisted.ensureDeferred
@@ -352,6 +356,43 @@ async def test_what_goes_down_and_comes_back_within_a_crawl_is_told(web, clock):
         " is reachable ",
         " is unreachabl",
     ]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_file_that_was_cut_is_fetched_once_for_all_crawls_with_that_limit(web, tmp_path):
+    site = web.site(robots(LONG_RULES))
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", **CUT}
+    for _ in range(2):
+        result = await crawl(site.url("/first"), site.url("/private"), settings=settings)
+        assert result.dropped == {site.url("/first"): "rule"}
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_stale_copy_that_was_cut_is_not_used_as_if_it_were_whole(web, tmp_path):
+    site = web.site(robots(LONG_RULES), answer(503))
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    settings |= {"REP_CACHE_TTL": 0.001, "REP_UNREACHABLE_STALE_AFTER": 0}
+    urls = [site.url("/first"), site.url("/private"), site.url("/public")]
+    for _ in range(2):
+        result = await crawl(*urls, settings={**settings, **CUT})
+        assert result.dropped == {urls[0]: "rule"}
+    result = await crawl(*urls, settings=settings)
+    assert result.dropped == dict.fromkeys(urls, "unreachable")
+    site.change(robots(LONG_RULES))
+    result = await crawl(*urls, settings={**settings, "REP_RETRY_DELAY": 0.001})
+    assert result.dropped == dict.fromkeys(urls[:2], "rule")
+
+
+@pytest.mark.parametrize("store", ["sqlite:///robots.sqlite", "memory://"])
+@pytest_twisted.ensureDeferred
+async def test_crawls_of_one_process_at_a_time_cut_nothing_for_each_other(web, store, tmp_path):
+    site = web.site(robots(LONG_RULES))
+    settings = {"REP_STORE": store.replace("/robots", f"/{tmp_path}/robots")}
+    crawls = (crawl(site.url("/private"), settings={**settings, **more}) for more in (CUT, {}))
+    first, second = await gatherResults([Deferred.fromCoroutine(each) for each in crawls])
+    assert (len(first.fetched), first.dropped) == (1, {})
+    assert second.dropped == {site.url("/private"): "rule"}
 
 
 @pytest_twisted.ensureDeferred

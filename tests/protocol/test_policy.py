@@ -235,11 +235,26 @@ def test_a_clock_set_back_makes_an_answer_void():
         (unavailable(START), Policy(soft_404=False), False),
         (Unavailable(Evidence(START, URL, 500)), Policy(), False),
         (Unavailable(Evidence(START, URL, 500)), Policy(soft_404=False), True),
+        (available(START, size=9, truncated=True), Policy(max_size=9), False),
+        (available(START, size=9, truncated=True), Policy(max_size=8), False),
+        (available(START, size=9, truncated=True), Policy(max_size=10), True),
+        (available(START, size=9), Policy(max_size=10), False),
     ],
 )
 def test_what_was_stored_with_narrower_bounds_is_due(outcome, policy, is_due):
     record = policy.record_after(None, ORIGIN, outcome, jitter=0.0)
     assert policy.is_due(record, START) is is_due
+
+
+def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
+    narrow, wide = Policy(max_size=9, unreachable_stale_after=0.0), Policy()
+    record = narrow.record_after(None, ORIGIN, available(START, size=9, truncated=True), jitter=0.0)
+    for at in range(int(START), int(START + 90 * DAY), int(DAY)):
+        record = narrow.record_after(record, ORIGIN, unreachable(at), jitter=0.0)
+        assert narrow.access(record, at).grant is Grant.RULES
+        access = wide.access(record, at)
+        assert (access.grant, access.end) == (Grant.NONE, record.next_try)
+        assert not wide.is_due(record, at)
 
 
 def failed_at(policy, *times):
