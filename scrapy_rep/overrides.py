@@ -15,7 +15,7 @@ from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy_rep.protocol.matching.effort import Effort
     from scrapy_rep.protocol.product_tokens import Tokens
@@ -84,7 +84,19 @@ class Overrides:
         return bool(self._by_host)
 
     def of(self, host: str) -> Override | None:
-        """Return the entry that decides about ``host``, if there is one."""
+        """Return the entry that decides about ``host``, if there is one.
+
+        ``disallow`` means a host with and without the dot that may end its name. Other policies may
+        permit more than robots.txt does, and mean the name as it is written.
+        """
+        entry = next(self._entries_of(host), None)
+        if entry is None and host.endswith("."):
+            others = self._entries_of(host.rstrip("."))
+            entry = next((other for other in others if other.policy == "disallow"), None)
+        return entry
+
+    def _entries_of(self, host: str) -> Iterator[Override]:
+        """Yield the entries that hold for ``host``, the most specific first."""
         names = [host]
         rest = f".{host}"
         while rest:
@@ -96,10 +108,10 @@ class Overrides:
             if entry is None:
                 continue
             if entry.until is None or self._clock() < entry.until:
-                return entry
+                yield entry
+                continue
             del self._by_host[name]
             self.expired.append(entry)
-        return None
 
     def verdict(
         self, entry: Override, target: str, tokens: Tokens, effort: Effort | None = None
@@ -158,6 +170,8 @@ def _entry(entry: Any) -> Override:
     elif policy == "agent":
         tokens = _tokens(entry.get("agent"))
     host = _host(entry.get("host"))
+    if policy == "disallow":
+        host = host.rstrip(".")
     return Override(host, policy, reason.strip(), _until(entry.get("until")), path, tokens)
 
 

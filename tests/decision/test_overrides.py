@@ -57,6 +57,32 @@ async def test_disallow_drops_all_and_asks_nothing(web):
     assert result.fetched == [site.url("/robots.txt")]
 
 
+@pytest.mark.parametrize("host", ["site.test", ".site.test", "site.test.", ".test"])
+@pytest.mark.parametrize("asked", ["site.test", "site.test."])
+@pytest_twisted.ensureDeferred
+async def test_disallow_means_the_host_with_and_without_its_final_dot(web, host, asked):
+    proxy = web.site(paths={"*": [robots("")]})
+    request = Request(f"http://{asked}/a", meta={"proxy": proxy.url("")})
+    result = await crawl(request, settings=overridden(override("disallow", host)))
+    assert result.dropped == {f"http://{asked}/a": "override"}
+    assert proxy.journal == []
+
+
+@pytest.mark.parametrize("policy", ["ignore", "agent"])
+def test_what_may_permit_more_means_the_host_as_it_is_written(policy):
+    more = {"agent": {"agent": "partner"}}.get(policy, {})
+    entries = [override(policy, host, **more) for host in ("a.test", "b.test.", ".sub.c.test")]
+    overrides = Overrides(overrides_of([*entries, override("disallow", ".c.test")]), lambda: 0.0)
+    found = {
+        host: getattr(overrides.of(host), "policy", None)
+        for host in ("a.test", "a.test.", "b.test", "b.test.", "sub.c.test", "sub.c.test.")
+    }
+    assert found == {
+        "a.test": policy, "a.test.": None, "b.test": None, "b.test.": policy,
+        "sub.c.test": policy, "sub.c.test.": "disallow",
+    }  # fmt: skip
+
+
 @pytest_twisted.ensureDeferred
 async def test_agent_goes_by_other_tokens(web):
     site = web.site(robots(RULES))
