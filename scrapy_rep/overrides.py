@@ -25,7 +25,8 @@ _NEEDS: Final = {"file": "path", "agent": "agent"}
 """The key that a policy takes beside those of all."""
 _KEYS: Final = ("host", "policy", "reason", "until")
 _ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
-_DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
+DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
+"""The verdict on a host that is not to be asked for anything."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class Overrides:
         if entry.path is not None:
             verdict = self._files[entry.path].rules_for(*tokens).verdict_for(target, effort)
             return verdict._replace(robotstxt_url=Path(entry.path).absolute().as_uri())
-        return {"ignore": _ALLOWED, "disallow": _DISALLOWED}.get(entry.policy)
+        return {"ignore": _ALLOWED, "disallow": DISALLOWED}.get(entry.policy)
 
 
 def overrides_of(value: Any) -> tuple[Override, ...]:

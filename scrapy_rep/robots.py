@@ -33,7 +33,7 @@ class Robots:
 
     def __init__(self, crawler: Crawler, cache: Cache, decider: Decider) -> None:
         self._cache = cache
-        self._decider = decider
+        self.decider = decider
         _ROBOTS.put(crawler, self)
 
     @classmethod
@@ -47,11 +47,11 @@ class Robots:
     def tokens(self, page: str | Request) -> tuple[str, ...]:
         """Return the product tokens of the crawler for ``page``, the most specific first."""
         request = _request(page)
-        return self._decider.tokens_of(request, origin_of(request.url))
+        return self.decider.tokens_of(request, origin_of(request.url))
 
     def override(self, page: str | Request) -> Override | None:
         """Return the entry of REP_OVERRIDES that applies to ``page``, or None."""
-        return self._decider.override_of(origin_of(_request(page).url))
+        return self.decider.override_of(origin_of(_request(page).url))
 
     def known_verdict(self, page: str | Request) -> Verdict | None:
         """Return the verdict about ``page``, or None if it is not known yet. Nothing is fetched.
@@ -74,7 +74,7 @@ class Robots:
         request = _request(page)
         decision = self._known(request)
         if decision.verdict is None:
-            decision = await self._decider.find_out(request, decision)
+            decision = await self.decider.find_out(request, decision)
         if decision.verdict is None:
             raise LookupError(f"no verdict on {show(request)}")
         return decision.verdict.of(decision.origin), decision
@@ -86,10 +86,10 @@ class Robots:
         tdmrep.json are included. Raises as verdict does.
         """
         _, decision = await self.decide(page)
-        return self._decider.usage_of(decision)
+        return self.decider.usage_of(decision)
 
     def _known(self, request: Request) -> Decision:
-        decision = self._decider.known(request)
+        decision = self.decider.known(request)
         if decision is None or decision.origin is None:
             origin_of(request.url)
             raise ValueError("not an absolute http, https or ftp URL")

@@ -98,7 +98,7 @@ class Cache:
                 entries.drop(origin)
         self._entry_of = entries.get
         self._own: BoundedCache[Origin, Entry] = BoundedCache(_MAX_OWN, _MAX_OWN)
-        """Entries of tries that did not come to their origin, which say nothing to other crawls."""
+        """Entries of tries of which not the origin decided, which say nothing to other crawls."""
         self._parsed = parsed
         self._time = clock.time
         self._limit = FetchLimit(concurrent_fetches)
@@ -205,7 +205,7 @@ class Cache:
 
     async def _look_up(self, origin: Origin, tokens: Tokens, page: Request) -> _Found:
         try:
-            record = await self._lookup.record(origin, tokens, page)
+            record = await self._lookup.record(origin, page)
             is_known = self.known(origin) is not None
             entry, robots = self.remember(origin, record, tokens)
         except Exception as error:
@@ -234,6 +234,7 @@ class Cache:
             entry = Entry(access)
             self._own.put(origin, entry, 1)
             return entry, None
+        self._own.drop(origin)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
         self._hold(origin, entry, tokens, robots)
         return entry, robots

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep import stats
 from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
 from scrapy_rep.cache.log import LookupLog
-from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
+from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.utils.background import Background
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Outcome
     from scrapy_rep.protocol.policy import Policy
-    from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
-    Fetch = Callable[[Origin, Request, Callable[[str], Verdict | None], str], Awaitable[Outcome]]
+    Fetch = Callable[[Origin, Request, str], Awaitable[Outcome]]
     Learned = Callable[[Origin, Record, Record | None, Request], None]
 
 logger = logging.getLogger(__name__)
@@ -102,7 +100,7 @@ class Lookup:
         self._unstored: BoundedCache[Origin, Record] = BoundedCache(_MAX_UNSTORED, _MAX_UNSTORED)
         """Records of tries that did not come to their origin."""
 
-    async def record(self, origin: Origin, tokens: Tokens, page: Request) -> Record:
+    async def record(self, origin: Origin, page: Request) -> Record:
         """Return a record of ``origin`` that holds; ``page`` is the request that waits for it."""
         held = await self._held(origin)
         since, pause = self._clock.monotonic(), _POLL
@@ -114,7 +112,7 @@ class Lookup:
                 return unstored
             impatient = self._clock.monotonic() - since >= self._lease * _PATIENCE
             if held.holder is None or impatient:
-                record = await self._claimed(origin, tokens, page, impatient=impatient)
+                record = await self._claimed(origin, page, impatient=impatient)
                 if record is not None:
                     return record
             # Another worker is at it: its record is there as soon as it knows more.
@@ -154,6 +152,7 @@ class Lookup:
     def _found(self, origin: Origin, record: Record, page: Request) -> Record:
         """Tell that ``record`` was in the store, and holds; return it."""
         self._count(stats.STORE_FOUND)
+        self._unstored.drop(origin)
         self._log.found(record, self._policy.access(record, self._clock.time()))
         self._learned(origin, record, record, page)
         return record
@@ -173,9 +172,7 @@ class Lookup:
             logger.debug("The store has no record of %s: %s", origin, error)
             return Held(None, None)
 
-    async def _claimed(
-        self, origin: Origin, tokens: Tokens, page: Request, *, impatient: bool
-    ) -> Record | None:
+    async def _claimed(self, origin: Origin, page: Request, *, impatient: bool) -> Record | None:
         """Fetch under a lease; None where another worker holds it.
 
         Also return the record that another one has stored in the meantime.
@@ -199,7 +196,7 @@ class Lookup:
             if held.holder != holder and not impatient:
                 return None
             previous = held.record
-            record = await self._fetched(origin, previous, tokens, page)
+            record = await self._fetched(origin, previous, page)
         except BaseException:
             # Nobody waits for the end of a lease whose holder has given up.
             self._background.add(self._release(key, holder))
@@ -207,8 +204,8 @@ class Lookup:
         finally:
             place.leave()
         if not record.of_origin:
-            # It is this worker's own trouble: others may have another way to the origin. The body
-            # is in the store.
+            # It is this worker's own trouble: others may have another way to the origin, or other
+            # rules. The body is in the store.
             self._unstored.put(origin, replace(record, copy=None), 1)
             self._background.add(self._release(key, holder))
             return record
@@ -221,15 +218,8 @@ class Lookup:
             self._background.add(self._keep_other(other, record.last))
         return record
 
-    async def _fetched(
-        self, origin: Origin, previous: Record | None, tokens: Tokens, page: Request
-    ) -> Record:
-        def known_verdict(url: str) -> Verdict | None:
-            other, target = split_url(url)
-            entry = self._known(other)
-            return None if entry is None else entry.verdict(target, tokens)
-
-        outcome = await self._fetch(origin, page, known_verdict, self._path)
+    async def _fetched(self, origin: Origin, previous: Record | None, page: Request) -> Record:
+        outcome = await self._fetch(origin, page, self._path)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # Of how often that was is nothing in the store.
             previous = self._newer(origin, previous)

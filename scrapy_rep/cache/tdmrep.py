@@ -74,8 +74,8 @@ class TdmrepCache:
         """Wait until the store has been told of everything."""
         await self._lookup.finish()
 
-    async def _look_up(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
-        record = await self._lookup.record(origin, tokens, page)
+    async def _look_up(self, origin: Origin, _: Tokens, page: Request) -> TdmRules:
+        record = await self._lookup.record(origin, page)
         access = self._policy.access(record, self._time())
         rules = _rules_of(record, access)
         self._held.put(origin, _Held(rules, access.start, access.end), rules.nbytes)

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from scrapy_rep.commands.spider import Asking
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
     from scrapy_rep.stores.base import BareStore, Held
 
@@ -158,24 +157,17 @@ class _Cache:
     async def refresh(self, file: _File) -> int:
         """Fetch a file as a crawl does, whatever still holds, and print what has changed."""
         robots = robots_of(self._crawler)
-
-        def asked(url: str) -> Request:
-            # What it says of its own use is no matter.
-            return Request(url, meta={PURPOSES_KEY: []})
-
-        def known_verdict(url: str) -> Verdict | None:
-            return robots.known_verdict(asked(url))
-
         if file.path != ROBOTSTXT:
-            verdict = await robots.verdict(asked(str(file)))
+            # What it says of its own use is no matter.
+            verdict = await robots.verdict(Request(str(file), meta={PURPOSES_KEY: []}))
             if not verdict.allowed:
                 why = printable(explain(verdict))
                 print(f"{file} is not fetched: {why}", file=sys.stderr)
                 return status_of(verdict)
         before = (await self._store.get(str(file))).record
         page = Request(f"{file.origin}/")
-        fetcher = Fetcher(self._crawler, self._options)
-        outcome = await fetcher.fetch(file.origin, page, known_verdict, file.path)
+        fetcher = Fetcher(self._crawler, self._options, robots.decider.verdict_on_hop)
+        outcome = await fetcher.fetch(file.origin, page, file.path)
         jitter = random()  # noqa: S311 - no secret
         record = self._options.policy.record_after(before, str(file), outcome, jitter=jitter)
         if record.of_origin:

@@ -10,6 +10,7 @@ from scrapy_rep.decision.spellings import Spellings, as_parsed
 from scrapy_rep.decision.strictest import NO_ORIGIN, strictest
 from scrapy_rep.decision.tdmrep import known_tdmrep
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
+from scrapy_rep.overrides import DISALLOWED
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
@@ -140,6 +141,20 @@ class Decider:
             said = await self._cache.tdmrep.find_out(origin, tokens, request)
             judged = self._judged(request, found, said)
         return judged
+
+    def verdict_on_hop(self, hop: Request) -> Verdict | None:
+        """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
+
+        What its site says about use is no matter: these files are fetched to learn that.
+        """
+        hop.meta[PURPOSES_KEY] = ()
+        decision = self.known(hop)
+        if decision is None:
+            return None
+        # An override means the host: not even its robots.txt is asked for, if not by the spider.
+        if decision.override is not None and decision.override.policy == "disallow":
+            return DISALLOWED
+        return decision.verdict
 
     async def look_up(self, request: Request) -> Entry:
         """Return what is known of the origin of ``request``, by the names that will be judged by.

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.parser import RobotsTxt
+    from scrapy_rep.protocol.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +75,7 @@ class Composition:
             policy=options.policy,
             entries=self._shared.entries,
             store=self._shared.store,
-            fetch=Fetcher(crawler, options, builtin.keep if builtin else None).fetch,
+            fetch=Fetcher(crawler, options, self._hop, builtin.keep if builtin else None).fetch,
             parsed=self._parsed,
             learned=self.announcer.learned,
             learned_tdmrep=self.announcer.learned_tdmrep,
@@ -145,6 +146,9 @@ class Composition:
             logger.warning("Some records of robots.txt may not have been stored")
         finally:
             await self._shared.leave(self)
+
+    def _hop(self, hop: Request) -> Verdict | None:
+        return self.decider.verdict_on_hop(hop)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:
         if _ROBOTS_PARSED is not None:

@@ -18,7 +18,7 @@ from scrapy_rep import stats
 from scrapy_rep.fetch.causes import as_message, cause_of
 from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler
 from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.route import obstacle_at_end, obstacle_in, obstacle_of
+from scrapy_rep.fetch.route import obstacle_ahead, obstacle_at_end, obstacle_in, obstacle_of
 from scrapy_rep.fetch.transfer import (
     TRANSFER_KEY,
     FetchError,
@@ -76,11 +76,16 @@ class Fetcher:
         self,
         crawler: Crawler,
         options: Options,
+        judge: Callable[[Request], Verdict | None],
         keep_error: Callable[[Evidence, Response], None] | None = None,
     ) -> None:
-        """``keep_error`` is called with each error response."""
+        """``judge`` returns the verdict on the target of a redirect, None where it isn't known.
+
+        ``keep_error`` is called with each error response.
+        """
         self._crawler = crawler
         self._options = options
+        self._judge = judge
         self._keep_error = keep_error
         self._in_flight = 0
         self._numbers = count(1)
@@ -90,17 +95,10 @@ class Fetcher:
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
 
-    async def fetch(
-        self,
-        origin: Origin,
-        page: Request,
-        known_verdict: Callable[[str], Verdict | None],
-        path: str = ROBOTSTXT,
-    ) -> Outcome:
+    async def fetch(self, origin: Origin, page: Request, path: str = ROBOTSTXT) -> Outcome:
         """Return how the fetch of the robots.txt of ``origin`` ended, or of another ``path``.
 
-        ``page`` is the request that waits for it. ``known_verdict`` tells of a URL whether it may
-        be fetched, None where that isn't known (SPEC F-3). Raises only when it is cancelled.
+        ``page`` is the request that waits for it. Raises only when it is cancelled.
         """
         seconds = self._seconds(f"{origin}{path}", page)
         chain = Chain(f"{origin}{path}", monotonic() + seconds)
@@ -108,7 +106,7 @@ class Fetcher:
             self._count(stats.REQUEST_COUNT)
         self._listen()
         try:
-            outcome = await within(seconds, self._follow(chain, page, known_verdict))
+            outcome = await within(seconds, self._follow(chain, page))
         except TimeoutError as error:
             self._count_exception(TimeoutError)
             outcome = self._failed(chain, error, f"timed out after {seconds:g} s")
@@ -144,9 +142,7 @@ class Fetcher:
             return min(limit, seconds)
         return seconds
 
-    async def _follow(
-        self, chain: Chain, page: Request, known_verdict: Callable[[str], Verdict | None]
-    ) -> Outcome:
+    async def _follow(self, chain: Chain, page: Request) -> Outcome:
         while True:
             try:
                 answer = await self._download(chain, page)
@@ -165,9 +161,13 @@ class Fetcher:
                 return self._failed(chain, error, cause_of(error))
             if location is None or len(chain.hops) >= self._options.max_redirects:
                 return self._ended(chain, answer, location)
-            if not chain.may_lead_to(known_verdict(location)):
+            verdict = self._judge(Request(location, headers=_user_agent_of(page)))
+            obstacle = obstacle_ahead(verdict, location)
+            if obstacle is not None:
+                return self._hindered(chain, obstacle, answer)
+            if not chain.may_lead_to(verdict):
                 message = as_message(f"redirect to a disallowed URL: {location}")
-                return Unavailable(chain.evidence(answer, error=message))
+                return Unavailable(chain.evidence(answer, error=message), of_origin=False)
             chain.hops.append(location)
 
     def _ended(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
@@ -267,9 +267,7 @@ class Fetcher:
             "ftp_password": "guest",
         }
         transfer = Transfer(self._options.max_size, at_home=chain.at_home, meta=meta.copy())
-        headers = {}
-        if b"User-Agent" in page.headers:
-            headers[b"User-Agent"] = page.headers[b"User-Agent"]
+        headers = _user_agent_of(page)
         # A proxy that HttpProxyMiddleware took from the environment it takes again by itself.
         if "proxy" in page.meta and "_scheme_proxy" not in page.meta:
             meta["proxy"] = page.meta["proxy"]
@@ -306,3 +304,9 @@ class Fetcher:
 
     def _count_exception(self, exception: type[BaseException]) -> None:
         self._count(stats.EXCEPTION_COUNT.format(exception=exception))
+
+
+def _user_agent_of(page: Request) -> dict[bytes, Any]:
+    """Return the header that a page has of its own, if it has one."""
+    name = b"User-Agent"
+    return {name: page.headers[name]} if name in page.headers else {}

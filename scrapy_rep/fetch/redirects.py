@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
 
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
+_WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _MAX_HEADER: Final = 1_000
 """Bytes of a header that are kept."""
 _MAX_LOCATION: Final = 8_000
@@ -59,8 +60,8 @@ class Chain:
         if self.start != origin_of(self.start).robotstxt_url:
             # It has no leave of its own: as a page it is fetched where that is known.
             return verdict is not None and verdict.allowed
-        # SPEC F-3 speaks of rules; an origin in another state forbids nothing to a redirect.
-        return verdict is None or verdict.allowed or verdict.reason is not Reason.RULE
+        # SPEC F-3 speaks of rules; an origin without any forbids nothing to a redirect.
+        return verdict is None or verdict.allowed or verdict.reason in _WITHOUT_RULES
 
     def check_address(self, answer: Answer) -> None:
         """Refuse an answer from inside to a chain that began outside (server-side forgery)."""

@@ -18,12 +18,14 @@ from scrapy.exceptions import NotSupported, StopDownload
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import FetchError, InterferenceError, StoppedError
 from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.protocol.wrapped import is_html, unwrapped
 
 if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.fetch.transfer import Answer, Transfer
+    from scrapy_rep.protocol.verdict import Verdict
 
 # What services say in headers of their own when they refuse, with any status: Zyte (Zyte API in
 # its proxy mode, Smart Proxy Manager), Bright Data (once Luminati), Oxylabs.
@@ -120,6 +122,17 @@ def obstacle_at_end(answer: Answer) -> Obstacle | None:
         f"{_STAND_IN} redirected without an end",
         _detail(answer.response, _host(answer.sent_url)),
         "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
+    )
+
+
+def obstacle_ahead(verdict: Verdict | None, location: str) -> Obstacle | None:
+    """Return what keeps the crawl from ``location``, if not rules do; ``verdict`` is that on it."""
+    if verdict is None or verdict.allowed or verdict.reason is not Reason.OVERRIDE:
+        return None
+    return Obstacle(
+        "it is redirected to a host that REP_OVERRIDES disallows",
+        location,
+        "set REP_OVERRIDES for the site, too",
     )
 
 

@@ -87,6 +87,9 @@ class Unavailable:
     """There is no robots.txt: no restrictions (RFC 9309 §2.3.1.3)."""
 
     evidence: Evidence
+    of_origin: bool = True
+    """Whether the origin said so, and not rules that this crawl knows of a redirect's target: those
+    for another crawler may lead further, so that is not stored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,8 @@ class Record:
 
     @property
     def of_origin(self) -> bool:
-        """Whether the last fetch came to the origin; a record of one that didn't isn't stored."""
-        return not isinstance(self.last, Unreachable) or self.last.of_origin
+        """Whether the origin decided how the last fetch ended; else the record isn't stored."""
+        return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> bytes:
         """Return the record as bytes: version, header as JSON, body compressed.

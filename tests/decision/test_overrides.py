@@ -14,7 +14,7 @@ from scrapy_rep import Robots, SettingsError
 from scrapy_rep.overrides import Overrides, overrides_of
 from scrapy_rep.settings import Options
 from tests.crawling.crawl import crawl
-from tests.crawling.web import robots
+from tests.crawling.web import redirect, robots
 from tests.test_signals import Ear
 
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
@@ -55,6 +55,23 @@ async def test_disallow_drops_all_and_asks_nothing(web):
     result = await crawl(site.url("/"), site.url("/robots.txt"), settings=settings)
     assert result.dropped == {site.url("/"): "override"}
     assert result.fetched == [site.url("/robots.txt")]
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/rules"])
+@pytest_twisted.ensureDeferred
+async def test_disallow_ends_the_redirects_of_other_sites_which_stay_closed(web, tmp_path, path):
+    closed = web.site(robots(RULES), paths={"/rules": [robots(RULES)]})
+    site = web.site(redirect(f"http://localhost:{closed.port}{path}"))
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    settings = {**store, **overridden(override("disallow", "localhost"))}
+    result = await crawl(site.url("/public"), site.url("/private"), settings=settings)
+    assert closed.journal == []
+    assert set(result.dropped.values()) == {"unreachable"}
+    (warning,) = [text for text in result.messages(logging.WARNING) if "REP_OVERRIDES" in text]
+    assert f"(http://localhost:{closed.port}{path})" in warning
+    # It says nothing of the site: nothing of it is stored.
+    result = await crawl(site.url("/public"), site.url("/private"), settings=store)
+    assert result.dropped == {site.url("/private"): "rule"}
 
 
 @pytest.mark.parametrize("host", ["site.test", ".site.test", "site.test.", ".test"])

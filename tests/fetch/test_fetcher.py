@@ -135,6 +135,46 @@ async def test_a_hop_that_known_rules_disallow_ends_the_chain_as_404(web):
 
 
 @pytest.mark.spec("F-3")
+@pytest.mark.parametrize("path", ["/pub/%2e%2e/hidden/r", "/pub/./%2E%2e/hidden", "/hid%64en"])
+@pytest_twisted.ensureDeferred
+async def test_a_hop_is_judged_in_all_spellings_as_a_page_is(web, path):
+    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={path: [robots(RULES)]})
+    site = web.site(redirect(other.url(path)))
+
+    def then(response):
+        if response.url == other.url("/a"):
+            yield Request(site.url("/page"))
+            yield Request(other.url(path))
+
+    result = await crawl(other.url("/a"), then=then)
+    assert result.dropped == {other.url(path): "rule"}
+    assert site.targets == ["/page"]
+    assert other.targets == ["/a"]
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_a_chain_that_ended_at_rules_for_one_crawler_ends_for_no_other(web, tmp_path):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    hidden = robots("User-agent: testbot\nDisallow: /hidden")
+    other = web.site(hidden, paths={"/hidden": [robots(RULES)]})
+    site = web.site(redirect(other.url("/hidden")))
+
+    def then(response):
+        if response.url == other.url("/a"):
+            yield Request(site.url("/private"))
+
+    result = await crawl(other.url("/a"), then=then, settings=settings)
+    assert site.url("/private") in result.fetched
+    for _ in range(2):
+        result = await crawl(
+            site.url("/private"), settings={**settings, "USER_AGENT": "otherbot/1.0"}
+        )
+        assert result.dropped == {site.url("/private"): "rule"}
+    assert other.targets == ["/a", "/hidden"]
+
+
+@pytest.mark.spec("F-3")
 @pytest_twisted.ensureDeferred
 async def test_rules_that_are_not_known_yet_end_no_chain(web):
     other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})

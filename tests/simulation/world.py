@@ -182,7 +182,7 @@ class Worker:
     async def parsed(self, robots, page):
         await asyncio.sleep(0)
 
-    async def fetch(self, origin, page, known_verdict, path):
+    async def fetch(self, origin, page, path):
         world, random = self.world, self.world.random
         if not self.alive:
             await world.never()

@@ -198,6 +198,26 @@ async def test_no_redirect_leads_to_where_no_robots_txt_allows_it(web):
     assert ("tdmrep", "unknown", raw) in raws(said(result.responses[0]))
 
 
+@pytest.mark.parametrize("path", ["/pub/%2e%2e/private/data.json", "/priv%61te/data.json"])
+@pytest_twisted.ensureDeferred
+async def test_a_redirect_is_judged_in_all_spellings_as_a_page_is(web, path):
+    site = site_of(web, redirect(path), rules="Disallow: /private\n")
+    result = await crawl(site.url("/page"), settings=SETTINGS)
+    assert site.targets == [TDMREP, "/page"]
+    assert result.fetched == [site.url("/page")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_the_site_that_it_redirects_to_reserves_is_no_matter(web):
+    other = site_of(web, file("/"), paths={"/other.json": [file("/")]})
+    start = site_of(web, redirect(other.url("/other.json")))
+    page = scrapy.Request(other.url("/page"), meta={"robotstxt_purposes": []})
+    later = scrapy.Request(start.url("/page"))
+    result = await crawl(page, settings=SETTINGS, phases=[lambda: [later]])
+    assert other.targets == ["/page", "/other.json"]
+    assert result.dropped == {later.url: "usage"}
+
+
 @pytest_twisted.ensureDeferred
 async def test_of_a_file_that_is_too_long_all_is_taken_to_be_reserved(web):
     site = site_of(web, file("/a", "/" + 40_000 * "x"))
