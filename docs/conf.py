@@ -27,6 +27,7 @@ from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS
 from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
 from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
+from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
 
@@ -156,6 +157,16 @@ class Transitions(SphinxDirective):
         return [table_of(rows)]
 
 
+class Holds(SphinxDirective):
+    """The table of why requests wait, as the code has it."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table."""
+        rows = [("reason", "decided in", "requests wait until")]
+        rows += [(each.text, f"scheduler/{each.module}.py", each.end) for each in HoldReason]
+        return [table_of(rows)]
+
+
 class Rooms(SphinxDirective):
     """The sub-packages, each with the first sentence of its docstring."""
 
@@ -256,6 +267,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("status-classes", StatusClasses)
     app.add_directive("findings", Findings)
     app.add_directive("transitions", Transitions)
+    app.add_directive("holds", Holds)
     app.add_directive("measured", Measured)
     app.add_role("ratio", Ratio())
     app.add_directive("rooms", Rooms)

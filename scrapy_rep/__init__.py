@@ -5,13 +5,15 @@ All names for settings and imports are in ``scrapy_rep``, ``scrapy_rep.signals``
 
 **In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/queue.py``, which has a
 queue for each origin (``origin_queues.py``). With ``JOBDIR`` these are on disk (``disk.py``).
-Before a request is popped, the gate (``gate.py``) is asked. If robots.txt is not known, the gate
-starts a lookup, and the requests stay in the queue. If it is unreachable, they stay until the next
-try. Otherwise requests are popped from one download slot after the other (``slot_order.py``), with
-the delays that sites ask for: within a crawl (``delays.py``), and within a fleet, whose workers
-reserve turns in the store (``turns.py``). A request that is popped is marked as coming from the
-queue (``source.py``). If only requests to unreachable origins are left, ``spider_idle`` is sent
-(``idle.py``). ``redis_queue.py`` does the same for workers that share a queue of scrapy-redis.
+Before a request is popped, the gate (``gate.py``) is asked why it may not leave yet, and until when
+(``hold.py``). If robots.txt is not known, a lookup is started (``look_ups.py``). If it is
+unreachable, requests wait for the next try. If the site asks for a delay, they wait for their
+download slot (``delays.py``) or, in a fleet, for a turn that the worker reserves in the store
+(``turns.py``). The queue remembers what waits (``waiting.py``), with one timer for all
+(``due.py``). Otherwise requests are popped from one download slot after the other
+(``slot_order.py``). A request that is popped is marked as coming from the queue (``source.py``). If
+only requests to unreachable origins are left, ``spider_idle`` is sent (``idle.py``).
+``redis_queue.py`` does the same for workers that share a queue of scrapy-redis.
 
 **In the downloader middlewares.** ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``),
 whose parts are built in ``composition.py``, removes the mark and asks the decider
@@ -71,7 +73,7 @@ if TYPE_CHECKING:
     from scrapy_rep.extensions.logstats import RobotsLogStats
     from scrapy_rep.extensions.report import RobotsReport
     from scrapy_rep.robotparser import RobotParser
-    from scrapy_rep.robots import Robots
+    from scrapy_rep.robots import Robots, Wait
     from scrapy_rep.scheduler.queue import RobotsAwarePriorityQueue
     from scrapy_rep.scheduler.redis_queue import (
         RobotsAwareRedisFifoQueue,
@@ -106,6 +108,7 @@ __all__ = [
     "RobotsUsageDisallowed",
     "RobotsUsageMiddleware",
     "SettingsError",
+    "Wait",
     "__version__",
     "abort_disallowed",
     "keep_from_disallowed",
@@ -134,6 +137,7 @@ _HOMES = {
     "RobotsUsageDisallowed": "scrapy_rep.exceptions",
     "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
     "SettingsError": "scrapy_rep.exceptions",
+    "Wait": "scrapy_rep.robots",
     "abort_disallowed": "scrapy_rep.downloadermiddlewares.subresources",
     "keep_from_disallowed": "scrapy_rep.downloadermiddlewares.navigations",
 }

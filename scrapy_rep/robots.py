@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy import Request
 
@@ -11,15 +11,30 @@ from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from scrapy.crawler import Crawler
 
     from scrapy_rep.cache.cache import Cache, Census
     from scrapy_rep.decision.decider import Decider, Decision
     from scrapy_rep.overrides import Override
+    from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
+
+
+class Wait(NamedTuple):
+    """Requests of one origin that wait in the scheduler."""
+
+    origin: str
+    reason: str
+    """In words, such as ``robots.txt is being looked up``."""
+    until: float | None
+    """In seconds since the epoch; None if that is not known."""
+    requests: int
+
 
 _ROBOTS: Final[PerCrawl[Robots]] = PerCrawl()
 
@@ -31,9 +46,16 @@ class Robots:
     page is a URL or a request. The User-Agent and the proxy of a request are used, as in a crawl.
     """
 
-    def __init__(self, crawler: Crawler, cache: Cache, decider: Decider) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        cache: Cache,
+        decider: Decider,
+        holds: Callable[[], Iterable[tuple[Origin, str, float | None, int]]],
+    ) -> None:
         self._cache = cache
         self.decider = decider
+        self._holds = holds
         _ROBOTS.put(crawler, self)
 
     @classmethod
@@ -119,6 +141,16 @@ class Robots:
         """
         entry = self._cache.known(origin_of(_request(page).url))
         return entry.end if entry is not None and entry.is_unreachable else None
+
+    def waits(self) -> list[Wait]:
+        """Return which requests wait in the scheduler, why, and until when.
+
+        With scrapy-redis only those that this worker waits for, with one request of each origin.
+        """
+        return [
+            Wait(str(origin), reason, until, requests)
+            for origin, reason, until, requests in self._holds()
+        ]
 
     def census(self) -> Census:
         """Return the numbers of origins that are known, being looked up, and unreachable."""

@@ -13,7 +13,7 @@ from scrapy_rep.utils import scrapy_internals
 from tests import forking
 from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
-from tests.waiting import PATIENCE, Clock
+from tests.waiting import PATIENCE, Clock, event_loop
 
 # A machine that is busy is no test that is slow.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -39,6 +39,17 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """Run tests marked ``event_loop`` on an event loop of their own, which ``settle`` lets go on."""
+    if pyfuncitem.get_closest_marker("event_loop") is None:
+        return None
+    names = pyfuncitem._fixtureinfo.argnames
+    with event_loop():
+        pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
+    return True
 
 
 @pytest.fixture(scope="session")

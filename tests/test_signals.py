@@ -199,7 +199,7 @@ def test_a_crawl_that_has_ended_is_let_go_of():
 
     crawler, keeper = Thing(), Thing()
     keeper.crawler = crawler
-    crawler.robots = Robots(crawler, keeper, None)
+    crawler.robots = Robots(crawler, keeper, None, None)
     assert Robots.of(crawler) is crawler.robots
     gone = weakref.ref(crawler)
     del crawler, keeper

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import logging
 import pkgutil
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from types import FunctionType
 
 PATIENCE = 300
@@ -48,6 +49,41 @@ async def a_while():
     """
     for _ in range(_ROUNDS):
         await asyncio.sleep(_BETWEEN)
+
+
+@contextmanager
+def event_loop():
+    """Let what is called meanwhile hand coroutines to an event loop of its own.
+
+    They begin as in a crawl: not when they are handed over, but with ``settle``.
+    """
+    logging.getLogger("asyncio").setLevel(logging.INFO)  # a new loop names its selector
+    outer = asyncio._get_running_loop()
+    loop = asyncio.new_event_loop()
+    asyncio._set_running_loop(loop)
+    try:
+        yield
+    finally:
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        settle()
+        asyncio._set_running_loop(outer)
+        loop.close()
+
+
+def settle():
+    """Let the event loop go on until all has come as far as it can."""
+    loop = asyncio.get_running_loop()
+    asyncio._set_running_loop(None)
+    try:
+        loop.run_until_complete(_rounds())
+    finally:
+        asyncio._set_running_loop(loop)
+
+
+async def _rounds():
+    for _ in range(_ROUNDS):
+        await asyncio.sleep(0)
 
 
 class Clock:

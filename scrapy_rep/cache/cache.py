@@ -135,15 +135,10 @@ class Cache:
         return self._flights.closing
 
     @property
-    def has_room(self) -> bool:
-        """Whether another look-up would soon come to its fetch."""
+    def room(self) -> int:
+        """How many look-ups more may begin; those of sites that are slow don't count."""
         fetching = len(self._flights) - self._lookup.waiting + self.tdmrep.fetching
-        return fetching - self._limit.slow < 2 * self._limit.places
-
-    @property
-    def flights(self) -> int:
-        """How many look-ups are under way."""
-        return len(self._flights)
+        return 2 * self._limit.places + self._limit.slow - fetching
 
     def when_slow(self, call: Callable[[], None]) -> None:
         """Let ``call`` be called when there may be room: a fetch takes long, or is another's."""

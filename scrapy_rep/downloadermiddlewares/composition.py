@@ -20,6 +20,7 @@ from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
 from scrapy_rep.downloadermiddlewares.startup import log_loss, log_start, read_overrides
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
+from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.drops import Drops
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.robotparser import RobotParser
@@ -96,7 +97,6 @@ class Composition:
             if self.delays is not None and reserves
             else None
         )
-        self._robots = Robots(crawler, self.cache, self.decider)
         self.gate = Gate(
             crawler=crawler,
             cache=self.cache,
@@ -106,6 +106,8 @@ class Composition:
             turns=self.turns,
             clock=clock,
         )
+        self._robots = Robots(crawler, self.cache, self.decider, self.gate.holds)
+        self.waits = Waits(crawler, self.decider, self.gate, self.turns, clock)
         self.dry_run = (
             DryRun(crawler, self.cache, self.drops, self.gate, builtin) if builtin else None
         )
@@ -115,7 +117,7 @@ class Composition:
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     def _spider_opened(self) -> None:
-        self._shared.join(self, self.gate.look_again)
+        self._shared.join(self, lambda _: None)
         self._watch.start()
         if not self.gate.in_use:
             self._crawler.signals.connect(_note_scheduler, signals.request_scheduled)
@@ -127,6 +129,9 @@ class Composition:
 
     def _close(self) -> None:
         deferred = self.gate.close()
+        self.waits.close()
+        if self.turns is not None:
+            self.turns.close()
         if deferred and not self.scheduler_keeps:
             logger.info(
                 "Deferred requests lost, because JOBDIR is not set: %d",

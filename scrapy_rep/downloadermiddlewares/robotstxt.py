@@ -20,7 +20,6 @@ from scrapy_rep.downloadermiddlewares.guard import (
 )
 from scrapy_rep.downloadermiddlewares.startup import check_components, why_not_obeyed
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
-from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -67,7 +66,7 @@ class RobotsTxtMiddleware:
         """What it decides by."""
         self.gate = parts.gate
         """What the queue asks before it lets a request go."""
-        self._waits = Waits(crawler, parts.decider, parts.gate, parts.turns)
+        self._waits = parts.waits
         self._judge = Judge(crawler, self.decider, self.process_request)
         judges.put(crawler, self._judge)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
@@ -120,7 +119,7 @@ class RobotsTxtMiddleware:
         if action is Action.WAIT:
             return self._wait(request, decision, note)
         if action is Action.PUT_OFF and decision.origin is not None:
-            self.gate.find_out(decision.origin, request)
+            self.gate.look_up_later(decision.origin, request)
             return self._put_off(request, note)
         if self._dry_run is not None:
             # A URL without an origin is judged alike for all tokens.

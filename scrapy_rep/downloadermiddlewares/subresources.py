@@ -130,7 +130,7 @@ class Subresources:
 
     def _look_up(self, request: Request) -> None:
         """Find out, for the next time; where too many are looked up already it may wait."""
-        if self._cache.has_room and not self._cache.closing:
+        if self._cache.room > 0 and not self._cache.closing:
             self._lookups.add(self._look_up_quietly(request))
 
     async def _look_up_quietly(self, request: Request) -> None:

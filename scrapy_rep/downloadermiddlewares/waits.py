@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
 from scrapy_rep import stats
+from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.scrapy_internals import beside_the_pages
 
@@ -13,8 +18,10 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.decision.decider import Decider, Decision
+    from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.gate import Gate
     from scrapy_rep.scheduler.turns import Turns
+    from scrapy_rep.utils.clock import Clock
 
 _MAX_WAITING: Final = 16
 """How many requests of a scheduler wait where CONCURRENT_REQUESTS sets no limit."""
@@ -26,16 +33,28 @@ _SHORT_PAUSE: Final = 0.05
 class Waits:
     """How long, and how many."""
 
-    def __init__(self, crawler: Crawler, decider: Decider, gate: Gate, turns: Turns | None) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        decider: Decider,
+        gate: Gate,
+        turns: Turns | None,
+        clock: Clock,
+    ) -> None:
         self._crawler = crawler
         self._decider = decider
         self._gate = gate
         self._turns = turns
+        self._clock = clock
         limit = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._most = limit if limit > 0 else _MAX_WAITING
         self._pausing = 0
+        self._due: DueTimes[Deferred[None]] = DueTimes(clock, self._come)
+        self._held: dict[Deferred[None], Origin] = {}
+        self._closing = False
         self.waiting = 0
         """Requests that wait for an answer."""
+        gate.listen(self._ask_again)
 
     @property
     def is_full(self) -> bool:
@@ -52,7 +71,8 @@ class Waits:
         try:
             with beside_the_pages(self._crawler):
                 if decision.verdict and decision.entry and decision.origin:
-                    await self._gate.next_try(decision.origin, decision.entry, request)
+                    until = self._gate.next_try(decision.entry)
+                    await self._wait(decision.origin, until)
                 return await self._decider.find_out(request, decision)
         finally:
             self.waiting -= 1
@@ -63,8 +83,16 @@ class Waits:
 
     async def take_turn(self, request: Request, decision: Decision, seconds: float) -> None:
         """Wait until it is this worker's turn. Raises CrawlClosingError."""
-        if self._turns is not None and decision.origin is not None:
-            await self._turns.take(request, decision.origin, seconds)
+        origin = decision.origin
+        if self._turns is None or origin is None:
+            return
+        while True:
+            if self._closing:
+                raise CrawlClosingError
+            hold = self._turns.take(request, origin, seconds)
+            if hold is None:
+                return
+            await self._wait(origin, hold.until)
 
     async def pause(self) -> None:
         """Wait before a request is given back that has come back at once.
@@ -78,3 +106,33 @@ class Waits:
             await sleep(_PAUSE if long else _SHORT_PAUSE)
         finally:
             self._pausing -= long
+
+    def close(self) -> None:
+        """Let all that wait end: they get CrawlClosingError."""
+        self._closing = True
+        self._due.close()
+        for waiter in list(self._held):
+            if not waiter.called:
+                waiter.errback(CrawlClosingError())
+
+    async def _wait(self, origin: Origin, until: float) -> None:
+        """Wait until that time of the monotonic clock, or until the gate tells of ``origin``."""
+        if self._closing:
+            raise CrawlClosingError
+        waiter: Deferred[None] = Deferred()
+        self._held[waiter] = origin
+        self._due.set(waiter, until)
+        try:
+            await maybe_deferred_to_future(waiter)
+        finally:
+            del self._held[waiter]
+            self._due.drop(waiter)
+
+    def _ask_again(self, origin: Origin) -> None:
+        self._come([waiter for waiter, held in self._held.items() if held == origin])
+
+    @staticmethod
+    def _come(waiters: list[Deferred[None]]) -> None:
+        for waiter in waiters:
+            if not waiter.called:
+                waiter.callback(None)

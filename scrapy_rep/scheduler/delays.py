@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import signals
 
 from scrapy_rep import stats
+from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import (
     delay_of_new_slots,
     keep_apart,
-    nudge,
     seconds_until_free,
 )
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.crawl_delay import Delay
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
-    from scrapy_rep.utils.clock import Clock, Timer
+    from scrapy_rep.utils.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,8 @@ _RESERVE: Final = 2
 """Requests that a slot with a long delay may have: one on its way, and one that is next."""
 _LOOK: Final = 0.1
 """Seconds between two looks at a slot that sends nothing until a download has ended."""
+_UNTIL_ONE_ENDS: Final = Hold(HoldReason.SLOT, math.inf)
+"""The engine asks for the next request when a download has ended."""
 
 
 @dataclass(eq=False)
@@ -80,8 +82,6 @@ class Delays:
         self._max = options.crawl_delay_max
         self._reserved = reserved
         self._clock = clock
-        self._looks: dict[str, Timer] = {}
-        """When slots are free whose own delay keeps requests in the scheduler."""
         self._slots: BoundedCache[str, _Asked] = BoundedCache(options.memory_max_origins, 1)
         self._said: BoundedCache[Origin, float] = BoundedCache(options.memory_max_origins, 1)
         self._own = {
@@ -127,11 +127,11 @@ class Delays:
             return _LOOK
         return seconds_until_free(slot)
 
-    def is_full(self, name: str) -> bool:
-        """Return whether slot ``name`` has as many requests as its delay lets it deal with soon."""
+    def hold(self, name: str) -> Hold | None:
+        """Return why no request may leave to slot ``name``, which has enough for its delay."""
         asked = self._slots.get(name)
         if asked is None or not asked.seconds or name in self._own:
-            return False
+            return None
         downloader = self._downloader
         slot = downloader.slots.get(name)
         concurrency = downloader.domain_concurrency if slot is None else slot.concurrency
@@ -139,33 +139,17 @@ class Delays:
         if self._reserved:
             most = max(1, min(most, concurrency))
         if slot is not None and len(slot.active) >= most:
-            return True
+            return _UNTIL_ONE_ENDS
         # Not slot.active alone: what has just left the scheduler is not in its slot yet.
         active = sum(downloader.get_slot_key(request) == name for request in downloader.active)
         if active >= most:
-            return True
-        return self._reserved and slot is not None and self._is_busy(name, slot, active)
-
-    def close(self) -> None:
-        """Look at no slot any more."""
-        for timer in self._looks.values():
-            timer.cancel()
-        self._looks.clear()
-
-    def _is_busy(self, name: str, slot: Slot, active: int) -> bool:
-        """Return whether the slot's own delay would keep a request; the engine asks again then."""
+            return _UNTIL_ONE_ENDS
+        if slot is None or not self._reserved:
+            return None
         seconds = seconds_until_free(slot)
         if active > len(slot.transferring):
             seconds = max(seconds, slot.delay)
-        if not seconds:
-            return False
-        if name not in self._looks:
-            self._looks[name] = self._clock.call_later(seconds, self._look, name)
-        return True
-
-    def _look(self, name: str) -> None:
-        del self._looks[name]
-        nudge(self._crawler)
+        return Hold(HoldReason.SLOT, self._clock.monotonic() + seconds) if seconds else None
 
     def _ask(self, name: str, origin: Origin, seconds: float) -> _Asked:
         asked = self._slots.get(name)

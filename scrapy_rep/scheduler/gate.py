@@ -1,26 +1,25 @@
-"""Which origins' requests may leave the scheduler, and which are to wait there."""
+"""Which requests may leave the scheduler: asked of the gate, which answers why not, and until when.
+
+The gate knows the reasons, and starts what ends them: a look-up, a turn. It holds no requests.
+Before a request leaves, ``hold`` is asked; and again at the time that the answer names, or when the
+gate calls what was given to ``listen``.
+"""
 
 from __future__ import annotations
 
-import logging
 import math
-from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-
-from scrapy_rep import stats
-from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.scheduler.idle import Idle, line_about, line_about_others
+from scrapy_rep.scheduler.hold import Hold, HoldReason
+from scrapy_rep.scheduler.idle import Idle
+from scrapy_rep.scheduler.look_ups import LookUps
 from scrapy_rep.scheduler.source import Source
-from scrapy_rep.scheduler.waiters import MARGIN, Alone, Calling, Waiters
-from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.scrapy_internals import nudge
 from scrapy_rep.utils.timeouts import timeout_of, timeout_of_crawl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -29,19 +28,43 @@ if TYPE_CHECKING:
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.decision.decider import Decider
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.outage import Outage
     from scrapy_rep.scheduler.delays import Delays
     from scrapy_rep.scheduler.turns import Turns
-    from scrapy_rep.scheduler.waiters import Waiter
     from scrapy_rep.settings import Options
     from scrapy_rep.utils.clock import Clock
 
-logger = logging.getLogger(__name__)
-
+MARGIN: Final = 0.02
+"""Seconds after the next try at which its requests are asked about, so that it has come by all
+clocks."""
+_UNTIL_TOLD: Final = Hold(HoldReason.LOOK_UP, math.inf)
 _GATES: Final[PerCrawl[Gate]] = PerCrawl()
 
 
+class Queue(Protocol):
+    """A queue of the scheduler, which asks the gate before a request leaves."""
+
+    def ask_again(self, origin: Origin) -> None:
+        """Ask again about the requests of ``origin``."""
+
+    def head_of(self, origin: Origin) -> Request | None:
+        """Return the next request of ``origin`` that is held here, or None."""
+
+    def deferred(self) -> tuple[int, bool]:
+        """Return how many origins are deferred, and whether the queue holds nothing else."""
+
+    def idle_line(self) -> str:
+        """Return what the log says when everything in the queue is deferred."""
+
+    def holds(self) -> Iterable[tuple[Origin, Hold, int]]:
+        """Return the origins that wait, why, and how many requests they have."""
+
+    def stop(self) -> int:
+        """Set no timer any more; return how many requests are deferred."""
+
+
 class Gate:
-    """Finds out what is not known of an origin, and tells those that wait when it is."""
+    """Tells why requests of an origin may not leave yet, and when to ask again."""
 
     def __init__(  # noqa: PLR0913 - all that it depends on, each by name
         self,
@@ -66,28 +89,18 @@ class Gate:
             and not options.interactive
         )
         self._defers = self._would_defer and not options.dry_run
-        self.in_use = False
-        """Whether a queue asks here, which keeps requests of unreachable origins, and for turns."""
-        self.is_shared = False
-        """Whether workers share that queue, which has times of its own for what is deferred."""
-        self.when_news: Callable[[Origin], None] = lambda _: None
-        """What such a queue does when another worker has learned of an origin."""
-        self.elsewhere: tuple[int, float] = (0, math.inf)
-        """How many unreachable origins have requests there, and when the first is due."""
         self.defer_timeout = options.defer_timeout
-        self._waiters = Waiters(crawler, clock)
-        self._to_ask: deque[tuple[Origin, Waiter]] = deque()
-        self._asking = False
-        self._asked: set[Origin] = set()
-        """Origins of which it has been found out what could be, and nobody has come for it."""
-        self._news: set[Origin] = set()
-        """Origins that are found out about, and have not been unreachable before."""
-        self._deferred: set[Waiter] = set()
-        """Those that wait for unreachable origins."""
-        self.idle = Idle(crawler, self._only_deferred, self._waiting_line)
+        self._queues: list[Queue] = []
+        self._listeners: list[Callable[[Origin], None]] = []
+        self._look_ups = LookUps(crawler, cache, decider, self._head_of, self._tell)
+        self.look_up = self._look_ups.begin
+        """Begins look-ups that requests wait for, as many as there is room for."""
+        self.idle = Idle(crawler, self._only_deferred, self._idle_line)
         """Tells spiders that all that is left of the crawl waits."""
         self.origin_governing = decider.origin_governing
-        cache.when_slow(self.ask)
+        cache.when_slow(self._look_ups.begin)
+        if turns is not None:
+            turns.listen(self._tell)
         _GATES.put(crawler, self)
 
     @classmethod
@@ -95,84 +108,85 @@ class Gate:
         """Return that of a crawl; None where it doesn't obey robots.txt."""
         return _GATES.get(crawler)
 
+    # What is asked by those who hold requests.
+
+    def attach(self, queue: Queue) -> None:
+        """Let ``queue`` keep the requests that may not leave."""
+        self._queues.append(queue)
+        self.listen(queue.ask_again)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a look-up that is asked for now would begin soon."""
+        return self._look_ups.has_room
+
+    def listen(self, call: Callable[[Origin], None]) -> None:
+        """Call ``call`` with an origin when there is something new to be asked about it."""
+        self._listeners.append(call)
+
+    def hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
+        """Return why the next request of ``origin`` may not leave yet; None if it may.
+
+        ``head`` returns that request, or raises LookupError. Where it is the turn of this worker,
+        that turn is used with this answer.
+        """
+        if not self._decider.needs_robotstxt(origin):
+            return None  # it waits on disk since a crawl that had no such override
+        entry = self._cache.known(origin)
+        if entry is None or self._decider.lacks_tdmrep(origin, head):
+            was_looked_up, result = self._look_ups.take_result(origin)
+            if not was_looked_up:
+                self._look_ups.add(origin)
+                return _UNTIL_TOLD
+            entry = entry or result
+            if entry is None:
+                return None  # the middleware looks it up, and meets the same error
+        if entry.is_unreachable and self._defers:
+            return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
+        if self._turns is not None and entry.asks_for_delay:
+            return self._turns.hold(origin, head)
+        return None
+
+    def hold_slot(self, slot: str) -> Hold | None:
+        """Return why no request may leave to a download slot yet; None if one may.
+
+        Whatever left the scheduler takes a place of CONCURRENT_REQUESTS as long as it waits in its
+        slot for the delay that its site asks for, and is to hold up no other site.
+        """
+        return None if self._delays is None else self._delays.hold(slot)
+
+    def outage(self, origin: Origin) -> Outage | None:
+        """Return why ``origin`` is unreachable, if the cache knows."""
+        entry = self._cache.known(origin)
+        return None if entry is None else entry.outage
+
+    @property
+    def deferred(self) -> int:
+        """How many origins have requests in the scheduler that wait for their next try."""
+        return sum(number for number, _ in (queue.deferred() for queue in self._queues))
+
+    def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
+        """Yield what waits: the origin, why, until when if that is known, and how many requests.
+
+        Times are in seconds since the epoch.
+        """
+        offset = self._clock.time() - self._clock.monotonic()
+        for queue in self._queues:
+            for origin, hold, requests in queue.holds():
+                until = None if hold.until == math.inf else hold.until + offset
+                yield origin, hold.reason.text, until, requests
+
+    # What the middleware asks.
+
+    @property
+    def in_use(self) -> bool:
+        """Whether a queue asks here, which keeps requests of unreachable origins, and for turns."""
+        return bool(self._queues)
+
     @property
     def loses(self) -> bool:
         """Whether requests of unreachable origins are to be kept, and there is nobody to do so."""
         return self._defers and not self.in_use
-
-    def opens(self, origin: Origin, waiter: Waiter) -> bool:
-        """Return whether a request of ``origin`` may leave; if not, ``waiter`` is woken later."""
-        if not self._decider.needs_robotstxt(origin):
-            self._end(waiter)
-            return True  # it waits on disk since a crawl that had no such override
-        entry = self._cache.known(origin)
-        if entry is not None and not self._decider.lacks_tdmrep(origin, waiter.head):
-            self._asked.discard(origin)
-            if self._defer(origin, entry, waiter):
-                return False
-            turns = self._turns if entry.asks_for_delay else None
-            return turns is None or turns.lets_go(origin, waiter)
-        if origin in self._asked and origin not in self._waiters:
-            # It was found out and is forgotten already: the middleware finds out by itself.
-            self._asked.discard(origin)
-            return True
-        self._add(origin, waiter)
-        return False
-
-    def came(self, waiter: Waiter) -> None:
-        """Note that a request came to those of ``waiter``, which may be deferred already."""
-        self.idle.came()
-        if waiter.since is not None:
-            stats.count(self._crawler, stats.DEFERRED)
-
-    def is_due(self, origin: Origin | None) -> bool:
-        """Return whether this worker's turn to send a request to ``origin`` has just come."""
-        return self._turns is not None and origin is not None and self._turns.is_due(origin)
-
-    # What a queue asks that workers share.
-
-    @property
-    def has_room(self) -> bool:
-        """Whether another origin would soon be looked up."""
-        return self._cache.has_room and not self._to_ask
-
-    def keeps_for(self, origin: Origin, head: Callable[[], Request]) -> float | None:
-        """Return for how many seconds requests of ``origin`` are to be kept: 0 if they may leave.
-
-        None where that is to be found out. ``head`` returns the first of them.
-        """
-        if not self._decider.needs_robotstxt(origin):
-            return 0.0
-        entry = self._cache.known(origin)
-        if entry is None or self._decider.lacks_tdmrep(origin, head):
-            return 0.0 if origin in self._asked else None
-        self._asked.discard(origin)
-        if not (entry.is_unreachable and self._defers):
-            return 0.0
-        return max(0.0, entry.end - self._clock.time()) + MARGIN
-
-    def has_turn(self, origin: Origin, waiter: Waiter) -> bool:
-        """Return whether the request of ``waiter`` waits for no turn; if it does, wake it later."""
-        entry = self._cache.known(origin)
-        if self._turns is None or entry is None or not entry.asks_for_delay:
-            return True
-        return self._turns.lets_go(origin, waiter, alone=True)
-
-    def leaves(self, origin: Origin) -> None:
-        """Tell that a request of ``origin`` leaves."""
-        self._asked.discard(origin)
-
-    def wait_for(self, origin: Origin, waiter: Waiter) -> None:
-        """Find out about ``origin``, as soon as there is room; then ``waiter`` is woken."""
-        self._add(origin, waiter)
-        self.ask()
-
-    def _add(self, origin: Origin, waiter: Waiter) -> None:
-        if origin not in self._waiters:
-            self._to_ask.append((origin, waiter))
-            if waiter.since is None:
-                self._news.add(origin)
-        self._waiters.add(origin, waiter)
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request``, whose origin is unreachable, is to wait for the next try.
@@ -191,123 +205,40 @@ class Gate:
         seconds = timeout_of(request) or timeout_of_crawl(self._crawler)
         return entry.end - self._clock.time() <= seconds
 
-    async def next_try(self, origin: Origin, entry: Entry, request: Request) -> None:
-        """Wait until an unreachable origin may be tried again. Raises CrawlClosingError."""
-        if self._cache.closing:
-            raise CrawlClosingError
-        waiter = Alone(request)
-        self._waiters.add(origin, waiter, entry.end - self._clock.time())
-        await maybe_deferred_to_future(waiter.turn)
+    def next_try(self, entry: Entry) -> float:
+        """Return when an unreachable origin may be tried again, by the monotonic clock."""
+        seconds = max(0.0, entry.end - self._clock.time()) + MARGIN
+        return self._clock.monotonic() + seconds
 
-    def find_out(self, origin: Origin, request: Request) -> None:
-        """Begin, as soon as there is room, to find out about ``origin``; nobody waits for it."""
-        if origin not in self._waiters:
-            self.wait_for(origin, Calling(request, lambda: None))
-
-    def look_again(self, origin: Origin) -> None:
-        """Let those ask again who wait for the next try of ``origin``."""
-        self._waiters.hurry(origin)
-        self.when_news(origin)
-        nudge(self._crawler)
-
-    def is_full(self, slot: str) -> bool:
-        """Return whether a download slot has enough to do, for the delay that its site asks for.
-
-        Whatever left the scheduler takes a place of CONCURRENT_REQUESTS as long as it waits for its
-        turn in the slot, and a site that is slow on purpose is to hold up no other.
-        """
-        return self._delays is not None and self._delays.is_full(slot)
-
-    def ask(self) -> None:
-        """Begin to find out what is not known, as far as there is room."""
-        engine = self._crawler.engine
-        if self._asking or engine is None or engine.paused:
-            return
-        self._asking = True
-        try:
-            while self._to_ask and self._cache.has_room and not self._cache.closing:
-                task = deferred_from_coro(self._find_out(*self._to_ask.popleft()))
-                task.addErrback(trap_cancelled)
-        finally:
-            self._asking = False
-
-    async def _find_out(self, origin: Origin, waiter: Waiter) -> None:
-        entry = None
-        try:
-            entry = await self._decider.look_up(waiter.head())
-        except CrawlClosingError:
-            return
-        except LookupError:
-            pass  # none of its requests could be read
-        except Exception:
-            # The middleware meets the same error, and drops the request for it.
-            logger.exception("Error while looking up robots.txt of %s", origin)
-        finally:
-            if not self._cache.closing:
-                self._found(origin, entry)
-        self.ask()
-
-    def _found(self, origin: Origin, entry: Entry | None) -> None:
-        """Wake those that need not wait for the next try, whether or not ``entry`` is kept."""
-        waiters = self._waiters.take(origin)
-        self._news.discard(origin)
-        if entry is not None:
-            waiters = [each for each in waiters if not self._defer(origin, entry, each)]
-        if waiters and self.in_use:
-            self._asked.add(origin)
-        for waiter in waiters:
-            waiter.wake()
-        nudge(self._crawler)
-
-    def _defer(self, origin: Origin, entry: Entry, waiter: Waiter) -> bool:
-        """Return whether ``waiter`` is to wait until ``origin`` is tried again; let it, if so."""
-        if not (entry.is_unreachable and self._defers and self.in_use) or self.is_shared:
-            self._end(waiter)
-            return False
-        now = self._clock.monotonic()
-        if waiter.since is None:
-            waiter.since = now
-            self._deferred.add(waiter)
-            stats.count(self._crawler, stats.DEFERRED, waiter.size)
-            self.idle.begin()
-        left = waiter.since + self.defer_timeout - now
-        if left <= 0:
-            waiter.overdue = True
-            self._deferred.discard(waiter)
-            return False
-        self._waiters.add(origin, waiter, min(left, entry.end - self._clock.time()))
-        return True
-
-    def _end(self, waiter: Waiter) -> None:
-        """Defer ``waiter`` no longer."""
-        if waiter.since is not None:
-            self._deferred.discard(waiter)
-            waiter.since, waiter.overdue = None, False
-
-    def _only_deferred(self) -> bool:
-        """Return whether all that waits is of unreachable origins."""
-        return bool(self._deferred or self.elsewhere[0]) and not self._news
-
-    def _waiting_line(self) -> str:
-        origins, first = self.elsewhere
-        if origins:
-            return line_about_others(origins, first - self._clock.monotonic())
-        entries = [(origin, self._cache.known(origin)) for origin in self._waiters]
-        outages = [(origin, None if entry is None else entry.outage) for origin, entry in entries]
-        first = min(each.since for each in self._deferred if each.since is not None)
-        left = first + self.defer_timeout - self._clock.monotonic()
-        return line_about(outages, self._clock.time(), self.defer_timeout, left)
+    def look_up_later(self, origin: Origin, request: Request) -> None:
+        """Look ``origin`` up with ``request`` when there is room; nobody waits for it here."""
+        self._look_ups.add(origin, request)
+        self._look_ups.begin()
 
     def close(self) -> int:
-        """Ask and wake no more: who waits stays in the scheduler. Return how many were deferred."""
-        deferred = sum(waiter.size for waiter in self._deferred)
-        if deferred:
-            stats.count(self._crawler, stats.DEFERRED_WAITING, deferred)
-        self._deferred.clear()
-        if self._turns is not None:
-            self._turns.close()
-        if self._delays is not None:
-            self._delays.close()
-        self._to_ask.clear()
-        self._waiters.close()
-        return deferred
+        """Begin nothing more. Return how many requests are deferred in the scheduler."""
+        self._look_ups.close()
+        return sum(queue.stop() for queue in self._queues)
+
+    # What the parts call.
+
+    def _tell(self, origin: Origin) -> None:
+        for call in self._listeners:
+            call(origin)
+        nudge(self._crawler)
+
+    def _head_of(self, origin: Origin) -> Request | None:
+        for queue in self._queues:
+            request = queue.head_of(origin)
+            if request is not None:
+                return request
+        return None
+
+    # What is told while all that is left waits.
+
+    def _only_deferred(self) -> bool:
+        counts = [queue.deferred() for queue in self._queues]
+        return any(number for number, _ in counts) and all(only for _, only in counts)
+
+    def _idle_line(self) -> str:
+        return "; ".join(line for queue in self._queues if (line := queue.idle_line()))

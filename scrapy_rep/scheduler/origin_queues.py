@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import deque
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request
 
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.scheduler.hold import Hold
 
 _STALE: Final = 16
 
@@ -49,6 +49,7 @@ class Lane:
     __slots__ = (
         "failures",
         "held",
+        "hold",
         "lanes",
         "origin",
         "overdue",
@@ -56,7 +57,6 @@ class Lane:
         "since",
         "size",
         "slot",
-        "waits",
     )
 
     def __init__(self, lanes: Lanes, slot: Slot, origin: Origin | None) -> None:
@@ -69,22 +69,18 @@ class Lane:
         other has, and the request itself where it is in memory."""
         self.rank: Rank | None = None
         """Its place in the slot's heap."""
-        self.waits = False
-        """Whether it is going to be woken, by the gate or by a timer."""
+        self.hold: Hold | None = None
+        """Why it waits, and is in no heap."""
         self.since: float | None = None
-        """Since when its origin is unreachable, by the gate's clock."""
+        """Since when its requests are deferred, by the monotonic clock."""
         self.overdue = False
-        """Whether its requests are to leave though it is."""
+        """Whether they are to leave though their origin is unreachable."""
         self.failures = 0
         """How often in a row it could not be read."""
 
     def head(self) -> Request:
         """Return the request that would leave next."""
         return self.lanes.head(self)
-
-    def wake(self) -> None:
-        """Look at this lane again."""
-        self.lanes.woken.append(self)
 
 
 class Slot:
@@ -123,8 +119,6 @@ class Lanes:
     def __init__(self, head: Callable[[Lane], Request]) -> None:
         self.head = head
         """Returns the request of a lane that would leave next."""
-        self.woken: deque[Lane] = deque()
-        """Those that are to be looked at again."""
         self._lanes: dict[tuple[str, Origin | None], Lane] = {}
         self.slots: dict[str, Slot] = {}
         """The download slots that have lanes, by name."""
@@ -142,6 +136,12 @@ class Lanes:
             lane = self._lanes[name, origin] = Lane(self, slot, origin)
         return lane
 
+    def __len__(self) -> int:
+        return len(self._lanes)
+
+    def __iter__(self) -> Iterator[Lane]:
+        return iter(self._lanes.values())
+
     def resize(self, lane: Lane, size: int) -> None:
         """Remember that ``lane`` has so many requests; with none it is no more."""
         self.size += size - lane.size
@@ -155,7 +155,6 @@ class Lanes:
 
     def clear(self) -> None:
         """Forget all of them."""
-        self.woken.clear()
         self._lanes.clear()
         self.slots.clear()
         self.size = 0

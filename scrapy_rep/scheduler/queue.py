@@ -12,14 +12,15 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue, DownloaderInterface
 
 from scrapy_rep.scheduler.disk import Disk, UnreadableError
 from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.kinds import KINDS, UnfitError, check_fits
 from scrapy_rep.scheduler.origin_queues import Lanes, Memory
 from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, keep_scrapys_queue_out, read_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.scheduler.trouble import tell, tell_unreadable
+from scrapy_rep.scheduler.waiting import Waiting
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.origin_queues import Lane, Slot
-    from scrapy_rep.utils.clock import Timer
 
 logger = logging.getLogger(__name__)
 
@@ -86,13 +86,10 @@ class RobotsAwarePriorityQueue:
         self._clock = clock or Clock()
         self._downloader_interface = DownloaderInterface(crawler)
         self._gate = Gate.of(crawler)
-        if self._gate is not None:
-            self._gate.in_use = True
         self._lanes = Lanes(self._head)
+        self._waiting = Waiting(crawler, self._gate, self._lanes, self._clock)
         self._ranks = count()
         self._rotation = Rotation(self._lanes.slots, crawler)
-        self._failed: dict[Lane, Timer] = {}
-        """Lanes that can't be read just now."""
         kind = KINDS[downstream_queue_cls]
         self._order = kind.order
         self._start_order = KINDS[start_queue_cls].order if start_queue_cls else 0
@@ -127,12 +124,13 @@ class RobotsAwarePriorityQueue:
         try:
             self._requests.add(lane, -request.priority, start, order, request)
         except BaseException:
-            self._lanes.resize(lane, lane.size)
+            self._resize(lane, lane.size)
             raise
         self._lanes.resize(lane, lane.size + 1)
         self._place(lane)
         if self._gate is not None:
-            self._gate.came(lane)
+            self._waiting.pushed(lane)
+            self._gate.idle.came()
 
     def pop(self) -> Request | None:
         """Return the next request that may leave, or None."""
@@ -163,9 +161,7 @@ class RobotsAwarePriorityQueue:
 
     def close(self) -> dict[str, list[int]] | list[Any]:
         """Close the file; return what tells the next crawl of it."""
-        for timer in self._failed.values():
-            timer.cancel()
-        self._failed.clear()
+        self._waiting.stop()
         self._lanes.clear()
         if self._mover is not None:
             self._mover.stop()
@@ -211,10 +207,15 @@ class RobotsAwarePriorityQueue:
         lane.failures = 0
         self._rotation.served(lane.slot)
         # What is held is right: of an unreadable row that could not be marked there may be more.
-        self._lanes.resize(lane, max(1, lane.size - 1) if lane.held else 0)
+        self._resize(lane, max(1, lane.size - 1) if lane.held else 0)
         if lane.size:
             self._place(lane, served=True)
         return request
+
+    def _resize(self, lane: Lane, size: int) -> None:
+        self._lanes.resize(lane, size)
+        if not size:
+            self._waiting.forget(lane)
 
     def _put_aside(self, lane: Lane) -> None:
         """Try ``lane`` again later; in the end leave it on disk, so that the crawl can end."""
@@ -225,22 +226,17 @@ class RobotsAwarePriorityQueue:
                 lane.slot.name,
                 extra={"spider": self._crawler.spider},
             )
-            self._lanes.resize(lane, 0)
+            self._resize(lane, 0)
             return
-        lane.waits, lane.rank = True, None
-        self._failed[lane] = self._clock.call_later(_PAUSES[lane.failures], self._try_again, lane)
+        until = self._clock.monotonic() + _PAUSES[lane.failures]
+        self._waiting.hold(lane, Hold(HoldReason.UNREADABLE, until))
         lane.failures += 1
-
-    def _try_again(self, lane: Lane) -> None:
-        del self._failed[lane]
-        lane.wake()
-        nudge(self._crawler)
 
     # Whose turn it is.
 
     def _place(self, lane: Lane, *, served: bool = False) -> None:
         """Give ``lane`` the rank that its next request has, after a change of it."""
-        if lane.waits:
+        if lane.hold is not None:
             return
         priority, start = lane.held[0][:2]
         if lane.rank is None or served or (priority, start) != lane.rank[:2]:
@@ -249,16 +245,13 @@ class RobotsAwarePriorityQueue:
 
     def _select(self) -> Lane | None:
         """Return the lane that the next request is to be taken from."""
-        while self._lanes.woken:
-            woken = self._lanes.woken.popleft()
-            if woken.waits and woken.size:
-                woken.waits = False
-                self._place(woken)
-                if self._gate is not None and self._gate.is_due(woken.origin):
-                    self._rotation.add_first(woken.slot)
+        for woken, hold in self._waiting.woken():
+            self._place(woken)
+            if hold.reason is HoldReason.TURN:
+                self._rotation.add_first(woken.slot)
         try:
             for slot in self._rotation.turns():
-                if self._is_full(slot):
+                if not self._is_open(slot):
                     self._rotation.add(slot)
                 elif (lane := self._ready_lane(slot)) is not None:
                     self._rotation.add(slot)
@@ -266,30 +259,25 @@ class RobotsAwarePriorityQueue:
             return None
         finally:
             if self._gate is not None:
-                self._gate.ask()
+                self._gate.look_up()
 
-    def _is_full(self, slot: Slot) -> bool:
+    def _is_open(self, slot: Slot) -> bool:
         try:
-            return self._gate is not None and self._gate.is_full(slot.name)
+            return self._waiting.slot_is_open(slot)
         except Exception as error:  # noqa: BLE001 - told
             tell(self._crawler, error, "Error while asking whether %s has enough to do", slot.name)
-            return False
+            return True
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the lane of ``slot`` that is next, of those whose requests may leave."""
         while (lane := slot.next()) is not None:
-            lane.waits = True
-            if self._opens(lane):
-                lane.waits = False
+            if self._may_leave(lane):
                 return lane
-            lane.rank = None
         return None
 
-    def _opens(self, lane: Lane) -> bool:
-        if self._gate is None or lane.origin is None:
-            return True
+    def _may_leave(self, lane: Lane) -> bool:
         try:
-            return self._gate.opens(lane.origin, lane)
+            return self._waiting.may_leave(lane)
         except Exception as error:  # noqa: BLE001 - told
             # The middleware decides by itself, and drops what it can't decide about.
             tell(self._crawler, error, "Error while asking whether %s is open", lane.origin)

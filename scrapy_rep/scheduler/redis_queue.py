@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from scrapy import signals
@@ -16,18 +16,22 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
 
 from scrapy_rep import stats
 from scrapy_rep.scheduler import redis_scripts as scripts
-from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.due import DueTimes
+from scrapy_rep.scheduler.gate import MARGIN, Gate
+from scrapy_rep.scheduler.hold import HoldReason
+from scrapy_rep.scheduler.idle import line_about_others
 from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.scheduler.trouble import tell
-from scrapy_rep.scheduler.waiters import MARGIN, Calling
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.scrapy_internals import nudge
+from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request, Spider
 
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.utils.clock import Timer
+    from scrapy_rep.scheduler.hold import Hold
 
 _PAUSE: Final = 1.0
 """Seconds between two looks whether there is room for what is due."""
@@ -47,22 +51,22 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         super().__init__(server, spider, key, serializer)
         self._crawler = spider.crawler
         self._clock = Clock()
-        self._timer: Timer | None = None
-        self._looked_up: set[Origin] = set()
-        self._in_turn: set[Origin] = set()
-        """Origins that this worker has asked for a turn of."""
-        self._turns: deque[tuple[str, Origin, Request]] = deque()
-        """Those whose turn has come, each with the request that it was asked for."""
-        self._news: set[str] = set()
-        """Origins of which another worker has learned, since Redis was called for what is next."""
+        self._held: dict[Origin, tuple[Request, Hold]] = {}
+        """Origins that wait for a look-up or a turn of this worker, each with its next request."""
+        self._due: DueTimes[Origin | None] = DueTimes(self._clock, self._come)
+        """When they are to be asked about again; of None, when the next origin in Redis is due."""
+        self._again: deque[Origin] = deque()
+        """Those that are to be asked about again now."""
+        self._places = PlacesBeside(self._crawler)
+        self._deferred, self._first_due = 0, 0.0
+        """How many origins are deferred in Redis, and when the first is due."""
         self._gate = Gate.of(self._crawler)
-        timeout = 0.0
+        self._timeout = 0.0
         if self._gate is not None:
-            timeout = self._gate.defer_timeout
-            self._gate.in_use = self._gate.is_shared = True
-            self._gate.when_news = self._look_again
-        self._kept = scripts.Kept(server, self.key, self._kind, timeout)
-        self._crawler.signals.connect(self._stop, signals.spider_closed)
+            self._timeout = self._gate.defer_timeout
+            self._gate.attach(self)
+        self._kept = scripts.Kept(server, self.key, self._kind, self._timeout)
+        self._crawler.signals.connect(self.stop, signals.spider_closed)
 
     # What the scheduler calls.
 
@@ -74,144 +78,148 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         self.server.delete(*self._kept.keys)
 
     def push(self, request: Request) -> None:
-        """Keep ``request``: with those that wait, if its origin is known to be unreachable."""
-        origin = self._origin(request)
-        seconds = self._keeps_for(origin, request)
-        if origin is not None and seconds:
-            self._defer(str(origin), request, seconds)
-        else:
-            super().push(request)
+        """Keep ``request``."""
+        super().push(request)
         if self._gate is not None:
             self._gate.idle.came()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Return a request that may leave, or None."""
-        while self._turns:
-            name, origin, asked = self._turns.popleft()
-            taken = self._take_turn(name, origin, asked, self._keeps_for(origin, asked))
-            if taken is not None:
+        while self._again:
+            origin = self._again.popleft()
+            self._places.give(len(self._again))
+            held = self._held.pop(origin, None)
+            if held is not None and (taken := self._look_after(origin, held[0])) is not None:
                 return taken
         has_room = self._gate is None or self._gate.has_room
-        news, self._news = self._news, set()
-        kind, *found = self._kept.next(news, has_room=has_room)
-        if kind == 1:
-            return self._look_after(*found)
+        kind, *found = self._kept.next(has_room=has_room)
         if kind == 3:  # noqa: PLR2004 - as the script says
             self._rest(*found, has_room=has_room)
             return None
-        request: Request = self._decode_request(*found)
-        source = Source.QUEUE
-        try:
-            leaves = self._leaves(request, has_room=has_room)
-        except Exception as error:  # noqa: BLE001 - told
-            # It is out of Redis already: the middleware decides, and takes the turn that it lacks.
-            tell(self._crawler, error, "%s could not be kept in Redis", request)
-            leaves, source = True, Source.DIRECT
-        if leaves:
-            return self._noted(request, source)
-        nudge(self._crawler)
-        return None
-
-    # What the gate calls.
-
-    def found_out(self, name: str, origin: Origin, request: Request) -> None:
-        """Let the requests of an origin go, or wait for its next try, as it has been looked up."""
-        self._looked_up.discard(origin)
-        try:
-            self._settle(name, self._keeps_for(origin, request))
-        except Exception as error:  # noqa: BLE001 - told
-            # They are looked after again when that time is over.
-            tell(self._crawler, error, "Redis could not be told of %s", name)
-
-    def _look_again(self, origin: Origin) -> None:
-        # The gate lets the engine ask for what is next: once, however many these are.
-        self._news.add(str(origin))
-
-    # Whether a request may leave.
-
-    def _leaves(self, request: Request, *, has_room: bool) -> bool:
-        """Return whether ``request`` may leave; if not, keep it."""
-        origin = self._origin(request)
-        seconds = self._keeps_for(origin, request)
-        if origin is None or self._gate is None:
-            return True
-        name = str(origin)
-        if seconds == 0:
-            if self._has_turn(name, origin, request):
-                self._gate.leaves(origin)
-                return True
-            self._keep(name, request)
-        elif seconds is not None:
-            self._defer(name, request, seconds)
-        elif has_room or origin in self._looked_up:
-            self._keep(name, request)
-            self._look_up(name, origin, request)
-        else:
-            self._keep(name, request, held=False)
-        return False
-
-    def _look_after(self, name: bytes | str, age: int, data: Any) -> Request | None:
-        """Do what is to be done about the requests of an origin that are due; one may leave."""
-        name = name.decode() if isinstance(name, bytes) else name
-        request, origin = None, None
-        seconds: float | None = 0.0
-        try:
-            request = self._decode_request(data)
-            origin = self._origin(request)
-            seconds = self._keeps_for(origin, request)
-        except Exception as error:  # noqa: BLE001 - told
-            # Back in the queue it is met again, as scrapy-redis would meet it.
-            tell(self._crawler, error, "A request of %s can't be read", name)
-        taken = None
-        if seconds and self._gate is not None and age >= 1000 * self._gate.defer_timeout:
-            taken = self._noted(self._read(self._kept.overdue(name)), Source.OVERDUE)
-        elif origin is None or request is None:
-            self._settle(name, seconds)
-        else:
-            taken = self._take_turn(name, origin, request, seconds)
+        taken = self._due_in_redis(*found) if kind == 1 else self._popped(*found, has_room=has_room)
         if taken is None:
             nudge(self._crawler)
         return taken
 
-    def _take_turn(
-        self, name: str, origin: Origin, request: Request, seconds: float | None
-    ) -> Request | None:
-        """Return the next request of an origin, if its turn has come; ask for the one after it.
+    # What the gate calls.
 
-        Where the origin asks for no delay any more, all of them may leave.
-        """
-        if seconds is None:
-            self._look_up(name, origin, request)
-        elif seconds:
-            self._settle(name, seconds)
-        elif self._has_turn(name, origin, request):
-            data, others = self._kept.take(name)
-            if others and self._has_turn(name, origin, request):
-                self._settle(name, 0.0)
-            return self._noted(self._read(data), Source.QUEUE)
+    def ask_again(self, origin: Origin) -> None:
+        """Ask again, with the next pop, about an origin that has been looked up or has a turn."""
+        if origin in self._held:
+            self._again.append(origin)
+
+    def head_of(self, origin: Origin) -> Request | None:
+        """Return the next request of ``origin`` that waits, or None."""
+        held = self._held.get(origin)
+        return None if held is None else held[0]
+
+    def deferred(self) -> tuple[int, bool]:
+        """Return how many origins are deferred, and whether this worker waits for nothing else."""
+        return self._deferred, not self._held
+
+    def idle_line(self) -> str:
+        """Return what the log says when everything in the queue is deferred."""
+        if not self._deferred:
+            return ""
+        return line_about_others(self._deferred, self._first_due - self._clock.monotonic())
+
+    def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
+        """Yield the origins that wait for this worker, why, and 1, as one request is known here."""
+        for origin, (_, hold) in self._held.items():
+            yield origin, hold, 1
+
+    def stop(self) -> int:
+        """Set no timer any more; return 0, as Redis keeps the requests that are deferred."""
+        self._due.close()
+        return 0
+
+    # Whether a request may leave.
+
+    def _popped(self, data: Any, *, has_room: bool) -> Request | None:
+        """Return a request that was taken out of the queue; None if it is kept in Redis instead."""
+        request: Request = self._decode_request(data)
+        try:
+            origin = self._origin(request)
+            if origin is None:
+                return self._noted(request, Source.QUEUE)
+            hold = self._hold(origin, request)
+            if hold is None:
+                return self._noted(request, Source.QUEUE)
+            if hold.reason is HoldReason.UNREACHABLE:
+                if self._is_overdue(hold):
+                    return self._noted(request, Source.OVERDUE)
+                self._defer(str(origin), request, hold)
+            elif hold.reason is not HoldReason.LOOK_UP or has_room or origin in self._held:
+                self._keep(str(origin), request)
+                self._wait(origin, request, hold)
+            else:
+                self._keep(str(origin), request, held=False)
+        except Exception as error:  # noqa: BLE001 - told
+            # It is out of Redis already: the middleware decides, and takes the turn that it lacks.
+            tell(self._crawler, error, "%s could not be kept in Redis", request)
+            return self._noted(request, Source.DIRECT)
         return None
 
-    def _has_turn(self, name: str, origin: Origin, request: Request) -> bool:
-        """Return whether a request of ``origin`` may leave now; if not, its turn is asked for."""
-        if origin in self._in_turn:
-            return False
-        waiter = Calling(request, partial(self._turn_comes, name, origin, request))
-        if self._gate is None or self._gate.has_turn(origin, waiter):
-            return True
-        self._in_turn.add(origin)
-        return False
+    def _due_in_redis(self, name: bytes | str, age: int, data: Any) -> Request | None:
+        """Do what is to be done about the requests of an origin that are due; one may leave.
 
-    def _turn_comes(self, name: str, origin: Origin, request: Request) -> None:
-        self._in_turn.discard(origin)
-        self._turns.append((name, origin, request))
+        ``age`` is for how many milliseconds they have been deferred.
+        """
+        name = name.decode() if isinstance(name, bytes) else name
+        try:
+            request = self._decode_request(data)
+            origin = self._origin(request)
+        except Exception as error:  # noqa: BLE001 - told
+            # Back in the queue it is met again, as scrapy-redis would meet it.
+            tell(self._crawler, error, "A request of %s can't be read", name)
+            origin = None
+        if origin is None:
+            self._settle(name, None)
+            return None
+        return self._look_after(origin, request, age / 1000)
+
+    def _look_after(self, origin: Origin, request: Request, age: float = 0.0) -> Request | None:
+        """Return the next request of an origin that is kept, if it may leave.
+
+        The one after it is asked about then; if it may leave, too, all go back to the queue.
+        """
+        name = str(origin)
+        hold = self._hold(origin, request)
+        if hold is None:
+            data, others = self._kept.take(name)
+            if others:
+                hold = self._hold(origin, request)
+                if hold is None or hold.reason is HoldReason.UNREACHABLE:
+                    self._settle(name, hold)
+                else:
+                    self._wait(origin, request, hold)
+            return self._noted(self._read(data), Source.QUEUE)
+        if hold.reason is not HoldReason.UNREACHABLE:
+            self._wait(origin, request, hold)
+        elif self._is_overdue(hold, age):
+            return self._noted(self._read(self._kept.overdue(name)), Source.OVERDUE)
+        else:
+            self._settle(name, hold)
+        return None
+
+    def _wait(self, origin: Origin, request: Request, hold: Hold) -> None:
+        """Let this worker wait for a look-up or a turn of ``origin``."""
+        self._held[origin] = self._held.get(origin, (request,))[0], hold
+        self._due.set(origin, hold.until)
+        if hold.reason is HoldReason.LOOK_UP and self._gate is not None:
+            self._gate.look_up()
+
+    def _come(self, due: list[Origin | None]) -> None:
+        self._again += [origin for origin in due if origin is not None]
+        self._places.give(len(self._again))
         nudge(self._crawler)
 
-    def _look_up(self, name: str, origin: Origin, request: Request) -> None:
-        if origin not in self._looked_up and self._gate is not None:
-            self._looked_up.add(origin)
-            self._gate.wait_for(
-                origin, Calling(request, partial(self.found_out, name, origin, request))
-            )
+    def _is_overdue(self, hold: Hold, age: float = 0.0) -> bool:
+        """Return whether the next try is too late for requests deferred for ``age`` seconds."""
+        return hold.until - self._clock.monotonic() > self._timeout - age
+
+    def _hold(self, origin: Origin, request: Request) -> Hold | None:
+        return None if self._gate is None else self._gate.hold(origin, lambda: request)
 
     def _origin(self, request: Request) -> Origin | None:
         if self._gate is None:
@@ -222,11 +230,6 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
             # The middleware meets the same error, and drops the request for it.
             tell(self._crawler, error, "Error while asking what governs %s", request)
             return None
-
-    def _keeps_for(self, origin: Origin | None, request: Request) -> float | None:
-        if self._gate is None or origin is None:
-            return 0.0
-        return self._gate.keeps_for(origin, lambda: request)
 
     def _noted(self, request: Request | None, source: Source) -> Request | None:
         if self._gate is not None and request is not None:
@@ -239,16 +242,20 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
     def _read(self, data: Any) -> Request | None:
         return None if data is None else self._decode_request(data)
 
-    def _defer(self, name: str, request: Request, seconds: float) -> None:
+    def _defer(self, name: str, request: Request, hold: Hold) -> None:
         data = self._encode_request(request)
-        self._count(self._kept.keep(name, -request.priority, data, seconds))
+        self._count(self._kept.keep(name, -request.priority, data, self._seconds(hold)))
 
     def _keep(self, name: str, request: Request, *, held: bool = True) -> None:
         data = self._encode_request(request)
         self._kept.keep_while(name, -request.priority, data, held=held)
 
-    def _settle(self, name: str, seconds: float | None) -> None:
-        self._count(self._kept.settle(name, seconds))
+    def _settle(self, name: str, hold: Hold | None) -> None:
+        """Let the requests of an origin go back to the queue, or defer them."""
+        self._count(self._kept.settle(name, None if hold is None else self._seconds(hold)))
+
+    def _seconds(self, hold: Hold) -> float:
+        return max(0.001, hold.until - self._clock.monotonic())
 
     def _count(self, number: int) -> None:
         if number:
@@ -261,18 +268,12 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         if self._gate is None:
             return
         seconds = milliseconds / 1000 + MARGIN
-        self._gate.elsewhere = origins, self._clock.monotonic() + seconds
+        now = self._clock.monotonic()
+        self._deferred, self._first_due = origins, now + seconds
         if origins:
             self._gate.idle.begin()
-        self._stop()
-        if milliseconds >= 0:
-            pause = seconds if has_room else max(_PAUSE, seconds)
-            self._timer = self._clock.call_later(pause, nudge, self._crawler)
-
-    def _stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        pause = seconds if has_room else max(_PAUSE, seconds)
+        self._due.set(None, now + pause if milliseconds >= 0 else math.inf)
 
 
 class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]

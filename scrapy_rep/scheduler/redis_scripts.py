@@ -8,10 +8,7 @@ in milliseconds: those of the workers may differ.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any, Final
 
 PRIORITY: Final = """
 local function rank(score) return math.max(-1e12, math.min(1e12, score)) + 1e12 end
@@ -26,7 +23,7 @@ local function pop() return redis.call('RPOP', queue) end
 local function size() return redis.call('LLEN', queue) end
 """
 LIFO: Final = """
-local function rank() return 9e15 - clock[1] * 1000000 - clock[2] end
+local function rank() return 0 end
 local function push(_, data) redis.call('LPUSH', queue, data) end
 local function pop() return redis.call('LPOP', queue) end
 local function size() return redis.call('LLEN', queue) end
@@ -64,7 +61,8 @@ end
 local function defer(origin, milliseconds, timeout)
     local is_new = redis.call('HSETNX', since, origin, now)
     local ends = redis.call('HGET', since, origin) + timeout
-    redis.call('ZADD', due, math.min(now + milliseconds, ends), origin)
+    local next_try = now + milliseconds
+    redis.call('ZADD', due, next_try > ends and now or next_try, origin)
     return is_new == 1
 end
 """
@@ -84,12 +82,7 @@ return defer(origin, milliseconds, timeout) and count(origin) or 1
 NEXT: Final = """
 -- Return 1 and the first request of an origin that is due, which stays, and nobody else is given it
 -- for a while; or 2 and a request that is taken out of the queue; or 3 and how long there is none.
--- Origins of which there are news are due now.
 local has_room, hold = ARGV[1] == '1', ARGV[2]
-for number = 3, #ARGV do
-    local origin = ARGV[number]
-    if redis.call('ZREM', due, origin) == 1 then redis.call('ZADD', due, now, origin) end
-end
 while has_room do
     local origin = redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, 1)[1]
     if not origin then break end
@@ -155,9 +148,8 @@ return defer(origin, milliseconds, timeout) and number or 0
 """
 
 OVERDUE: Final = """
--- Take a request of an origin that has been unreachable for too long.
+-- Take a request of an origin of which the next try is too late.
 local origin = ARGV[1]
-if redis.call('HEXISTS', since, origin) == 0 then return false end
 local member = first(origin, 1)[1]
 if not member then
     forget(origin)
@@ -193,9 +185,9 @@ class Kept:
     def __len__(self) -> int:
         return int(self._run(SIZE))
 
-    def next(self, news: Iterable[str], *, has_room: bool) -> list[Any]:
-        """Return what is to be done next: see the script; ``news`` are origins to look after."""
-        found: list[Any] = self._run(NEXT, int(has_room), _HOLD, *news)
+    def next(self, *, has_room: bool) -> list[Any]:
+        """Return what is to be done next: see the script."""
+        found: list[Any] = self._run(NEXT, int(has_room), _HOLD)
         return found
 
     def keep(self, name: str, score: int, data: Any, seconds: float) -> int:
@@ -217,7 +209,7 @@ class Kept:
         return 0
 
     def overdue(self, name: str) -> Any:
-        """Return a request of an origin that has been unreachable for too long, or None."""
+        """Return a request of an origin of which the next try is too late, or None."""
         return self._run(OVERDUE, name)
 
     def take(self, name: str) -> tuple[Any, bool]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
-from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.scheduler.waiters import Alone
+from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.lru import BoundedCache
-from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,9 +26,8 @@ if TYPE_CHECKING:
     from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.delays import Delays
-    from scrapy_rep.scheduler.waiters import Waiter
     from scrapy_rep.stores.base import Store
-    from scrapy_rep.utils.clock import Clock, Timer
+    from scrapy_rep.utils.clock import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -57,14 +55,13 @@ class _Turn:
 
     asked: float
     """When it was asked for, by the monotonic clock."""
-    has_come: bool = False
-    at: float = 0.0
-    """When it comes."""
+    at: float = math.inf
+    """When it comes; infinity while it is being reserved."""
     mark: int | None = None
     margin: float = 0.0
     """Seconds by which it is longer than was asked for, and may be used later."""
-    timer: Timer | None = None
-    waiters: list[Waiter] = field(default_factory=list)
+    origins: set[Origin] = field(default_factory=set)
+    """The origins of the host that wait for it."""
 
     @property
     def until(self) -> float:
@@ -98,9 +95,7 @@ class Turns:
         self._turns: dict[str, _Turn] = {}
         self._used: BoundedCache[str, float] = BoundedCache(_MAX_USED, 1)
         """When the last request in its turn was sent to a host."""
-        self._come: set[_Turn] = set()
-        """Those that have come, and are not used yet."""
-        self._places = PlacesBeside(crawler)
+        self._told: Callable[[Origin], None] = lambda _: None
         self._closing = False
         self._margin = 0.0
         crawler.signals.connect(self._sent, signals.request_reached_downloader)
@@ -117,79 +112,56 @@ class Turns:
             return 0.0
         return self._delays.asked(request, decision.origin, entry, decision.tokens)
 
-    def lets_go(self, origin: Origin, waiter: Waiter, *, alone: bool = False) -> bool:
-        """Return whether the next request of ``waiter`` may leave; if not, it is woken later.
+    def listen(self, call: Callable[[Origin], None]) -> None:
+        """Call ``call`` with an origin when the moment of its turn is known."""
+        self._told = call
 
-        ``alone`` tells that nobody has looked whether its slot would send it at once.
+    def hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
+        """Return until when the next request of ``origin`` waits; None if its turn has come.
+
+        With that answer the turn is used.
         """
         try:
-            request = waiter.head()
+            request = head()
         except LookupError:  # none of its requests could be read
-            return True
+            return None
         decision = self._known(request)
         seconds = 0.0 if decision is None else self.seconds_before(request, decision)
-        if not seconds:
-            return True
-        return not (alone and self._is_busy(request, waiter)) and self.opens(
-            origin, seconds, waiter
-        )
+        return self.take(request, origin, seconds) if seconds else None
 
-    def opens(self, origin: Origin, seconds: float, waiter: Waiter) -> bool:
-        """Return whether it is this worker's turn, which is used; if not, ``waiter`` is woken."""
+    def take(self, request: Request, origin: Origin, seconds: float) -> Hold | None:
+        """Use the turn of ``origin`` for ``request``; if it has not come, return until when."""
+        now = self._clock.monotonic()
+        busy = self._delays.seconds_until_free(request)
+        if busy:
+            return Hold(HoldReason.SLOT, now + min(busy, _LOOK))
         host = origin.host
         turn = self._turns.get(host)
-        now = self._clock.monotonic()
-        if turn is not None and turn.has_come:
-            self._come.discard(turn)
-            self._give_places(now)
-            if now <= turn.until:
+        if turn is None:
+            turn = self._reserve(host, seconds, _Turn(now))
+        elif turn.at <= now:
+            # Whatever the store has forgotten, and however long the last one took to its slot.
+            used = self._used.get(host)
+            own = -math.inf if used is None else used + _OWN_PART * seconds
+            if now < own:
+                turn.at = own
+            elif now <= turn.until:
                 del self._turns[host]
                 self._used.put(host, now, 0)
                 self._margin *= _LESS
-                return True
-            longer = min(now - turn.at, max(_MARGIN, _MORE * turn.margin))
-            self._margin = max(self._margin, longer)
-            stats.count(self._crawler, stats.TURNS_LATE)
-            turn = self._ask(host, seconds, _Turn(now, mark=turn.mark))
-        elif turn is None:
-            turn = self._ask(host, seconds, _Turn(now))
-        turn.waiters.append(waiter)
-        return False
-
-    def is_due(self, origin: Origin) -> bool:
-        """Return whether a turn of ``origin`` has come that is not used yet."""
-        turn = self._turns.get(origin.host)
-        return turn is not None and turn.has_come
-
-    async def take(self, request: Request, origin: Origin, seconds: float) -> None:
-        """Wait until it is the turn of ``request``, and use it. Raises CrawlClosingError."""
-        while True:
-            if self._closing:
-                raise CrawlClosingError
-            waiter = Alone(request)
-            if not self._is_busy(request, waiter) and self.opens(origin, seconds, waiter):
-                return
-            await maybe_deferred_to_future(waiter.turn)
-
-    def _is_busy(self, request: Request, waiter: Waiter) -> bool:
-        """Return whether the slot of ``request`` would keep it; if so, ``waiter`` is woken then."""
-        busy = self._delays.seconds_until_free(request)
-        if busy:
-            self._clock.call_later(min(busy, _LOOK), waiter.wake)
-        return bool(busy)
+                return None
+            else:
+                longer = min(now - turn.at, max(_MARGIN, _MORE * turn.margin))
+                self._margin = max(self._margin, longer)
+                stats.count(self._crawler, stats.TURNS_LATE)
+                turn = self._reserve(host, seconds, _Turn(now, mark=turn.mark))
+        turn.origins.add(origin)
+        return Hold(HoldReason.TURN, turn.at)
 
     def close(self) -> None:
-        """End the waiting: queues keep their requests."""
+        """Reserve no more, and forget what is reserved."""
         self._closing = True
-        for turn in self._turns.values():
-            if turn.timer is not None:
-                turn.timer.cancel()
-            for waiter in turn.waiters:
-                if isinstance(waiter, Alone):
-                    waiter.wake()
         self._turns.clear()
-        self._come.clear()
-        self._places.give(0)
 
     def _sent(self, request: Request) -> None:
         """Note when a request that had a turn reaches its download slot, which sends it at once."""
@@ -202,13 +174,14 @@ class Turns:
         if decision is not None and self.seconds_before(request, decision):
             self._used.put(host, self._clock.monotonic(), 0)
 
-    def _ask(self, host: str, seconds: float, turn: _Turn) -> _Turn:
+    def _reserve(self, host: str, seconds: float, turn: _Turn) -> _Turn:
         self._turns[host] = turn
         turn.margin = self._margin
-        deferred_from_coro(self._reserve(host, seconds, turn)).addErrback(trap_cancelled)
+        task = deferred_from_coro(self._ask_the_store(host, seconds, turn))
+        task.addErrback(trap_cancelled)
         return turn
 
-    async def _reserve(self, host: str, seconds: float, turn: _Turn) -> None:
+    async def _ask_the_store(self, host: str, seconds: float, turn: _Turn) -> None:
         wait = 0.0
         try:
             wait, turn.mark = await self._store.reserve(host, seconds + turn.margin, turn.mark)
@@ -217,28 +190,7 @@ class Turns:
         if self._closing:
             return
         stats.count(self._crawler, stats.TURNS)
-        self._begins(turn.asked + wait, host, seconds, turn)
-
-    def _begins(self, at: float, host: str, seconds: float, turn: _Turn) -> None:
-        turn.at = at
-        left = max(0.0, at - self._clock.monotonic())
-        turn.timer = self._clock.call_later(left, self._comes, host, seconds, turn)
-
-    def _comes(self, host: str, seconds: float, turn: _Turn) -> None:
-        # Whatever the store has forgotten, and however long the last one took to the downloader.
-        own = self._used.get(host)
-        if own is not None and self._clock.monotonic() < own + _OWN_PART * seconds:
-            self._begins(own + _OWN_PART * seconds, host, seconds, turn)
-            return
-        turn.timer, turn.has_come = None, True
-        self._come.add(turn)
-        self._give_places(self._clock.monotonic())
-        waiters, turn.waiters = turn.waiters, []
-        for waiter in waiters:
-            waiter.wake()
-        nudge(self._crawler)
-
-    def _give_places(self, now: float) -> None:
-        """Let those leave now whose turn it is."""
-        self._come = {turn for turn in self._come if now <= turn.until}
-        self._places.give(len(self._come))
+        turn.at = turn.asked + wait
+        origins, turn.origins = turn.origins, set()
+        for origin in origins:
+            self._told(origin)

@@ -95,7 +95,7 @@ class Player:
 
     async def deferred(self, lanes):
         gate = self.crawler.get_downloader_middleware(RobotsTxtMiddleware).gate
-        await self.until(lambda: len(gate._deferred) >= lanes)
+        await self.until(lambda: gate.deferred >= lanes)
 
     async def advance(self, seconds):
         self.clock.advance(seconds)

@@ -20,6 +20,7 @@ from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.scheduler.source import NOTE_KEY, Source, note_returned, note_source
+from scrapy_rep.utils.clock import Clock
 
 # As it was decided on, by hand: nothing of it is read from the code.
 TABLE = """
@@ -139,9 +140,9 @@ def middleware(stand_in, *, keeps=True, **settings):
     # Browsers of later tests are asked about by all crawls of the process.
     made._parts._subresources.close()
     made.decider = made._cache = stand_in
-    made._waits = Waits(crawler, stand_in, made.gate, None)
+    made._waits = Waits(crawler, stand_in, made.gate, None, Clock())
     made.gate.defers = stand_in.defers
-    made.gate.find_out = lambda origin, request: stand_in.asked.append((origin, request))
+    made.gate.look_up_later = lambda origin, request: stand_in.asked.append((origin, request))
     made._scheduler_keeps = keeps
     return made
 

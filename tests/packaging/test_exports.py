@@ -35,6 +35,7 @@ EXPORTS = [
     "RobotsUsageDisallowed",
     "RobotsUsageMiddleware",
     "SettingsError",
+    "Wait",
     "__version__",
     "abort_disallowed",
     "keep_from_disallowed",

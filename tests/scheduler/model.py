@@ -7,6 +7,7 @@ finds the shortest way to what is wrong; ``python -m fuzz.queue`` takes those of
 from __future__ import annotations
 
 import logging
+import math
 import shutil
 import tempfile
 from contextlib import ExitStack
@@ -18,12 +19,14 @@ from scrapy import Request, squeues
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.gate import MARGIN, Gate
+from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.source import NOTE_KEY, note_returned
 from scrapy_rep.settings import Options
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import FakeCrawler
-from tests.scheduler.test_gate import MARGIN, TIMEOUT, Cache, Judge, Scene, started_at_once
+from tests.scheduler.test_gate import TIMEOUT, Cache, Judge, Scene
+from tests.waiting import event_loop, settle
 
 SITES = [*(f"http://{name}.example" for name in "abc"), "https://a.example"]
 ORIGINS = [origin_of(site) for site in SITES]
@@ -71,7 +74,7 @@ class Model:
         self.resources = ExitStack()
         logging.disable(logging.CRITICAL)
         self.resources.callback(logging.disable, logging.NOTSET)
-        self.resources.enter_context(started_at_once())
+        self.resources.enter_context(event_loop())
         self.number = 0
         self.turns = {}
         """Of each URL: its origin and slot, and what its place is among those of the same."""
@@ -109,6 +112,7 @@ class Model:
         rule = self.random.choice(self.rules)
         self.say(rule)
         getattr(self, rule)()
+        settle()
         self.all_are_counted()
         self.whoever_waits_is_going_to_be_woken()
 
@@ -121,14 +125,15 @@ class Model:
         self.cache.places = self.places
         self.judge = Judge(self.cache)
         self.needs = self.judge.needs_robotstxt = Trouble(self.judge.needs_robotstxt)
-        self.full = Trouble(lambda slot: slot in self.full_slots)
+        full = Hold(HoldReason.SLOT, math.inf)
+        self.full = Trouble(lambda slot: full if slot in self.full_slots else None)
         # The crawler leads to its gate as long as somebody holds that.
         self.gate = Gate(
             crawler=self.crawler,
             cache=self.cache,
             decider=self.judge,
             options=Options.from_settings({"REP_DEFER_TIMEOUT": TIMEOUT}),
-            delays=SimpleNamespace(is_full=self.full, close=lambda: None),
+            delays=SimpleNamespace(hold=self.full),
             clock=self.time.clock,
         )
         kind = "Pickle%sDiskQueue" if self.folder else "%sMemoryQueue"
@@ -265,27 +270,31 @@ class Model:
         assert 0 <= len(self.queue) - len(self.waiting) <= len(self.spoilt)
 
     def whoever_waits_is_going_to_be_woken(self):
-        in_line = {origin for origin, _ in self.gate._to_ask}
-        assert not in_line or not self.cache.has_room
-        lanes = {*self.queue._failed, *self.queue._lanes.woken}
+        in_line = self.gate._look_ups._pending.keys()
+        assert not in_line or self.cache.room <= 0
+        assert self.judge.most <= self.places
+        waiting = self.queue._waiting
+        due = waiting._due._at
         rotation = self.queue._rotation
-        origins = {*self.cache.under_way, *in_line, *self.gate._waiters._due_at}
         for lane in self.queue._lanes._lanes.values():
-            if lane.waits:
-                assert lane in lanes or lane.origin in origins
-            else:
+            if lane.hold is None:
                 assert lane.rank is not None
                 assert lane.slot.name in rotation._idle | rotation._new
-        soonest = min([*self.gate._waiters._due_at.values(), *self.time.timers], default=0.0)
-        assert soonest <= self.time.now + TIMEOUT + MARGIN
+            elif lane not in waiting._woken and lane not in due:
+                assert lane.origin in {*self.cache.under_way, *in_line}
+                assert lane in waiting._by_origin[lane.origin]
+        # One timer for all, and it comes with the first.
+        assert len(self.time.timers) <= 1
+        assert not due or self.time.timers[0] <= min(due.values()) <= self.time.now + TIMEOUT
 
     def come_to_an_end(self):
         """Let all be known and every error be over: then all that waits comes."""
-        self.cache.places = 100
+        self.cache.places = self.places = 100
         self.full_slots = ()
         self.take.times = self.full.times = self.needs.times = 0
         for _ in range(3):
-            self.gate.ask()
+            self.gate.look_up()
+            settle()
             while self.cache.under_way:
                 self.comes(next(iter(self.cache.under_way)))
             for origin in ORIGINS:
@@ -295,7 +304,7 @@ class Model:
                 self.pops()
         assert len(self.queue) == len(self.waiting) == 0
         assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
-        assert not [each for each in self.gate._deferred if each.size]
+        assert not self.queue._waiting._deferred
         self.gate.close()
         assert self.time.timers == []
         self.queue.close()

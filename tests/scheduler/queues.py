@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
 
 import scrapy
@@ -12,7 +13,9 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.decision.decider import Decider
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.gate import _GATES
+from scrapy_rep.scheduler.hold import Hold, HoldReason
 
 OPENED = []
 """The files of queues, some of which are left open as by a process that is killed."""
@@ -51,44 +54,45 @@ class Downloader:
 class Doors:
     """A gate that is opened and shut by hand; ``open`` is None where all is open."""
 
+    defer_timeout = 300.0
+
     def __init__(self):
         self.open = None
-        self.waiters = {}
         self.full = set()
         self.asked = []
-        self.in_use = False
-        self.idle = SimpleNamespace(went=lambda: None)
+        self.queues = []
+        self.idle = SimpleNamespace(came=lambda: None, went=lambda: None)
 
     # What no robots.txt governs is told as in a crawl without overrides.
     needs_robotstxt = staticmethod(lambda origin: True)
     origin_governing = Decider.origin_governing
 
-    def opens(self, origin, waiter):
+    @property
+    def in_use(self):
+        return bool(self.queues)
+
+    def attach(self, queue):
+        self.queues.append(queue)
+
+    def hold(self, origin, head):
         if self.is_open(origin):
-            return True
+            return None
         self.asked.append(str(origin))
-        self.waiters.setdefault(str(origin), []).append(waiter)
-        return False
+        return Hold(HoldReason.LOOK_UP, math.inf)
 
     def is_open(self, origin):
         return self.open is None or str(origin) in self.open
 
-    def came(self, waiter):
-        pass
+    def hold_slot(self, slot):
+        return Hold(HoldReason.SLOT, math.inf) if slot in self.full else None
 
-    def is_due(self, origin):
-        return False
-
-    def is_full(self, slot):
-        return slot in self.full
-
-    def ask(self):
+    def look_up(self):
         pass
 
     def let(self, origin):
         self.open.add(origin)
-        for waiter in self.waiters.pop(origin, ()):
-            waiter.wake()
+        for queue in self.queues:
+            queue.ask_again(origin_of(origin))
 
 
 class FakeCrawler:

@@ -235,10 +235,10 @@ async def test_a_stop_without_a_jobdir_says_how_many_deferred_requests_are_lost(
     site = web.site(answer(503))
 
     async def meanwhile(crawler):
-        await until(lambda: gate_of(crawler)._waiters._due_at)
+        await until(lambda: gate_of(crawler).deferred)
         close(crawler)
 
-    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
+    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 10 * LONG}
     urls = [site.url(f"/{n}") for n in range(3)]
     result = await crawl(*urls, settings={**DEFER, **long}, meanwhile=meanwhile)
     assert lost(result) == ["Deferred requests lost, because JOBDIR is not set: 3"]
@@ -251,7 +251,7 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
     counts = []
 
     async def meanwhile(crawler):
-        await until(lambda: gate_of(crawler)._waiters._due_at)
+        await until(lambda: gate_of(crawler).deferred)
         await until(lambda: stat(crawler, "scheduler/enqueued") == 20)
         for more in (0, 3):
             for number in range(more):
@@ -261,7 +261,7 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
             counts.append((stat(crawler, "robotstxt/deferred"), lines.heard[0].partition("s: ")[2]))
         close(crawler)
 
-    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
+    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 10 * LONG}
     result = await crawl(
         *(site.url(f"/{n}") for n in range(20)),
         settings={**DEFER, **long, "LOGSTATS_INTERVAL": 0.2},
@@ -276,11 +276,11 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
 async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path):
     deferred = web.site(answer(503), robots(RULES))
     hanging = web.site(HANGS, robots(RULES))
-    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG}
+    long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 10 * LONG}
     settings = {**DEFER, **long, "JOBDIR": str(tmp_path)}
 
     async def meanwhile(crawler):
-        await until(lambda: gate_of(crawler)._waiters._due_at and hanging.robots_requests)
+        await until(lambda: gate_of(crawler).deferred and hanging.robots_requests)
         close(crawler)
 
     paths = ("/1", "/private", "/3")

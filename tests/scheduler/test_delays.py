@@ -21,6 +21,7 @@ from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.parser import Field
 from scrapy_rep.scheduler.delays import Delays
+from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import robotstxt_crawl_delay
 from scrapy_rep.utils.scrapy_internals import keep_apart
@@ -374,7 +375,7 @@ def test_a_crawl_that_is_asked_for_nothing_pays_nothing():
     scene.slot(delay=1.5)
     scene.passes(None)
     assert not scene.listens
-    assert not scene.delays.is_full("a")
+    assert scene.delays.hold("a") is None
     assert scene.downloader.slots["a"].delay == 1.5
     scene.passes(2.0)
     assert scene.listens
@@ -488,8 +489,8 @@ def test_the_own_delay_of_a_slot_in_the_settings_stands(caplog):
     for slot in (own, other):
         slot.active.update(range(20))
     # It has no delay of ours that could fill it up.
-    assert not scene.delays.is_full("a")
-    assert scene.delays.is_full("b")
+    assert scene.delays.hold("a") is None
+    assert scene.delays.hold("b").reason is HoldReason.SLOT
     assert [text.rpartition(": ")[2] for text in asked(caplog)] == [
         "the delay in DOWNLOAD_SLOTS['a'] is used",
         "the delay is 4 s",
@@ -549,15 +550,15 @@ def test_a_slot_is_full_with_what_it_can_deal_with_soon(seconds, concurrency, mo
     other = Request("http://b.example/", meta={"download_slot": "b"})
     scene.downloader.active.add(other)
     for number in range(most):
-        assert not scene.delays.is_full("a"), number
+        assert scene.delays.hold("a") is None, number
         scene.downloader.active.add(scene.passes(seconds, signal=None))
-    assert scene.delays.is_full("a")
-    assert not scene.delays.is_full("b")
+    assert scene.delays.hold("a").reason is HoldReason.SLOT
+    assert scene.delays.hold("b") is None
     if has_slot:
         scene.downloader.active.clear()
-        assert not scene.delays.is_full("a")
+        assert scene.delays.hold("a") is None
         slot.active.update(range(most))
-        assert scene.delays.is_full("a")
+        assert scene.delays.hold("a").reason is HoldReason.SLOT
 
 
 def test_a_slot_whose_sites_ask_for_nothing_any_more_is_never_full():
@@ -565,9 +566,9 @@ def test_a_slot_whose_sites_ask_for_nothing_any_more_is_never_full():
     slot = scene.slot()
     scene.passes(60.0)
     slot.active.update(range(20))
-    assert scene.delays.is_full("a")
+    assert scene.delays.hold("a").reason is HoldReason.SLOT
     scene.passes(None)
-    assert not scene.delays.is_full("a")
+    assert scene.delays.hold("a") is None
 
 
 @pytest.fixture
@@ -588,28 +589,24 @@ def test_with_turns_the_slot_keeps_no_delay_but_its_own(reserved):
 def test_with_turns_a_slot_is_full_as_long_as_its_own_delay_would_keep_a_request(reserved):
     slot = reserved.slot(delay=3.0)
     reserved.passes(2.0, signal=None)
-    assert not reserved.delays.is_full("a")
+    assert reserved.delays.hold("a") is None
     assert slot.jitter == 0
+    reserved.time.advance(1)
     slot.lastseen = reserved.time.now
-    assert reserved.delays.is_full("a")
-    assert reserved.delays.is_full("a")
-    reserved.time.advance(2.9)
-    assert reserved.delays.is_full("a")
-    assert not reserved.counts["nudges"]
+    for passed in (0, 2.9):
+        reserved.time.advance(passed)
+        assert reserved.delays.hold("a") == (HoldReason.SLOT, slot.lastseen + 3)
     reserved.time.advance(0.1)
-    assert reserved.counts["nudges"] == 1
-    assert not reserved.delays.is_full("a")
+    assert reserved.delays.hold("a") is None
 
 
 def test_with_turns_a_slot_is_full_while_a_request_is_on_its_way_to_it(reserved):
     slot = reserved.slot(delay=0.5)
     request = reserved.passes(2.0, signal=None)
     reserved.downloader.active.add(request)
-    assert reserved.delays.is_full("a")
+    assert reserved.delays.hold("a").reason is HoldReason.SLOT
     slot.transferring.add(request)
-    assert not reserved.delays.is_full("a")
-    reserved.delays.close()
-    assert not reserved.time.timers
+    assert reserved.delays.hold("a") is None
 
 
 @pytest.mark.parametrize(("concurrency", "most"), [(1, 1), (2, 2), (0, 1)])
@@ -617,9 +614,9 @@ def test_with_turns_a_slot_is_full_with_what_it_sends_at_once(reserved, concurre
     slot = reserved.slot(concurrency=concurrency)
     reserved.passes(2.0, signal=None)
     slot.active.update(range(most - 1))
-    assert not reserved.delays.is_full("a")
+    assert reserved.delays.hold("a") is None
     slot.active.add("another")
-    assert reserved.delays.is_full("a")
+    assert reserved.delays.hold("a").reason is HoldReason.SLOT
 
 
 def test_how_long_a_slot_keeps_a_request_that_waits_elsewhere(reserved):

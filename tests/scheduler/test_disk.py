@@ -15,6 +15,7 @@ from scrapy.pqueues import ScrapyPriorityQueue
 from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 
 from scrapy_rep import RobotsAwarePriorityQueue, SettingsError
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.queue import _PAUSES
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
@@ -26,6 +27,8 @@ KINDS = [
     for order in ("Fifo", "Lifo")
     if (cls := getattr(squeues, f"{writer}{order}{where}Queue", None)) is not None
 ]
+
+A = origin_of("https://a.example")
 
 
 def pages(host, *paths, **kwargs):
@@ -255,9 +258,9 @@ def test_a_lane_of_which_nothing_can_be_read_ends_nothing_and_hangs_nothing(tmp_
     doors.open = {"https://b.example"}
     queue = ours(FakeCrawler(doors), key=tmp_path)
     assert drain(queue) == ["https://b.example/1"]
-    (waiter,) = doors.waiters["https://a.example"]
-    with pytest.raises(LookupError):
-        waiter.head()
+    assert doors.asked == ["https://a.example"]
+    (waiting,) = doors.queues
+    assert waiting.head_of(A) is None
     assert len(queue) == 0
     doors.let("https://a.example")
     assert drain(queue) == []
@@ -475,10 +478,10 @@ def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp
     assert queue.pop() is None
     queue._disk._run("UPDATE requests SET request = x'80' WHERE number = 2")
     take, queue._requests.take = queue._requests.take, lambda lane: 1 / 0
-    (waiter,) = doors.waiters["https://a.example"]
+    (waiting,) = doors.queues
     with pytest.raises(ZeroDivisionError):
-        waiter.head()
+        waiting.head_of(A)
     assert time.timers == [], "it waits for the gate alone"
     queue._requests.take = take
-    assert waiter.head().url == "https://a.example/1"
+    assert waiting.head_of(A).url == "https://a.example/1"
     queue.close()

@@ -10,13 +10,14 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.scheduler.disk import Disk
+from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.origin_queues import Slot
-from scrapy_rep.scheduler.waiters import Waiters
+from scrapy_rep.scheduler.waiting import Waiting
 from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, add, taken = Slot.enter, Waiters.add, Disk.take
+enter, due, taken = Slot.enter, DueTimes.set, Disk.take
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -32,9 +33,13 @@ def a_lane_is_lost_when_its_priority_changes(self, lane, rank):
         lane.rank = rank
 
 
-def a_lane_that_waits_has_no_timer(self, origin, waiter, *seconds):
-    add(self, origin, waiter, *seconds)
-    self._due_at.pop(origin, None)
+def a_lane_that_waits_is_not_due(self, key, at):
+    due(self, key, at)
+    self._at.pop(key, None)
+
+
+def a_lane_is_not_told(self, origin):
+    self._by_origin.pop(origin, None)
 
 
 def a_row_is_not_taken_out(self, lane):
@@ -45,7 +50,8 @@ def a_row_is_not_taken_out(self, lane):
 
 BREAKAGES = [
     (Slot, "enter", a_lane_is_lost_when_its_priority_changes),
-    (Waiters, "add", a_lane_that_waits_has_no_timer),
+    (DueTimes, "set", a_lane_that_waits_is_not_due),
+    (Waiting, "ask_again", a_lane_is_not_told),
     (Disk, "take", a_row_is_not_taken_out),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import pickle
 from collections import Counter
 from types import SimpleNamespace
@@ -20,9 +21,11 @@ from scrapy_rep import (
 )
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_scripts
+from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.source import NOTE_KEY
 from scrapy_rep.utils import scrapy_internals
+from scrapy_rep.utils.clock import Clock
 from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
@@ -219,10 +222,18 @@ async def test_it_is_told_of_other_schedulers_too(settings, told):
 
 
 def test_a_crawl_that_only_waits_says_so(workers, web):
-    waits = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 2}
+    waits = {"REP_RETRY_DELAY": 1.5, "REP_RETRY_DELAY_MAX": 1.5, "REP_DEFER_TIMEOUT": 2}
     log = workers.start(web.site(answer(503)).url("/1"), LOG_LEVEL="INFO", **waits).result()["log"]
     assert LOSES not in log
     assert log.count("Waiting for 1 unreachable origin: ") == 1
+
+
+def test_what_can_not_come_in_time_is_dropped_at_once(workers, web, redis):
+    waits = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": LONG / 9}
+    urls = [web.site(answer(503)).url(f"/{number}") for number in range(3)]
+    result = workers.start(*urls, urls[0] + "/too", **waits).result()
+    assert list(result["dropped"].values()) == ["unreachable"] * 4
+    assert redis.keys("{*") == []
 
 
 @pytest.mark.filterwarnings("ignore:Passing a 'spider' argument")  # by scrapy-redis
@@ -290,39 +301,47 @@ async def test_a_redis_that_is_down_is_told_of_once_and_asked_at_the_heartbeat(
 class Doors:
     """A gate that is opened and shut by hand."""
 
-    in_use = is_shared = False
-    elsewhere = (0, 0.0)
+    in_use = False
     idle = SimpleNamespace(begin=lambda: None, came=lambda: None, went=lambda: None)
     has_room = True
     defer_timeout = LONG
 
     def __init__(self):
         self.seconds = {}
-        """For how long requests of an origin are kept; None is not known."""
+        """For how long origins are unreachable; None is not known."""
         self.turns = {}
         """Whether the turn has come of origins that ask for a delay."""
-        self.waiters = []
-        self.left = []
+        self.look_ups = 0
+
+    def attach(self, queue):
+        self.queue = queue
 
     def origin_governing(self, request):
         return origin_of(request.url)
 
-    def keeps_for(self, origin, head):
-        return self.seconds.get(str(origin), 0.0)
+    def hold(self, origin, head):
+        seconds = self.seconds.get(str(origin), 0.0)
+        if seconds is None:
+            return Hold(HoldReason.LOOK_UP, math.inf)
+        if seconds:
+            return Hold(HoldReason.UNREACHABLE, Clock().monotonic() + seconds)
+        has_turn, self.turns[str(origin)] = self.turns.get(str(origin)), False
+        if has_turn is None:
+            del self.turns[str(origin)]
+        return Hold(HoldReason.TURN, math.inf) if has_turn is False else None
 
-    def has_turn(self, origin, waiter):
-        if str(origin) not in self.turns:
-            return True
-        has_turn, self.turns[str(origin)] = self.turns[str(origin)], False
-        if not has_turn:
-            self.waiters.append(waiter)
-        return has_turn
+    def look_up(self):
+        self.look_ups += 1
 
-    def leaves(self, origin):
-        self.left.append(str(origin))
+    def tell(self, name):
+        """Tell the queue that something has changed of an origin."""
+        self.queue.ask_again(origin_of(name))
 
-    def wait_for(self, origin, waiter):
-        self.waiters.append(waiter)
+    @property
+    def waiting(self):
+        """The origins that wait for this worker, each with its next request."""
+        held = [str(origin) for origin, *_ in self.queue.holds()]
+        return {name: self.queue.head_of(origin_of(name)).url for name in held}
 
 
 class Fleet:
@@ -368,13 +387,14 @@ def test_what_comes_back_is_next_in_that_order(redis, kind):
     gate = Doors()
     queue = Fleet(redis, kind).worker(gate)
     gate.seconds = {DOWN: 600.0}
-    fill(queue, *(f"{DOWN}/{number}" for number in range(3)))
-    fill(queue, f"{UP}/1", f"{UP}/2")
+    urls = [[f"{DOWN}/{number}" for number in range(3)], [f"{UP}/1", f"{UP}/2"]]
+    for each in urls[::-1] if kind is RobotsAwareRedisLifoQueue else urls:
+        fill(queue, *each)
     assert len(queue) == 5
-    first = queue.pop().url
-    assert first.startswith(UP)
+    assert wait_until(queue.pop).url.startswith(UP)
+    assert len(queue) == 4
     gate.seconds = {}
-    queue.found_out(DOWN, origin_of(DOWN), scrapy.Request(f"{DOWN}/0"))
+    redis.zadd(f"{KEPT}:due", {DOWN: 0})
     urls = drain(queue)
     numbers = [int(url[-1]) for url in urls if url.startswith(DOWN)]
     if kind is RobotsAwareRedisQueue:
@@ -391,12 +411,13 @@ def test_the_queue_asks_once_about_an_origin_that_is_not_known(redis):
     gate.seconds = {DOWN: None}
     fill(queue, *(f"{DOWN}/{number}" for number in range(3)))
     assert drain(queue) == []
-    assert len(gate.waiters) == 1
-    assert gate.waiters[0].head().url.startswith(DOWN)
+    assert list(gate.waiting) == [DOWN]
+    assert gate.waiting[DOWN].startswith(DOWN)
+    assert gate.look_ups
     gate.seconds = {}
-    gate.waiters[0].wake()
+    gate.tell(DOWN)
     assert len(drain(queue)) == 3
-    assert gate.left == [DOWN] * 3
+    assert gate.waiting == {}
 
 
 def test_without_room_it_only_makes_way(redis):
@@ -405,7 +426,7 @@ def test_without_room_it_only_makes_way(redis):
     gate.seconds, gate.has_room = {DOWN: None}, False
     fill(queue, f"{DOWN}/1", f"{UP}/1")
     assert drain(queue) == [f"{UP}/1"]
-    assert gate.waiters == []
+    assert gate.waiting == {}
     # Another worker has room.
     other = Doors()
     assert drain(Fleet(redis).worker(other)) == [f"{DOWN}/1"]
@@ -416,6 +437,7 @@ def test_another_worker_lets_go_what_is_due(redis):
     queue = Fleet(redis).worker(gate)
     gate.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
+    assert drain(queue) == []
     other = Fleet(redis).worker(Doors())
     assert drain(other) == []
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
@@ -424,10 +446,12 @@ def test_another_worker_lets_go_what_is_due(redis):
 
 def test_one_that_is_overdue_leaves_to_be_dropped(redis):
     gate = Doors()
-    gate.seconds, gate.defer_timeout = {DOWN: 600.0}, 0.001
+    gate.seconds = {DOWN: 600.0}
     queue = Fleet(redis).worker(gate)
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
+    assert drain(queue) == []
     redis.hset(f"{KEPT}:since", DOWN, 1)
+    redis.zadd(f"{KEPT}:due", {DOWN: 0})
     popped = wait_until(queue.pop)
     assert popped.meta[NOTE_KEY] == ["overdue"]
     assert wait_until(queue.pop).url.startswith(DOWN)
@@ -444,7 +468,7 @@ def test_more_than_a_batch_comes_back_in_its_order(redis, monkeypatch, kind):
     urls = [f"{DOWN}/{number}" for number in range(5)]
     fill(queue, *urls)
     gate.seconds = {}
-    queue.found_out(DOWN, origin_of(DOWN), scrapy.Request(f"{DOWN}/0"))
+    redis.zadd(f"{KEPT}:due", {DOWN: 0})
     assert drain(queue) == (urls if kind is RobotsAwareRedisFifoQueue else urls[::-1])
 
 
@@ -460,11 +484,11 @@ def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_que
     assert len(queue) == 3
     for priority in (2, 1, 0):
         # The turn is asked for once, with one request for all of them.
-        assert len(gate.waiters) == 1
+        assert list(gate.waiting) == [DOWN]
         gate.turns[DOWN] = True
-        gate.waiters.pop().wake()
+        gate.tell(DOWN)
         assert drain(queue) == [f"{DOWN}/{priority}"]
-    assert gate.waiters == other_gate.waiters == []
+    assert gate.waiting == other_gate.waiting == {}
     assert redis.keys("*") == []
 
 
@@ -473,40 +497,14 @@ def test_another_worker_takes_over_the_turns_of_one_that_died(redis):
     queue, other = (Fleet(redis).worker(each) for each in (gate, other_gate))
     gate.turns, other_gate.turns = {DOWN: False}, {DOWN: False}
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
-    assert drain(queue) == drain(other) == other_gate.waiters == []
+    assert drain(queue) == drain(other) == []
+    assert other_gate.waiting == {}
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
     assert drain(other) == []
-    assert len(other_gate.waiters) == 1
+    assert list(other_gate.waiting) == [DOWN]
     other_gate.turns[DOWN] = True
-    other_gate.waiters.pop().wake()
+    other_gate.tell(DOWN)
     assert len(drain(other)) == 1
-
-
-def scripts_run(redis):
-    """Return how many scripts Redis has run."""
-    return redis.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"]
-
-
-@pytest.mark.parametrize("is_full", [False, True])
-def test_news_of_many_origins_cost_no_call_each(redis, is_full):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.seconds = {DOWN: 600.0, UP: 600.0}
-    fill(queue, f"{DOWN}/1", f"{UP}/1")
-    assert drain(queue) == []
-    gate.seconds = {UP: 600.0}
-    before = scripts_run(redis)
-    redis.config_set("maxmemory", int(is_full))
-    try:
-        for number in range(1_000):
-            gate.when_news(origin_of(f"http://{number}.example"))
-        gate.when_news(origin_of(DOWN))
-        assert drain(queue, looks=3) == [f"{DOWN}/1"]
-    finally:
-        redis.config_set("maxmemory", 0)
-    # Three to look, and one to take out what is found; two if Redis doesn't know that script yet.
-    assert scripts_run(redis) - before <= 5
-    assert redis.zcard(f"{KEPT}:due") == 1
 
 
 def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis):
@@ -517,8 +515,9 @@ def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis):
     assert drain(queue) == []
     redis.delete(KEPT)  # another worker took it
     gate.turns[DOWN] = True
-    gate.waiters.pop().wake()
-    assert drain(queue) == gate.waiters == []
+    gate.tell(DOWN)
+    assert drain(queue) == []
+    assert gate.waiting == {}
 
 
 @pytest.mark.parametrize("seconds", [None, 600.0, 0.0], ids=["expired", "unreachable", "no delay"])
@@ -529,11 +528,10 @@ def test_what_has_changed_when_the_turn_comes(redis, seconds):
     urls = [f"{DOWN}/{number}" for number in range(3)]
     fill(queue, *urls)
     assert drain(queue) == []
-    waiter = gate.waiters.pop()
     gate.seconds, gate.turns = {DOWN: seconds}, {}
-    waiter.wake()
+    gate.tell(DOWN)
     assert sorted(drain(queue)) == ([] if seconds != 0 else urls)
-    assert len(gate.waiters) == (seconds is None)
+    assert list(gate.waiting) == ([DOWN] if seconds is None else [])
     assert bool(redis.hlen(f"{KEPT}:since")) == bool(seconds)
 
 
@@ -572,7 +570,7 @@ def test_what_a_full_redis_cannot_keep_still_waits_for_its_turn(redis):
     gate = Doors()
     queue = Fleet(redis).worker(gate)
     fill(queue, f"{DOWN}/1")
-    gate.turns = {DOWN: 0}
+    gate.turns = {DOWN: False}
     redis.config_set("maxmemory", 1)
     try:
         request = queue.pop()

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 from itertools import pairwise
 from types import SimpleNamespace
-from unittest.mock import patch
 
 import pytest
 from scrapy import Request
+from scrapy.settings import Settings
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 
 from scrapy_rep import CrawlClosingError
+from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores.base import StoreError, Turn
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.scrapy_internals import PlacesBeside
 from tests.made_up_time import MadeUpTime
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, settle
 
 A, B = (origin_of(f"http://{name}.example") for name in "ab")
 A_TOO = origin_of("https://a.example")
@@ -29,22 +33,7 @@ LATE = 0.1
 """Seconds by which a turn is missed."""
 
 
-@pytest.fixture(autouse=True)
-def at_once():
-    turns = "scrapy_rep.scheduler.turns"
-    with (
-        patch(f"{turns}.deferred_from_coro", Deferred.fromCoroutine),
-        patch(f"{turns}.maybe_deferred_to_future", lambda deferred: deferred),
-    ):
-        yield
-
-
-class Waiter:
-    def __init__(self):
-        self.woken = 0
-
-    def wake(self):
-        self.woken += 1
+pytestmark = pytest.mark.event_loop
 
 
 class Worker:
@@ -59,8 +48,11 @@ class Worker:
             engine=SimpleNamespace(downloader=self.downloader, _slot=slot),
             stats=SimpleNamespace(inc_value=self.count),
             signals=SimpleNamespace(connect=self.connect),
+            settings=Settings(),
         )
         self.turns = Turns(self.crawler, store, self.known, self, time.clock)
+        gate = SimpleNamespace(listen=self.turns.listen)
+        self.waits = Waits(self.crawler, None, gate, self.turns, time.clock)
         self.time = time
         self.sent = []
 
@@ -90,11 +82,19 @@ class Worker:
     def nudged(self):
         self.nudges += 1
 
-    def opens(self, origin=A, waiter=None):
-        return self.turns.opens(origin, DELAY, waiter or Waiter())
+    def take(self, origin=A):
+        """Return whether it is the turn of this worker, which is used then."""
+        hold = self.turns.take(None, origin, DELAY)
+        settle()
+        return hold is None
+
+    def is_due(self, origin=A):
+        """Return whether a turn has come that is not used yet."""
+        turn = self.turns._turns.get(origin.host)
+        return turn is not None and turn.at <= self.time.now
 
     async def send(self, origin=A):
-        await self.turns.take(None, origin, DELAY)
+        await self.waits.take_turn(None, SimpleNamespace(origin=origin), DELAY)
         self.sent.append(self.time.now)
 
 
@@ -106,16 +106,25 @@ class Scene:
         )
         self.workers = [Worker(self.store, self.time) for _ in range(workers)]
 
+    def advance(self, seconds):
+        """Let time go on, and all that is begun meanwhile."""
+        end = self.time.now + seconds
+        settle()
+        while (timers := self.time.timers) and timers[0] <= end:
+            self.time.advance(max(0.0, timers[0] - self.time.now))
+            settle()
+        self.time.advance(end - self.time.now)
+
 
 def sends(worker, count, origin=A):
-    return [Deferred.fromCoroutine(worker.send(origin)) for _ in range(count)]
+    return [deferred_from_coro(worker.send(origin)) for _ in range(count)]
 
 
 def test_one_worker_alone_sends_at_the_delay_and_not_slower():
     scene = Scene()
     (worker,) = scene.workers
     sends(worker, 5)
-    scene.time.advance(100)
+    scene.advance(100)
     assert worker.sent == [0, 2, 4, 6, 8]
     assert worker.counts == {"robotstxt/turns": 5}
 
@@ -124,7 +133,7 @@ def test_workers_take_turns():
     scene = Scene(3)
     for worker in scene.workers:
         sends(worker, 3)
-    scene.time.advance(100)
+    scene.advance(100)
     assert sorted(at for worker in scene.workers for at in worker.sent) == list(range(0, 18, 2))
     assert [worker.sent[0] for worker in scene.workers] == [0, 2, 4]
 
@@ -134,7 +143,7 @@ def test_one_origin_waits_for_no_other():
     for worker in scene.workers:
         sends(worker, 2, A)
         sends(worker, 2, B)
-    scene.time.advance(100)
+    scene.advance(100)
     assert [worker.sent for worker in scene.workers] == [[0, 0, 4, 4], [2, 2, 6, 6]]
 
 
@@ -143,7 +152,7 @@ def test_the_origins_of_a_host_share_its_turns():
     for worker in scene.workers:
         sends(worker, 2, A)
         sends(worker, 2, A_TOO)
-    scene.time.advance(100)
+    scene.advance(100)
     assert sorted(at for worker in scene.workers for at in worker.sent) == list(range(0, 16, 2))
 
 
@@ -151,10 +160,10 @@ def test_a_worker_keeps_the_delay_by_itself_where_the_store_forgets():
     scene = Scene()
     (worker,) = scene.workers
     sends(worker, 1)
-    scene.time.advance(1)
+    scene.advance(1)
     scene.store._turns.clear()
     sends(worker, 1)
-    scene.time.advance(100)
+    scene.advance(100)
     assert worker.sent == [0, pytest.approx(0.98 * DELAY)]
 
 
@@ -162,12 +171,12 @@ def test_what_takes_long_to_its_slot_comes_not_near_to_the_next():
     scene = Scene()
     (worker,) = scene.workers
     sends(worker, 2)
-    scene.time.advance(0.9)
+    scene.advance(0.9)
     worker.reached(Request(f"{A}/"))
-    scene.time.advance(0.5)
+    scene.advance(0.5)
     worker.reached(Request(f"{A}/free"))  # of another origin that asks for nothing
     worker.reached(Request(f"{B}/"))
-    scene.time.advance(100)
+    scene.advance(100)
     assert worker.sent == [0, pytest.approx(0.9 + 0.98 * DELAY)]
 
 
@@ -177,7 +186,7 @@ def test_who_waits_elsewhere_asks_when_the_slot_is_free():
     busy = [1.5, 0.5, 0.0, 0.0]
     worker.seconds_until_free = lambda request: busy.pop(0)
     sends(worker, 1)
-    scene.time.advance(100)
+    scene.advance(100)
     assert worker.sent == [1.5]
     assert not busy
 
@@ -188,72 +197,75 @@ def test_a_worker_that_dies_leaves_one_turn_unused():
     for each in sends(first, 9):
         each.addErrback(lambda failure: failure.trap(CrawlClosingError))
     sends(second, 3)
-    scene.time.advance(1)
+    scene.advance(1)
     first.turns.close()
-    scene.time.advance(100)
+    first.waits.close()
+    scene.advance(100)
     assert first.sent == [0]
     # At 4 it would have been the first worker's turn.
     assert second.sent == [2, 6, 8]
 
 
-def test_who_waits_is_woken_when_the_turn_comes_and_uses_it_once():
+def test_who_waits_is_told_when_the_turn_is_known_and_uses_it_once():
     scene = Scene()
     (worker,) = scene.workers
-    first, second = Waiter(), Waiter()
-    assert not worker.opens(waiter=first)
-    assert not worker.opens(waiter=second)
-    assert not worker.turns.is_due(A)
-    scene.time.advance(0)
-    assert worker.turns.is_due(A)
-    assert (first.woken, second.woken, worker.nudges) == (1, 1, 1)
-    assert worker.opens(waiter=first)
-    assert not worker.turns.is_due(A)
-    assert not worker.opens(waiter=second)
-    scene.time.advance(DELAY)
-    assert second.woken == 2
-    assert worker.opens(waiter=second)
+    told = []
+    worker.turns.listen(told.append)
+    assert worker.turns.take(None, A, DELAY) == (HoldReason.TURN, math.inf)
+    assert worker.turns.take(None, A_TOO, DELAY) == (HoldReason.TURN, math.inf)
+    assert not worker.is_due()
+    settle()
+    assert sorted(told) == [A, A_TOO]
+    assert worker.is_due()
+    assert worker.take(A)
+    assert not worker.is_due()
+    assert not worker.take(A_TOO)
+    assert told[2:] == [A_TOO]
+    assert worker.turns.take(None, A_TOO, DELAY) == (HoldReason.TURN, scene.time.now + DELAY)
+    scene.advance(DELAY)
+    assert worker.take(A_TOO)
 
 
 def test_a_turn_that_is_missed_is_given_back():
     scene = Scene()
     (worker,) = scene.workers
-    assert not worker.opens()
-    scene.time.advance(LATE)
-    assert not worker.opens()
-    scene.time.advance(0)
-    assert worker.opens(), "nobody else has reserved since: it is its turn at once"
-    assert not worker.opens()
-    scene.time.advance(DELAY - 0.01)
-    assert not worker.turns.is_due(A)
+    assert not worker.take()
+    scene.advance(LATE)
+    assert not worker.take()
+    scene.advance(0)
+    assert worker.take(), "nobody else has reserved since: it is its turn at once"
+    assert not worker.take()
+    scene.advance(DELAY - 0.01)
+    assert not worker.is_due()
     # It has missed one: its turns are as much longer as it was late.
-    scene.time.advance(LATE + 0.02)
-    assert worker.opens()
+    scene.advance(LATE + 0.02)
+    assert worker.take()
     assert worker.counts == {"robotstxt/turns": 3, "robotstxt/turns_late": 1}
 
 
 def test_a_turn_that_is_missed_is_lost_where_another_has_the_next():
     scene = Scene(2)
     first, second = scene.workers
-    assert not first.opens()
-    assert not second.opens()
-    scene.time.advance(LATE)
-    assert not first.opens()
-    scene.time.advance(DELAY - LATE)
-    assert not first.turns.is_due(A)
-    assert second.opens()
-    scene.time.advance(DELAY)
-    assert first.opens()
+    assert not first.take()
+    assert not second.take()
+    scene.advance(LATE)
+    assert not first.take()
+    scene.advance(DELAY - LATE)
+    assert not first.is_due()
+    assert second.take()
+    scene.advance(DELAY)
+    assert first.take()
 
 
 def test_a_worker_that_is_always_late_goes_on():
     scene = Scene()
     (worker,) = scene.workers
-    assert not worker.opens()
+    assert not worker.take()
     misses = 0
-    scene.time.advance(LATE)
-    while not worker.opens():
+    scene.advance(LATE)
+    while not worker.take():
         misses += 1
-        scene.time.advance(LATE)
+        scene.advance(LATE)
     assert misses == 1
     assert worker.counts["robotstxt/turns_late"] == 1
 
@@ -261,23 +273,23 @@ def test_a_worker_that_is_always_late_goes_on():
 def test_a_worker_that_is_busy_has_longer_turns_and_comes_not_near_to_the_next():
     scene = Scene(2)
     busy, other = scene.workers
-    while not busy.opens():
-        scene.time.advance(LATE)
+    while not busy.take():
+        scene.advance(LATE)
     sent = scene.time.now
-    assert not other.opens()
-    scene.time.advance(DELAY - LATE)
-    assert not other.turns.is_due(A)
-    scene.time.advance(LATE)
-    assert other.turns.is_due(A)
-    assert other.opens()
+    assert not other.take()
+    scene.advance(DELAY - LATE)
+    assert not other.is_due()
+    scene.advance(LATE)
+    assert other.is_due()
+    assert other.take()
     assert scene.time.now - sent >= DELAY
 
 
 def test_a_worker_that_is_later_than_the_delay_goes_on():
     scene = Scene()
     (worker,) = scene.workers
-    while not worker.opens():
-        scene.time.advance(3 * DELAY)
+    while not worker.take():
+        scene.advance(3 * DELAY)
     assert worker.counts["robotstxt/turns_late"] == 3
 
 
@@ -286,9 +298,9 @@ def test_workers_with_one_place_each_that_is_taken_for_longer_than_the_delay_go_
     sent = {worker: [] for worker in scene.workers}
     for _ in range(60):
         for worker in scene.workers:
-            if worker.opens():
+            if worker.take():
                 sent[worker].append(scene.time.now)
-        scene.time.advance(2 * DELAY)
+        scene.advance(2 * DELAY)
     times = sorted(time for times in sent.values() for time in times)
     assert all(later - sooner >= DELAY for sooner, later in pairwise(times))
     assert min(map(len, sent.values())) > 10
@@ -302,9 +314,9 @@ def test_an_error_of_the_store_delays_nobody_for_ever(caplog):
         raise ZeroDivisionError("made up")
 
     scene.store.reserve = reserve
-    assert not worker.opens()
-    scene.time.advance(0)
-    assert worker.opens()
+    assert not worker.take()
+    scene.advance(0)
+    assert worker.take()
     assert caplog.messages == ["Error while reserving the time of a request to a.example"]
 
 
@@ -317,7 +329,7 @@ def test_a_call_that_ends_with_the_event_loop_is_no_error():
 
     scene.store.reserve = reserve
     with capturedLogs() as logs:
-        worker.opens()
+        worker.take()
         gc.collect()
     assert logs == []
 
@@ -326,9 +338,11 @@ def test_who_waits_when_the_crawl_closes_is_told():
     scene = Scene()
     (worker,) = scene.workers
     waiting = sends(worker, 2)
-    scene.time.advance(1)
+    scene.advance(1)
     worker.turns.close()
+    worker.waits.close()
     (late,) = sends(worker, 1)
+    settle()
     for each in (waiting[1], late):
         assert isinstance(each.result.value, CrawlClosingError)
         each.addErrback(lambda _: None)
@@ -342,37 +356,14 @@ def test_an_answer_that_comes_when_the_crawl_is_closed_sets_no_timer():
     answer = Deferred()
 
     async def reserve(*_):
-        return await answer
+        return await maybe_deferred_to_future(answer)
 
     scene.store.reserve = reserve
-    worker.opens()
+    worker.take()
     worker.turns.close()
     answer.callback(Turn(1.0, 1))
+    settle()
     assert scene.time.timers == []
-
-
-def test_what_is_due_leaves_though_all_places_are_taken():
-    scene = Scene()
-    (worker,) = scene.workers
-    worker.downloader.active.update(range(16))
-    worker.opens()
-    scene.time.advance(0)
-    assert worker.downloader.total_concurrency == 17
-    assert worker.opens()
-    assert worker.downloader.total_concurrency == 16
-
-
-def test_what_is_never_fetched_keeps_no_place():
-    scene = Scene()
-    (worker,) = scene.workers
-    worker.downloader.active.update(range(16))
-    worker.opens(A)
-    scene.time.advance(0)
-    assert worker.downloader.total_concurrency == 17
-    worker.opens(B)
-    scene.time.advance(LATE)
-    assert worker.opens(B) is False
-    assert worker.downloader.total_concurrency == 16
 
 
 @pytest.mark.parametrize(
@@ -415,9 +406,6 @@ def test_the_guard_keeps_turns_of_its_own_while_the_store_is_down():
         Down(**sizes), scene.store, name="it", timeout=PATIENCE, clock=lambda: scene.time.now
     )
     worker = Worker(store, scene.time)
-    with (
-        patch("scrapy_rep.stores.guarded.within", lambda _, call: call),
-    ):
-        sends(worker, 3)
-        scene.time.advance(100)
+    sends(worker, 3)
+    scene.advance(100)
     assert worker.sent == [0, 2, 4]

@@ -7,6 +7,7 @@ from unittest.mock import patch
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.flights import Flights
+from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler import turns
@@ -14,7 +15,7 @@ from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.memory import MemoryStore
 
-opens, comes = Turns.opens, Turns._comes
+take, come = Turns.take, Waits._come
 known, access, land, claim = Cache.known, Policy.access, Flights._land, MemoryStore.claim
 
 
@@ -72,17 +73,16 @@ BREAKAGES = {
 }
 
 
-def one_of_those_who_wait_is_woken(self, host, seconds, turn):
-    turn.waiters[1:] = []
-    comes(self, host, seconds, turn)
+def one_of_those_who_wait_is_woken(self, due):
+    come(due[:1])
 
 
-def a_turn_is_used_twice(self, origin, seconds, waiter):
+def a_turn_is_used_twice(self, request, origin, seconds):
     turn = self._turns.get(origin.host)
-    used = opens(self, origin, seconds, waiter)
-    if used and not hasattr(turn, "again"):
+    hold = take(self, request, origin, seconds)
+    if hold is None and not hasattr(turn, "again"):
         self._turns[origin.host], turn.again = turn, True
-    return used
+    return hold
 
 
 RESERVE = sqlite._RESERVE
@@ -103,8 +103,8 @@ BREAKAGES_OF_TURNS = {
         RESERVE.replace("max(:now, made)", ":now"),
     ),
     "turns are used however late": (turns, "_LATE", 10.0),
-    "one of those who wait is woken": (Turns, "_comes", one_of_those_who_wait_is_woken),
-    "a turn is used twice": (Turns, "opens", a_turn_is_used_twice),
+    "one of those who wait is woken": (Waits, "_come", one_of_those_who_wait_is_woken),
+    "a turn is used twice": (Turns, "take", a_turn_is_used_twice),
 }
 
 

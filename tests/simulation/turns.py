@@ -15,6 +15,9 @@ from contextlib import suppress
 from random import Random
 from types import SimpleNamespace
 
+from scrapy.settings import Settings
+
+from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores import sqlite
@@ -103,9 +106,13 @@ class Worker:
             engine=None,
             stats=SimpleNamespace(inc_value=lambda name, by: self.counts.update({name: by})),
             signals=SimpleNamespace(connect=lambda *_: None),
+            settings=Settings(),
         )
         free = SimpleNamespace(seconds_until_free=lambda _: 0.0)
-        self.turns = Turns(crawler, store, None, free, Clock(loop.time, loop.time, self.call_later))
+        clock = Clock(loop.time, loop.time, self.call_later)
+        self.turns = Turns(crawler, store, None, free, clock)
+        gate = SimpleNamespace(listen=self.turns.listen)
+        self.waits = Waits(crawler, None, gate, self.turns, clock)
 
     def call_later(self, seconds, call, *arguments):
         if self.world.random.random() < self.world.busy:
@@ -120,7 +127,7 @@ class Worker:
         """Send a request as a crawl does, and check what comes of it."""
         world = self.world
         delay = world.delays[origin]
-        await self.turns.take(None, origin, delay)
+        await self.waits.take_turn(None, SimpleNamespace(origin=origin), delay)
         left = self.last[origin] + OWN_PART * delay - world.loop.now
         if left > 0:
             self.last[origin] += OWN_PART * delay

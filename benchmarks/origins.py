@@ -1,0 +1,203 @@
+"""What one more origin costs: crawls of many hosts, one page each, without a network.
+
+    python -m benchmarks.origins [--origins 20000] [--rounds 3] [--mode asyncio] [--json FILE]
+
+A download handler in the process answers for every host after some 50 ms: robots.txt files of the
+corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its own: off, built-in,
+ours, and ours again with the store that it has left, in turns. All requests are start requests of
+one moment. Printed are the processor time of an origin above that of a crawl without robots.txt and
+its ratio to the built-in's; peak memory above the start; and the most look-ups under way at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import scrapy
+from scrapy.http import Response
+from scrapy.utils.asyncio import create_looping_call
+
+from benchmarks.broad_crawl import BUILTIN, OFF, OURS, SETTINGS
+from scrapy_rep import RobotsTxtMiddleware
+from scrapy_rep.utils.concurrency import sleep
+from tests.crawling.mode_crawl import MODES
+from tests.protocol import corpus
+
+LATENCY = 0.05
+MISSING = 0.3
+BODIES = 2_000
+PAGE = b"<html><body>page</body></html>"
+CRAWLS = {"off": OFF, "built-in": BUILTIN, "ours": OURS, "again": OURS}
+SEED = 9309
+
+
+class Handler:
+    """Answers for every host, and knows how many robots.txt requests there were at a time."""
+
+    lazy = False
+    bodies = ()
+
+    def __init__(self, crawler):
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def download_request(self, request):
+        await sleep(LATENCY)
+        if not request.url.endswith("/robots.txt"):
+            return Response(request.url, body=PAGE)
+        chance = random.Random(request.url)
+        if chance.random() < MISSING:
+            return Response(request.url, status=404)
+        return Response(request.url, body=chance.choice(self.bodies))
+
+    async def close(self):
+        pass
+
+
+class Many(scrapy.Spider):
+    name = "many"
+    origins = 0
+
+    async def start(self):
+        for number in range(self.origins):
+            yield scrapy.Request(f"http://{number}.example/", callback=self.parse)
+
+    def parse(self, response):
+        pass
+
+
+def peak_mib():
+    return int(re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
+
+
+def processor():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+class Watch:
+    """Looks how many look-ups are under way."""
+
+    def __init__(self, crawler):
+        self.crawler = crawler
+        self.most = 0
+        self.started = 0.0
+        crawler.signals.connect(self.opened, scrapy.signals.spider_opened)
+        crawler.signals.connect(self.closed, scrapy.signals.spider_closed)
+
+    def opened(self):
+        self.loop = create_looping_call(self.look)
+        self.loop.start(0.02, now=False)
+
+    def closed(self):
+        self.loop.stop()
+
+    def look(self):
+        ours = self.crawler.get_downloader_middleware(RobotsTxtMiddleware)
+        if ours is not None:
+            self.most = max(self.most, len(ours._cache._flights))
+
+
+def run(order):
+    """Crawl, in a process of its own; print what came of it."""
+    chosen = random.Random(SEED)
+    bodies = [body for _, body, _ in corpus.read("files")]
+    Handler.bodies = chosen.sample(bodies, min(BODIES, len(bodies)))
+    del bodies
+    process_class, more = MODES[order["mode"]]
+    settings = {
+        **SETTINGS,
+        "CONCURRENT_REQUESTS": 100,
+        "DOWNLOAD_HANDLERS": {"http": Handler},
+        "DOWNLOAD_HANDLERS_BASE": {},
+        "DNSCACHE_ENABLED": False,
+        **order["settings"],
+        **more,
+    }
+    process = process_class(settings)
+    crawler = process.create_crawler(Many)
+    watch = Watch(crawler)
+    memory, start = peak_mib(), processor()
+    process.crawl(crawler, origins=order["origins"])
+    process.start()
+    stats = crawler.stats.get_stats()
+    print(
+        json.dumps(
+            {
+                "seconds": processor() - start,
+                "memory": peak_mib() - memory,
+                "most": watch.most,
+                "pages": stats.get("response_received_count", 0),
+            }
+        )
+    )
+
+
+def crawl(order):
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.origins", "--order", json.dumps(order)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode or done.stderr.strip():
+        print(done.stderr[-2000:], file=sys.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def measure(options):
+    rows = {name: [] for name in options.crawls}
+    for _ in range(options.rounds):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in options.crawls:
+                settings = {**CRAWLS[name], "REP_STORE": f"sqlite:///{folder}/robots.sqlite"}
+                order = {"mode": options.mode, "origins": options.origins, "settings": settings}
+                rows[name].append(crawl(order))
+    base = [row["seconds"] for row in rows["off"]]
+    print(f"{options.origins} origins, mode {options.mode}, median of {options.rounds}")
+    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7} {'look-ups':>9} {'pages':>8}")
+    results, builtin = {}, None
+    for name, found in rows.items():
+        above = statistics.median(
+            1e6 * (row["seconds"] - off) / options.origins
+            for row, off in zip(found, base, strict=True)
+        )
+        builtin = above if name == "built-in" else builtin
+        memory = statistics.median(row["memory"] for row in found)
+        most, pages = (max(row[key] for row in found) for key in ("most", "pages"))
+        ratio = above / builtin if builtin else float("nan")
+        results[name] = {"us": above, "ratio": ratio, "memory": memory, "most": most}
+        print(f"{name:>10} {above:13.0f} {ratio:6.2f} {memory:7.0f} {most:9} {pages:8}")
+    if options.json:
+        Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--origins", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--mode", choices=MODES, default="asyncio")
+    parser.add_argument("--crawls", nargs="+", choices=CRAWLS, default=list(CRAWLS))
+    parser.add_argument("--json")
+    parser.add_argument("--order", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.order:
+        run(json.loads(options.order))
+    else:
+        measure(options)
+
+
+if __name__ == "__main__":
+    main()

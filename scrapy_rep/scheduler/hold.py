@@ -1,0 +1,40 @@
+"""Why requests wait, and until when: the one answer of the gate."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class HoldReason(Enum):
+    """Why requests may not leave yet: in words, the module that decides, and until when they wait.
+
+    The docs draw their table from here.
+    """
+
+    LOOK_UP = "robots.txt is being looked up", "look_ups", "the look-up has ended"
+    UNREACHABLE = (
+        "robots.txt is unreachable",
+        "gate",
+        "its next try; requests for which that is after REP_DEFER_TIMEOUT are dropped at once",
+    )
+    TURN = "workers keep the delay of the site together", "turns", "the turn of this worker"
+    SLOT = (
+        "the download slot has enough to do",
+        "delays",
+        "the delay of the slot is over, or a download has ended",
+    )
+    UNREADABLE = "the requests can't be read from JOBDIR", "queue", "the next try to read them"
+
+    def __init__(self, text: str, module: str, end: str) -> None:
+        self.text = text
+        self.module = module
+        self.end = end
+
+
+class Hold(NamedTuple):
+    """Why requests may not leave yet, and until when."""
+
+    reason: HoldReason
+    until: float
+    """When to ask again, in seconds of the monotonic clock; infinity: when the gate tells."""

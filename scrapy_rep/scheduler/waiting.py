@@ -1,0 +1,185 @@
+"""The lanes of a queue whose requests may not leave yet: why, until when, and since when."""
+
+from __future__ import annotations
+
+from collections import deque
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from scrapy_rep import stats
+from scrapy_rep.scheduler.due import DueTimes
+from scrapy_rep.scheduler.hold import HoldReason
+from scrapy_rep.scheduler.idle import line_about
+from scrapy_rep.scheduler.origin_queues import Lane, Slot
+from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.scheduler.gate import Gate
+    from scrapy_rep.scheduler.hold import Hold
+    from scrapy_rep.scheduler.origin_queues import Lanes
+    from scrapy_rep.utils.clock import Clock
+
+
+class Waiting:
+    """Asks the gate about the lanes of a queue, and again when the gate or the time says so.
+
+    Requests of an unreachable origin are deferred. When they have been for REP_DEFER_TIMEOUT, or
+    its next try comes only after that, they are overdue: they leave, and the middleware drops them.
+    """
+
+    def __init__(self, crawler: Crawler, gate: Gate | None, lanes: Lanes, clock: Clock) -> None:
+        """Take the parts of a queue; ``gate`` is None where robots.txt is not obeyed."""
+        self._crawler = crawler
+        self._gate = gate
+        self._timeout = 0.0 if gate is None else gate.defer_timeout
+        self._lanes = lanes
+        self._clock = clock
+        self._by_origin: dict[Origin, tuple[Lane, ...]] = {}
+        """Lanes that wait for the gate, or for a time."""
+        self._due: DueTimes[Lane | Slot] = DueTimes(clock, self._come)
+        self._woken: deque[Lane] = deque()
+        """Lanes that are to be asked about again."""
+        self._deferred: set[Lane] = set()
+        self._in_turn: set[Lane] = set()
+        """Lanes whose turn has just come."""
+        self._places = PlacesBeside(crawler)
+        if gate is not None:
+            gate.attach(self)
+
+    def may_leave(self, lane: Lane) -> bool:
+        """Return whether the next request of ``lane`` may leave; if not, the lane waits."""
+        if lane.origin is None or self._gate is None:
+            return True
+        if lane in self._in_turn:
+            self._in_turn.discard(lane)
+            self._places.give(len(self._in_turn))
+        hold = self._gate.hold(lane.origin, lane.head)
+        if hold is not None and hold.reason is HoldReason.UNREACHABLE:
+            if self._is_overdue(lane, hold.until):
+                return True
+        elif hold is None or hold.reason is not HoldReason.LOOK_UP:
+            self._deferred.discard(lane)
+            lane.since, lane.overdue = None, False
+        if hold is None:
+            return True
+        self._by_origin[lane.origin] = (*self._by_origin.get(lane.origin, ()), lane)
+        self.hold(lane, hold)
+        return False
+
+    def hold(self, lane: Lane, hold: Hold) -> None:
+        """Let ``lane`` wait until the time of ``hold``."""
+        lane.hold, lane.rank = hold, None
+        self._due.set(lane, hold.until)
+
+    def slot_is_open(self, slot: Slot) -> bool:
+        """Return whether requests may leave to ``slot``; if not, the engine asks again then."""
+        hold = None if self._gate is None else self._gate.hold_slot(slot.name)
+        if hold is not None:
+            self._due.set(slot, hold.until)
+        return hold is None
+
+    def woken(self) -> Iterator[tuple[Lane, Hold]]:
+        """Yield the lanes that are to be asked about again, with why they have waited."""
+        while self._woken:
+            lane = self._woken.popleft()
+            hold, lane.hold = lane.hold, None
+            if hold is not None and lane.size:
+                yield lane, hold
+
+    def pushed(self, lane: Lane) -> None:
+        """Count a request that came to ``lane``."""
+        if lane in self._deferred:
+            stats.count(self._crawler, stats.DEFERRED)
+
+    def forget(self, lane: Lane) -> None:
+        """Forget a lane that has no requests any more."""
+        self._deferred.discard(lane)
+        self._in_turn.discard(lane)
+        self._due.drop(lane)
+        self._release(lane)
+
+    # What the gate calls.
+
+    def ask_again(self, origin: Origin) -> None:
+        """Ask again about the lanes of ``origin``."""
+        for lane in self._by_origin.pop(origin, ()):
+            self._due.drop(lane)
+            self._woken.append(lane)
+
+    def head_of(self, origin: Origin) -> Request | None:
+        """Return the next request of ``origin`` that waits, or None."""
+        for lane in self._by_origin.get(origin, ()):
+            with suppress(LookupError):
+                return lane.head()
+        return None
+
+    def deferred(self) -> tuple[int, bool]:
+        """Return how many lanes are deferred, and whether there is nothing else in the queue."""
+        return len(self._deferred), len(self._deferred) == len(self._lanes)
+
+    def idle_line(self) -> str:
+        """Return what the log says when everything in the queue is deferred."""
+        if not self._deferred or self._gate is None:
+            return ""
+        origins = {lane.origin for lane in self._deferred if lane.origin is not None}
+        outages = [(origin, self._gate.outage(origin)) for origin in origins]
+        since = min(lane.since for lane in self._deferred if lane.since is not None)
+        left = since + self._timeout - self._clock.monotonic()
+        return line_about(outages, self._clock.time(), self._timeout, left)
+
+    def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
+        """Yield the origins that wait, why, and how many requests they have."""
+        for lane in self._lanes:
+            if lane.origin is not None and lane.hold is not None:
+                yield lane.origin, lane.hold, lane.size
+
+    def stop(self) -> int:
+        """Set no timer any more; return how many requests are deferred."""
+        self._due.close()
+        self._places.give(0)
+        requests = sum(lane.size for lane in self._deferred)
+        if requests:
+            stats.count(self._crawler, stats.DEFERRED_WAITING, requests)
+        self._deferred.clear()
+        return requests
+
+    # Lanes.
+
+    def _come(self, due: list[Lane | Slot]) -> None:
+        lanes = [each for each in due if isinstance(each, Lane)]
+        for lane in lanes:
+            self._release(lane)
+        self._woken += lanes
+        self._in_turn = {
+            lane for lane in lanes if lane.hold is not None and lane.hold.reason is HoldReason.TURN
+        }
+        self._places.give(len(self._in_turn))
+        nudge(self._crawler)
+
+    def _release(self, lane: Lane) -> None:
+        """Let the gate call for ``lane`` no more."""
+        if lane.origin not in self._by_origin:
+            return
+        others = tuple(each for each in self._by_origin.pop(lane.origin, ()) if each is not lane)
+        if others:
+            self._by_origin[lane.origin] = others
+
+    def _is_overdue(self, lane: Lane, until: float) -> bool:
+        """Return whether the next try, at ``until``, is too late for ``lane``; defer it if not."""
+        now = self._clock.monotonic()
+        since = now if lane.since is None else lane.since
+        lane.overdue = until > since + self._timeout
+        if lane.overdue:
+            self._deferred.discard(lane)
+        elif lane.since is None and self._gate is not None:
+            lane.since = now
+            self._deferred.add(lane)
+            stats.count(self._crawler, stats.DEFERRED, lane.size)
+            self._gate.idle.begin()
+        return lane.overdue
