@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from scrapy.exceptions import IgnoreRequest
@@ -81,8 +82,9 @@ def explain(verdict: Verdict) -> str:
         return f"{short(str(verdict.rule))} (line {verdict.line} of {where or 'robots.txt'})"
     words = verdict.reason.value
     if verdict.outage is not None:
-        next_try = moment(verdict.outage.next_try)
-        words = f"robots.txt is {words}: {verdict.outage.cause}, next try at {next_try}"
+        words = f"robots.txt is {words}: {verdict.outage.cause}"
+        if verdict.outage.next_try < math.inf:
+            words += f", next try at {moment(verdict.outage.next_try)}"
     return words if where is None else f"{words} ({where})"
 
 

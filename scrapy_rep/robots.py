@@ -137,7 +137,7 @@ class Robots:
     def next_try(self, page: str | Request) -> float | None:
         """Return when the robots.txt of ``page`` is tried again, in seconds since the epoch.
 
-        Return None if it is not known to be unreachable.
+        Return None if it is not known to be unreachable, and infinity if it is not tried again.
         """
         entry = self._cache.known(origin_of(_request(page).url))
         return entry.end if entry is not None and entry.is_unreachable else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin
@@ -94,7 +95,7 @@ async def _named(robots: Robots, url: str, patience: float) -> list[str]:
     while True:
         sitemaps = await robots.sitemaps(url)
         due, left = robots.next_try(url), end - monotonic()
-        if due is None or left <= 0:
+        if due is None or due == math.inf or left <= 0:
             return sitemaps
         await sleep(max(_PAUSE, min(due - time(), left)))
 

@@ -89,6 +89,19 @@ async def test_no_robots_txt_is_tried_for_longer_than_pages_are_deferred(web, ac
 
 
 @pytest_twisted.ensureDeferred
+async def test_nobody_waits_for_a_try_that_will_not_come(web):
+    site = web.site(robots("Sitemap: /one.xml"))
+    settings = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": 10 * PATIENCE}
+    result = await crawl(
+        site.url("/robots.txt"),
+        spidercls=SitemapSpider,
+        settings={**settings, "DOWNLOAD_HANDLERS": {"http": None}},
+    )
+    says = f"No sitemaps: {site.url('/robots.txt')} is unreachable"
+    assert says in result.messages(logging.WARNING)
+
+
+@pytest_twisted.ensureDeferred
 async def test_sites_that_hang_hold_up_the_sitemaps_of_no_other(web):
     hanging = [web.site(held(robots(""))) for _ in range(4)]
     site = web.site(robots("Sitemap: /one.xml"), paths={"/one.xml": sitemap()})

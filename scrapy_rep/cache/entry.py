@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
@@ -53,6 +54,11 @@ class Entry:
     def is_unreachable(self) -> bool:
         """Whether nothing may be fetched until a later try of robots.txt."""
         return self._state is not None and self._state.reason is Reason.UNREACHABLE
+
+    @property
+    def may_come_back(self) -> bool:
+        """Whether there will be that later try."""
+        return self.is_unreachable and self.end < math.inf
 
     @property
     def outage(self) -> Outage | None:

@@ -51,8 +51,10 @@ class LookupLog:
             if not self._is_back(record, since):
                 logger.debug("%s: %s", _file_of(record), _answer(record))
             return
+        if record.next_try is None:
+            return
         evidence = record.last.evidence
-        what = evidence.summary, _meanwhile(record, access), (record.next_try or 0) - evidence.at
+        what = evidence.summary, _meanwhile(record, access), record.next_try - evidence.at
         # Of what was in the way the fetcher has told.
         if previous is None or since is None:
             self._tell_down(

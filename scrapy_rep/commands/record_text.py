@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.terminal import ago, span
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
     """Return a record as values that JSON has; times are seconds since the epoch."""
-    evidence = record.last.evidence
+    evidence, end = record.last.evidence, options.policy.access(record, now).end
     return {
         "outcome": outcome_word(record),
         "status": evidence.status,
@@ -25,7 +26,7 @@ def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
         "size": evidence.size,
         "truncated": evidence.truncated,
         "at": evidence.at,
-        "until": options.policy.access(record, now).end,
+        "until": None if end == math.inf else end,
         "unreachable_since": record.unreachable_since,
         "unreachable_for": record.unreachable_for,
         "next_try": record.next_try,
@@ -50,7 +51,7 @@ def summary(record: Record, options: Options, now: float) -> str:
     left = options.policy.access(record, now).end - now
     if options.policy.is_due(record, now):
         parts.append("fetched again by the next crawl")
-    else:
+    elif left < math.inf:
         parts.append(f"{'valid for' if since is None else 'next try in'} {span(left)}")
     return ", ".join(parts)
 

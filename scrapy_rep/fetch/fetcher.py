@@ -62,7 +62,8 @@ _LATER: Final = 1.0
 """Seconds by which the download handler's own limit comes later than the fetch's."""
 _MAX_LIMITS: Final = 10_000
 """Files of which it is remembered how long the next try may take."""
-_MEANWHILE: Final = ". Its pages may not be fetched until the next try"
+_MEANWHILE: Final = ". Its pages may not be fetched"
+_UNTIL: Final = " until the next try"
 
 
 class Fetcher:
@@ -227,18 +228,20 @@ class Fetcher:
     def _hindered(
         self, chain: Chain, obstacle: Obstacle, answer: Answer | None = None
     ) -> Unreachable:
+        is_robotstxt = chain.start.endswith(ROBOTSTXT)
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         logger.log(
             logging.WARNING if self._told.is_first(obstacle.what) else logging.DEBUG,
-            "%s of %s was not fetched: %s. This is not an error of the site%s; %s",
+            "%s of %s was not fetched: %s. This is not an error of the site%s%s; %s",
             chain.start.rpartition("/")[2],
             origin_of(chain.start),
             obstacle,
-            _MEANWHILE if chain.start.endswith(ROBOTSTXT) else "",
+            _MEANWHILE if is_robotstxt else "",
+            _UNTIL if is_robotstxt and not obstacle.for_good else "",
             obstacle.advice,
         )
         evidence = chain.evidence(answer, error=as_message(str(obstacle)))
-        return Unreachable(evidence, of_origin=False)
+        return Unreachable(evidence, of_origin=False, for_good=obstacle.for_good)
 
     def _request(self, chain: Chain, page: Request) -> Request:
         url = chain.urls[-1]

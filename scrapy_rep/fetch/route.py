@@ -98,6 +98,8 @@ class Obstacle(NamedTuple):
     """Which one, and what it said."""
     advice: str
     """What can be done about it."""
+    for_good: bool = False
+    """Whether another try of this process would end alike."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.detail})"
@@ -207,7 +209,7 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
         return None
     else:
         what = f"a component of the crawl raised {name}"
-    return Obstacle(what, message, advice)
+    return Obstacle(what, message, advice, isinstance(error, _NO_HANDLER))
 
 
 def _is_available(response: Response) -> bool:

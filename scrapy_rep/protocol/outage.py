@@ -16,7 +16,7 @@ class Outage(NamedTuple):
     since: float
     """When the first of the fetches ended that have all failed since."""
     next_try: float
-    """Before when it is not asked for again."""
+    """Before when it is not asked for again; infinite where it never is."""
 
 
 def short_cause(cause: str) -> str:

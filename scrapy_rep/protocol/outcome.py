@@ -100,6 +100,8 @@ class Unreachable:
     of_origin: bool = True
     """Whether it was the origin that failed, and not something on the route to it, as a proxy or a
     download handler: that says nothing of the origin, is not stored, and opens nothing."""
+    for_good: bool = False
+    """Whether another try of this process would end alike, as there is no download handler."""
 
 
 Outcome = Available | Unavailable | Unreachable

@@ -43,7 +43,7 @@ class Access:
     start: float
     """From when this holds, seconds since the epoch; a clock set back makes it void."""
     end: float
-    """Until when this holds, seconds since the epoch."""
+    """Until when this holds, seconds since the epoch; infinite where nothing is tried any more."""
     outage: Outage | None = None
     """Why nobody knows the rules, where that decides."""
 
@@ -123,6 +123,8 @@ class Policy:
                     gap = max(0.0, at - previous.last.evidence.at)
                     seconds += min(gap, limits.UNREACHABLE_GAP_MAX)
                 tries = previous.tries + 1
+        if outcome.for_good:
+            return Record(origin, outcome, copy, since, seconds, tries)
         next_try = at + self._retry_delay(outcome, tries, jitter)
         return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
@@ -164,7 +166,9 @@ class Policy:
 
     def _asked_again_at(self, record: Record) -> float:
         evidence = record.last.evidence
-        if record.next_try is not None:
+        if record.unreachable_since is not None:
+            if record.next_try is None:
+                return math.inf
             # Bounded, as a record may come from elsewhere.
             return min(record.next_try, evidence.at + self.retry_delay_max)
         return evidence.at + fresh_for(

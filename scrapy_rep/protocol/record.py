@@ -43,7 +43,8 @@ class Record:
     tries: int = 0
     """How many fetches have failed since then."""
     next_try: float | None = None
-    """Before when no other fetch is made, seconds since the epoch."""
+    """Before when no other fetch is made, seconds since the epoch; None where the last did not
+    fail, or this process tries no more."""
 
     @property
     def of_origin(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -91,7 +92,7 @@ class Verdict(NamedTuple):
             "robotstxt_url": self.robotstxt_url,
             "cause": cause,
             "unreachable_since": since,
-            "next_try": next_try,
+            "next_try": None if next_try == math.inf else next_try,
         }
 
 

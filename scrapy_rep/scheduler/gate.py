@@ -141,7 +141,7 @@ class Gate:
             entry = entry or result
             if entry is None:
                 return None  # the middleware looks it up, and meets the same error
-        if entry.is_unreachable and self._defers:
+        if entry.may_come_back and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
         if self._turns is not None and entry.asks_for_delay:
             return self._turns.hold(origin, head)
@@ -198,10 +198,10 @@ class Gate:
 
     def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return what ``defers`` does where this is no dry run."""
-        if source is not Source.DIRECT:
-            return self._would_defer and self.in_use
-        if not self._would_defer or entry is None:
+        if not self._would_defer or entry is None or not entry.may_come_back:
             return False
+        if source is not Source.DIRECT:
+            return self.in_use
         seconds = timeout_of(request) or timeout_of_crawl(self._crawler)
         return entry.end - self._clock.time() <= seconds
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import socket
 import sqlite3
@@ -16,18 +17,20 @@ import scrapy
 from scrapy import Request, exceptions
 from scrapy.exceptions import NotSupported
 from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
 from twisted.internet import error as internet
 from twisted.internet.defer import Deferred
 from twisted.protocols.ftp import CommandFailed
 from twisted.web.client import ResponseFailed, ResponseNeverReceived
 from twisted.web.http import PotentialDataLoss
 
+from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.redirects import Chain
 from scrapy_rep.fetch.route import obstacle_in, obstacle_of
 from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
 from scrapy_rep.protocol.record import Record
-from tests.crawling.crawl import crawl, stat
+from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, redirect, robots
 from tests.running import free_port
@@ -199,6 +202,58 @@ async def test_a_component_that_fails_says_nothing_of_the_site(web, store, name)
     assert says in line
 
 
+WITHOUT_HANDLER = {
+    "it can't be made": Unloadable,
+    "it can't be imported": "no.such.module.Handler",
+    "there is none": None,
+}
+DEFERS = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": 0.5, "REP_RETRY_DELAY": 0.1}
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+@pytest.mark.parametrize("why", WITHOUT_HANDLER)
+@pytest_twisted.ensureDeferred
+async def test_nobody_waits_for_a_handler_that_will_never_be_there(web, store, why, queue):
+    site = web.site(ALL_FORBIDDEN)
+    settings = {"REP_STORE": store, "DOWNLOAD_HANDLERS": {"http": WITHOUT_HANDLER[why]}}
+    urls = [site.url(f"/{n}") for n in range(3)]
+    direct = []
+
+    class Spider(ListSpider):
+        def failed(self, failure):
+            super().failed(failure)
+            if not direct:
+                direct.append(deferred_from_coro(self.ask()))
+
+        async def ask(self):
+            try:
+                await self.crawler.engine.download_async(Request(site.url("/direct")))
+            except RobotsTxtDisallowed as error:
+                direct.append(error.verdict.reason.value)
+
+    result = await crawl(*urls, settings={**settings, **DEFERS, **queue}, spidercls=Spider)
+    assert result.dropped == dict.fromkeys(urls, "unreachable")
+    assert direct[1:] == ["unreachable"]
+    assert "robotstxt/deferred" not in result.stats
+    assert result.stats["robotstxt/request_count"] == 1
+    told = result.failures[0].request.meta["robotstxt"]
+    assert (told["next_try"], told["cause"][:28]) == (None, "no download handler took it ")
+    json.dumps(told, allow_nan=False)
+    assert not [text for text in result.messages() if "next try" in text]
+    # It is of this process alone.
+    assert (await crawl(urls[0], settings={"REP_STORE": store})).dropped == {urls[0]: "rule"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_nobody_waits_where_robots_txt_leads_to_what_has_no_handler(web):
+    site = web.site(redirect("https://127.0.0.1/robots.txt"))
+    settings = {**DEFERS, "DOWNLOAD_HANDLERS": {"https": None}}
+    result = await crawl(site.url("/a"), settings=settings)
+    assert result.dropped == {site.url("/a"): "unreachable"}
+    assert "robotstxt/deferred" not in result.stats
+    assert len(site.robots_requests) == 1
+
+
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 422, 429, 500])
 @pytest_twisted.ensureDeferred
 async def test_a_refusal_of_an_api_is_not_the_sites(web, store, status):
@@ -322,6 +377,18 @@ def test_the_same_in_the_other_modes(web, store, mode, certificate):
     assert set(result["dropped"].values()) == {"unreachable"}
     assert result["stats"]["robotstxt/not_of_origin_count"] == 3
     assert rows(store, "records") == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nobody_waits_for_a_handler_in_the_other_modes_either(web, mode):
+    site = web.site(ALL_FORBIDDEN)
+    crawl_ = CrawlProcess(mode, [site.url("/a")], DOWNLOAD_HANDLERS={"http": None}, **DEFERS)
+    try:
+        result = crawl_.result()
+    finally:
+        crawl_.kill()
+    assert result["dropped"] == {site.url("/a"): "unreachable"}
+    assert "robotstxt/deferred" not in result["stats"]
 
 
 def proxied(status, url="http://a.example/robots.txt", sent_url=None, **headers):

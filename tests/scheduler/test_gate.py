@@ -491,9 +491,9 @@ def test_another_queue_keeps_nothing():
     scene = Scene()
     scene.knows(A, Reason.UNREACHABLE)
     request = Request(f"{A}/")
-    assert scene.gate.defers(Source.QUEUE, request, None)
+    assert scene.gate.defers(Source.QUEUE, request, scene.cache.entries[A])
     scene.gate._queues.clear()
-    assert not scene.gate.defers(Source.QUEUE, request, None)
+    assert not scene.gate.defers(Source.QUEUE, request, scene.cache.entries[A])
 
 
 @pytest.mark.parametrize("reason", [Reason.ERROR, Reason.UNREACHABLE_LONG, Reason.UNAVAILABLE])
