@@ -31,9 +31,8 @@ the download handler has followed a redirect itself.
 **Lookups.** ``cache/cache.py`` holds what is known about each origin until it expires. Otherwise a
 lookup is started (``flights.py``): one per origin, and all requests of the origin wait for it. It
 reads the store, then fetches robots.txt with a lease, so that only one of the workers that share a
-store fetches it (``lookup.py``). With Redis, workers tell each other which sites are back or down
-(``redis_news.py``). ``protocol/policy.py`` turns the result of the fetch into a record, and tells
-what may be fetched according to a record, and until when.
+store fetches it (``lookup.py``). ``protocol/policy.py`` turns the result of the fetch into a
+record, and tells what may be fetched according to a record, and until when.
 
 **The request for robots.txt.** ``fetch/fetcher.py`` sends an ordinary Scrapy request with
 ``engine.download_async``, so that the proxies, TLS settings and download handlers of the crawl are

@@ -82,7 +82,6 @@ class Cache:
         parsed: Parsed,
         learned: Learned = lambda *_: None,
         learned_tdmrep: Learned = lambda *_: None,
-        tell: Callable[[Record], Awaitable[None]] | None = None,
         count: Callable[[str], None],
         clock: Clock,
         jitter: Callable[[], float],
@@ -115,15 +114,10 @@ class Cache:
             known=self.known,
             fetch=fetch,
         )
-        self._lookup = lookup(learned=learned, count=count, path=ROBOTSTXT, tell=tell)
+        self._lookup = lookup(learned=learned, count=count, path=ROBOTSTXT)
         self.tdmrep = TdmrepCache(
             policy,
-            lookup(
-                learned=learned_tdmrep,
-                count=lambda _: None,
-                path=TDMREP_PATH,
-                tell=None,
-            ),
+            lookup(learned=learned_tdmrep, count=lambda _: None, path=TDMREP_PATH),
             clock.time,
             *entries.bounds,
         )

@@ -65,7 +65,6 @@ class Lookup:
         lease: float,
         known: Callable[[Origin], Entry | None],
         path: str,
-        tell: Callable[[Record], Awaitable[None]] | None,
     ) -> None:
         """Take the parts of a crawl.
 
@@ -73,8 +72,7 @@ class Lookup:
         stored before: the same record where nothing was fetched; ``count`` is told the names of
         stats; ``jitter`` gives a number from 0 to 1. ``name`` tells this worker from all others
         that use the store, ``lease`` is for how many seconds a fetch is its own. ``known`` gives
-        what is in memory. ``path`` is that of the file that is looked up. ``tell`` is awaited
-        with a record that is stored, of an origin that is back, or gone.
+        what is in memory. ``path`` is that of the file that is looked up.
         """
         self._policy = policy
         self._store = store
@@ -88,7 +86,6 @@ class Lookup:
         self._lease = lease
         self._known = known
         self._path = path
-        self._tell = tell
         self.waiting = 0
         """How many look-ups wait for another worker."""
         self._claims = 0
@@ -212,7 +209,7 @@ class Lookup:
         self._unstored.drop(origin)
         # Who waits for the answer doesn't wait for the disk.
         self._being_kept[origin] = record
-        self._background.add(self._keep_fetched(origin, record, previous, holder))
+        self._background.add(self._keep_fetched(origin, record, holder))
         other = _answered_for(record.last, self._path)
         if other is not None and self._known(other) is None:
             self._background.add(self._keep_other(other, record.last))
@@ -230,15 +227,9 @@ class Lookup:
         self._learned(origin, record, previous, page)
         return record
 
-    async def _keep_fetched(
-        self, origin: Origin, record: Record, previous: Record | None, holder: str
-    ) -> None:
+    async def _keep_fetched(self, origin: Origin, record: Record, holder: str) -> None:
         try:
             await self._keep(record, holder)
-            if self._tell is not None and previous is not None:
-                was_down = isinstance(previous.last, Unreachable)
-                if was_down != isinstance(record.last, Unreachable):
-                    await self._tell(record)
         finally:
             if self._being_kept.get(origin) is record:
                 del self._being_kept[origin]

@@ -6,15 +6,12 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
-from scrapy_rep.stores.registry import make_news, make_store
+from scrapy_rep.stores.registry import make_store
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.record import Record
     from scrapy_rep.settings import Options
 
 _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
@@ -31,41 +28,20 @@ class Shared:
         self.entries: BoundedCache[Origin, Entry] = BoundedCache(
             options.memory_max_origins, options.memory_max_bytes
         )
-        self._news = make_news(options.store_config)
-        self._users: dict[object, Callable[[Origin], None]] = {}
+        self._users: set[object] = set()
 
-    def join(self, user: object, news: Callable[[Origin], None]) -> None:
-        """Tell of a user; twice is once.
-
-        ``news`` is called with an origin of which another worker has learned something.
-        """
-        if self._news is not None and not self._users:
-            self._news.listen(self._heard)
-        self._users[user] = news
+    def join(self, user: object) -> None:
+        """Tell of a user; twice is once."""
+        self._users.add(user)
 
     async def leave(self, user: object) -> None:
         """Tell of a user's end."""
         if user not in self._users:
             return
-        del self._users[user]
+        self._users.remove(user)
         if not self._users:
-            if self._news is not None:
-                self._news.close()
             self.entries.clear()
             await self.store.close()
-
-    async def tell(self, record: Record) -> None:
-        """Tell the other workers of a record that says otherwise than the one before."""
-        if self._news is not None:
-            await self._news.tell(record.origin, record.last.evidence.at)
-
-    def _heard(self, origin: Origin, at: float) -> None:
-        entry = self.entries.get(origin)
-        # What a crawl of this very process has told it knows.
-        if entry is not None and entry.start != at:
-            self.entries.drop(origin)
-        for news in list(self._users.values()):
-            news(origin)
 
 
 def shared(options: Options) -> Shared:

@@ -80,7 +80,6 @@ class Composition:
             parsed=self._parsed,
             learned=self.announcer.learned,
             learned_tdmrep=self.announcer.learned_tdmrep,
-            tell=self._shared.tell,
             count=partial(stats.count, crawler),
             clock=clock,
             jitter=random.random,
@@ -117,7 +116,7 @@ class Composition:
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     def _spider_opened(self) -> None:
-        self._shared.join(self, lambda _: None)
+        self._shared.join(self)
         self._watch.start()
         if not self.gate.in_use:
             self._crawler.signals.connect(_note_scheduler, signals.request_scheduled)

@@ -31,11 +31,8 @@ _TRIES: Final = 3
 class Connector:
     """What a URL names, and the client for it."""
 
-    def __init__(self, uri: str, *, timeout: float, ping_after: float = 0) -> None:
-        """Take a URL. Raises ValueError where it can't be read; nothing is opened.
-
-        A connection of which nothing was heard for ``ping_after`` seconds is tried, with 0 none.
-        """
+    def __init__(self, uri: str, *, timeout: float) -> None:
+        """Take a URL. Raises ValueError where it can't be read; nothing is opened."""
         self._kind, self._hosts, self._path, url = _parts(uri)
         try:
             # redis-py gives it no types.
@@ -53,7 +50,6 @@ class Connector:
             ]
             self._limits = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
             options.update(self._limits, decode_responses=False, client_name="scrapy-rep")
-            options.update(health_check_interval=ping_after)
             self._client = None if self.is_cluster else self._client_of(options)
         except (ValueError, TypeError, RedisError):
             raise ValueError("redis-py can't read that URL") from None

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_rep.stores.base import BareStore, Store
-    from scrapy_rep.stores.redis_news import RedisNews
 
 
 class StoreConfig(NamedTuple):
@@ -76,15 +75,6 @@ def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> BareStore
     place. Raises SettingsError as make_store does.
     """
     return _SCHEMES[_scheme(config.store)].make(config, set_aside)
-
-
-def make_news(config: StoreConfig) -> RedisNews | None:
-    """Return how workers tell each other of outages; None where the store has no way."""
-    if not _scheme(config.store).startswith("redis"):
-        return None
-    from scrapy_rep.stores.redis_news import RedisNews  # noqa: PLC0415 - needs redis-py
-
-    return RedisNews(config.store, prefix=config.store_prefix, timeout=config.store_timeout)
 
 
 def is_store(uri: str) -> bool:

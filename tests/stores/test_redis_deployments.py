@@ -15,7 +15,7 @@ from tests.redis_server import RedisServer, needs_redis
 from tests.running import in_asyncio
 from tests.stores.records import ORIGIN, available
 from tests.stores.test_contract import MAX_SIZE
-from tests.waiting import PATIENCE, a_while, until
+from tests.waiting import PATIENCE, until
 
 OWN = {"prefix": "robots:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": PATIENCE}
 
@@ -24,12 +24,6 @@ def store_of(uri):
     from scrapy_rep.stores.redis import RedisStore
 
     return RedisStore(uri, **OWN)
-
-
-def news_of(uri):
-    from scrapy_rep.stores.redis_news import RedisNews
-
-    return RedisNews(uri, prefix="robots:", timeout=PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +116,7 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     client = redis_server.client
     client.flushall()
     rights = (
-        "~robots:* &robots:* +ping +multi +exec +getrange +get +set +del +scan +eval +time "
-        "+publish +subscribe +client|setname"
+        "~robots:* +ping +multi +exec +getrange +get +set +del +scan +eval +time +client|setname"
     )
     client.execute_command("ACL", "SETUSER", "crawler", "on", ">s3cret", *rights.split())
     place = f"127.0.0.1:{redis_server.port}"
@@ -136,12 +129,6 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     assert await store.drop(ORIGIN)
     assert (await store.reserve("example.com", 2)).seconds < PATIENCE
     await store.close()
-    news, heard = news_of(f"redis://crawler:s3cret@{place}"), []
-    news.listen(lambda *told: heard.append(told))
-    while not heard:
-        await news.tell(ORIGIN, 5.0)
-        await a_while()
-    news.close()
     with pytest.raises(StoreError) as raised:
         await store_of(f"redis://crawler:wr0ng@{place}").get(ORIGIN)
     assert "wr0ng" not in str(raised.value)
