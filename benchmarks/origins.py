@@ -36,7 +36,9 @@ LATENCY = 0.05
 MISSING = 0.3
 BODIES = 2_000
 PAGE = b"<html><body>page</body></html>"
-CRAWLS = {"off": OFF, "built-in": BUILTIN, "ours": OURS, "again": OURS}
+# Of Scrapy's queues the one that does not look at all hosts for each request.
+SCRAPYS = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
+CRAWLS = {"off": {**OFF, **SCRAPYS}, "built-in": {**BUILTIN, **SCRAPYS}, "ours": OURS, "again": OURS}
 SEED = 9309
 
 

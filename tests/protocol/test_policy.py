@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -255,6 +258,17 @@ def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
         access = wide.access(record, at)
         assert (access.grant, access.end) == (Grant.NONE, record.next_try)
         assert not wide.is_due(record, at)
+
+
+def test_what_would_fail_alike_in_this_process_is_not_tried_again():
+    outcome = replace(unreachable(START), of_origin=False, for_good=True)
+    record = Policy().record_after(None, ORIGIN, outcome, jitter=0.0)
+    assert record.next_try is None
+    for at in (START, START + 90 * DAY):
+        assert not Policy().is_due(record, at)
+        access = Policy().access(record, at)
+        assert (access.grant, access.end) == (Grant.NONE, math.inf)
+        assert access.outage.next_try == math.inf
 
 
 def failed_at(policy, *times):
