@@ -38,7 +38,12 @@ BODIES = 2_000
 PAGE = b"<html><body>page</body></html>"
 # Of Scrapy's queues the one that does not look at all hosts for each request.
 SCRAPYS = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
-CRAWLS = {"off": {**OFF, **SCRAPYS}, "built-in": {**BUILTIN, **SCRAPYS}, "ours": OURS, "again": OURS}
+CRAWLS = {
+    "off": {**OFF, **SCRAPYS},
+    "built-in": {**BUILTIN, **SCRAPYS},
+    "ours": OURS,
+    "again": OURS,
+}
 SEED = 9309
 
 

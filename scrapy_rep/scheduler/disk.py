@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import marshal
+import math
 import pickle
 import sqlite3
 from contextlib import closing, contextmanager
@@ -60,7 +61,11 @@ _NEXT: Final = """SELECT priority, start, place FROM requests
     ORDER BY priority, start, place"""
 _GROUPS: Final = """SELECT slot, origin, count(*) FROM requests
     WHERE NOT unreadable GROUP BY slot, origin"""
-_BEFORE_ALL: Final = (-(1 << 63), 0, -(1 << 63))
+_LEAST: Final = -(1 << 63)
+_BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
+_PAUSE: Final = 1.0
+"""Seconds to the next try to delete rows, after the first that failed; doubled with each."""
+_PAUSE_MAX: Final = 64.0
 _WAL_BYTES: Final = 4 * 1024 * 1024
 """Bytes that the write-ahead log is cut back to."""
 _PICKLE: Final = b"\x80"
@@ -86,6 +91,10 @@ class Disk:
         self._dumps = marshal.dumps if marshals else partial(pickle.dumps, protocol=4)
         self._out: dict[int, Request] = {}
         """Requests that are on their way, by their numbers."""
+        self._ended: set[int] = set()
+        """Numbers of those that the engine is done with, whose rows are still to be deleted."""
+        self._delete_at = -math.inf
+        self._pause = _PAUSE
         self._in_trouble = False
         path = Path(folder, FILE)
         with _refusing(path):
@@ -115,7 +124,7 @@ class Disk:
     def look(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
         """See what is next of ``lane``, of what comes behind ``after``."""
         rows = self._run(_NEXT, (*_of(lane), *after))
-        lane.held = [*islice((row for row in rows if abs(row[2]) not in self._out), 1)]
+        lane.held = [*islice((row for row in rows if self._is_here(abs(row[2]))), 1)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request``.
@@ -123,6 +132,8 @@ class Disk:
         :raises ValueError: it can't be written. Scrapy's scheduler takes this for: keep it in
             memory.
         """
+        if not _LEAST < priority < -_LEAST:
+            raise ValueError(f"its priority is {-priority}, which SQLite has no integer for")
         try:
             data = self._dumps(request.to_dict(spider=self._crawler.spider))
         except Exception as error:
@@ -130,10 +141,7 @@ class Disk:
         number = self._number + 1
         key = priority, start, number * order
         with self._writing("Requests are kept in memory until they can be written"):
-            try:
-                self._run(_INSERT, (number, *_of(lane), *key, data))
-            except OverflowError as error:  # of a priority
-                raise ValueError(str(error)) from error
+            self._run(_INSERT, (number, *_of(lane), *key, data))
             self._number = number
             if not lane.held or key < lane.held[0]:
                 lane.held = [key]
@@ -162,13 +170,30 @@ class Disk:
         self._out[number] = request
         return request
 
-    def forget_ended(self) -> None:
-        """Delete the rows of requests that the engine is done with."""
+    def forget_ended(self, now: float = math.inf) -> None:
+        """Delete the rows of requests that the engine is done with.
+
+        ``now`` is in seconds: while the file can't be written, there are pauses between two tries.
+        """
         there = in_progress(self._crawler)
         for number in [number for number, request in self._out.items() if request not in there]:
-            with self._writing("A request that was downloaded may come again"):
-                self._run("DELETE FROM requests WHERE number = ?", (number,))
-                del self._out[number]
+            del self._out[number]
+            self._ended.add(number)
+        if not self._ended or now < self._delete_at:
+            return
+        self._delete_at, self._pause = now + self._pause, min(_PAUSE_MAX, 2 * self._pause)
+        with self._writing("A request that was downloaded may come again"):
+            with self._connection:
+                self._run("BEGIN")
+                self._connection.executemany(
+                    "DELETE FROM requests WHERE number = ?", ((number,) for number in self._ended)
+                )
+            self._ended.clear()
+            self._delete_at, self._pause = -math.inf, _PAUSE
+
+    def _is_here(self, number: int) -> bool:
+        """Return whether a row is that of a request that has not been taken."""
+        return number not in self._out and number not in self._ended
 
     def look_for_file(self) -> None:
         """Tell, once, that the file is not there any more: what is written is lost at the close."""

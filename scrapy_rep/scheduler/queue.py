@@ -104,7 +104,10 @@ class RobotsAwarePriorityQueue:
             lane = self._lanes.lane(name, origin)
             self._disk.look(lane)
             self._lanes.resize(lane, size)
-            self._place(lane)
+            if lane.held:
+                self._place(lane)
+            else:
+                self._leave(lane)
         classes = downstream_queue_cls, start_queue_cls
         self._mover = Mover(crawler, self._disk, self.push, key, classes, self._clock)
         self._mover.move()
@@ -135,8 +138,9 @@ class RobotsAwarePriorityQueue:
     def pop(self) -> Request | None:
         """Return the next request that may leave, or None."""
         if self._disk is not None:
-            self._disk.forget_ended()
-            if (now := self._clock.monotonic()) >= self._look_at:
+            now = self._clock.monotonic()
+            self._disk.forget_ended(now)
+            if now >= self._look_at:
                 self._look_at = now + _LOOK_EVERY
                 self._disk.look_for_file()
         while (lane := self._select()) is not None:
@@ -220,17 +224,21 @@ class RobotsAwarePriorityQueue:
     def _put_aside(self, lane: Lane) -> None:
         """Try ``lane`` again later; in the end leave it on disk, so that the crawl can end."""
         if lane.failures == len(_PAUSES):
-            logger.error(
-                "%d requests of %s are left in JOBDIR",
-                lane.size,
-                lane.slot.name,
-                extra={"spider": self._crawler.spider},
-            )
-            self._resize(lane, 0)
+            self._leave(lane)
             return
         until = self._clock.monotonic() + _PAUSES[lane.failures]
         self._waiting.hold(lane, Hold(HoldReason.UNREADABLE, until))
         lane.failures += 1
+
+    def _leave(self, lane: Lane) -> None:
+        """Leave the requests of ``lane``, which can't be read, on disk."""
+        logger.error(
+            "The requests of %s can't be read, and are left in JOBDIR: %d",
+            lane.slot.name,
+            lane.size,
+            extra={"spider": self._crawler.spider},
+        )
+        self._resize(lane, 0)
 
     # Whose turn it is.
 

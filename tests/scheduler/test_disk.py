@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import math
 import os
 import shutil
 import sqlite3
+import weakref
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,6 +33,14 @@ KINDS = [
 ]
 
 A = origin_of("https://a.example")
+UNFIT = (1 << 63, -(1 << 63), math.inf, -math.inf, math.nan, 1e300, -1e300)
+"""Priorities that are no 64-bit integers."""
+
+
+def of_priority(priority):
+    request = Request("https://a.example/")
+    request.priority = priority  # as RetryMiddleware adjusts it
+    return request
 
 
 def pages(host, *paths, **kwargs):
@@ -132,7 +144,7 @@ def test_what_can_not_be_written_is_scrapys_to_keep_in_memory(tmp_path):
     for request in (
         Request("https://a.example/", meta={"x": lambda: None}),
         Request("https://a.example/", callback=print),
-        Request("https://a.example/", priority=1 << 70),
+        *map(of_priority, UNFIT),
         Request("https://a.example/", meta={"download_slot": "\ud800"}),
     ):
         with pytest.raises(ValueError, match=r"."):
@@ -193,7 +205,8 @@ def test_what_takes_the_place_of_a_request_is_there_before_that_goes(tmp_path):
     crawler.downloader.end(request)
     crawler.gate.full.add("a.example")
     assert queue.pop() is None
-    assert [text.split()[0] for text in statements] == ["INSERT", "DELETE"]
+    words = [text.split()[0] for text in statements]
+    assert words == ["INSERT", "BEGIN", "DELETE", "COMMIT"]
     queue.close()
 
 
@@ -313,9 +326,22 @@ def test_what_can_never_be_read_is_left_so_that_the_crawl_ends(tmp_path, caplog)
         time.advance(time.timers[0] - time.now)
         assert drain(queue) == []
     assert len(queue) == 0
-    assert "2 requests of a.example are left in JOBDIR" in caplog.messages
+    says = "The requests of a.example can't be read, and are left in JOBDIR: 2"
+    assert says in caplog.messages
     state = queue.close()
     assert len(_popped(ours(FakeCrawler(Doors()), key=tmp_path, state=state))) == 2
+
+
+def test_what_can_not_be_ordered_is_left_and_keeps_nothing_else(tmp_path, caplog):
+    queue = filled(tmp_path, *pages("a.example", 1), *pages("b.example", 1, 2))
+    queue.close()
+    with closing(sqlite3.connect(file_of(tmp_path))) as connection, connection:
+        connection.execute("UPDATE requests SET priority = -9e999 WHERE slot = 'b.example'")
+    queue = ours(FakeCrawler(Doors()), key=tmp_path)
+    assert drain(queue) == urls(pages("a.example", 1))
+    assert caplog.messages == ["The requests of b.example can't be read, and are left in JOBDIR: 2"]
+    assert len(queue) == 0
+    assert queue.close() != {}
 
 
 def test_the_close_leaves_no_timer(tmp_path):
@@ -363,6 +389,63 @@ def test_a_file_that_has_become_read_only_gives_out_what_it_has(tmp_path, caplog
         queue.push(Request("https://a.example/4"))
     assert sorted(drain(queue)) == urls(pages("a.example", 1, 2, 3))
     assert len([text for text in caplog.messages if "can't be written" in text]) == 1
+    queue.close()
+
+
+def test_rows_that_can_not_be_deleted_are_deleted_together_later(tmp_path, caplog):
+    time = MadeUpTime()
+    queue, crawler = timed(tmp_path, time)
+    for request in pages("a.example", *range(40)):
+        queue.push(request)
+    connection = queue._disk._connection
+    statements, ended = [], []
+    connection.set_trace_callback(lambda text: statements.append(text.split()[0]))
+
+    def fetch(number):
+        for _ in range(number):
+            request = queue.pop()
+            crawler.downloader.begin(request)
+            crawler.downloader.end(request)
+            ended.append(request.url)
+        found = statements.count("DELETE")
+        statements.clear()
+        return found
+
+    connection.execute("PRAGMA query_only = 1")
+    fetch(1)
+    assert fetch(10) == 1
+    for seconds in (1, 2, 4):
+        time.advance(seconds - 0.1)
+        assert fetch(2) == 0
+        time.advance(0.1)
+        assert fetch(2) == 1
+    (reference,) = [weakref.ref(request) for request in queue._disk._out.values()]
+    assert len(queue._disk._ended) == len(ended) - 1
+    connection.execute("PRAGMA query_only = 0")
+    time.advance(100)
+    assert fetch(1) == len(ended) - 1
+    gc.collect()
+    assert reference() is None
+    assert queue._disk._ended == set()
+    (said,) = [text for text in caplog.messages if "can't be written" in text]
+    assert said.endswith("A request that was downloaded may come again")
+    assert sorted([*ended, *drain(queue)]) == sorted(urls(pages("a.example", *range(40))))
+    queue.close()
+
+
+def test_what_has_ended_is_not_given_out_again_while_it_can_not_be_deleted(tmp_path):
+    queue, crawler = timed(tmp_path, MadeUpTime())
+    for request in pages("a.example", 1, 2, 3):
+        queue.push(request)
+    request = queue.pop()
+    crawler.downloader.begin(request)
+    queue._disk._connection.execute("PRAGMA query_only = 1")
+    crawler.downloader.end(request)
+    assert queue.pop().url == "https://a.example/2"
+    queue._disk._connection.execute("PRAGMA query_only = 0")
+    # It is the next by its place: what has ended comes behind it.
+    queue.push(Request("https://a.example/4"))
+    assert drain(queue) == ["https://a.example/4", "https://a.example/1"]
     queue.close()
 
 
