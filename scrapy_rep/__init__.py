@@ -25,8 +25,10 @@ table defines whether the request is dropped, waits, or returns to the scheduler
 (``transitions.py``, ``waits.py``). ``drops.py`` counts, logs and signals dropped requests.
 
 The guard (``guard.py``) is the last middleware before the downloader. A request whose URL or
-User-Agent has changed since the decision is decided again there. So is the URL of a response, if
-the download handler has followed a redirect itself.
+User-Agent has changed since the decision is decided again there (``judge.py``). So is the URL of a
+response, if the download handler has followed a redirect itself. The first middleware
+(``responses.py``), which is the last to receive responses, does the same for a response whose URL
+another middleware has changed.
 
 **Lookups.** ``cache/cache.py`` holds what is known about each origin until it expires. Otherwise a
 lookup is started (``flights.py``): one per origin, and all requests of the origin wait for it. It
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
     from scrapy_rep.cache.cache import Census
     from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
     from scrapy_rep.downloadermiddlewares.navigations import keep_from_disallowed
+    from scrapy_rep.downloadermiddlewares.responses import RobotsTxtResponseMiddleware
     from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
     from scrapy_rep.downloadermiddlewares.subresources import abort_disallowed
     from scrapy_rep.exceptions import (
@@ -104,6 +107,7 @@ __all__ = [
     "RobotsTxtDisallowed",
     "RobotsTxtFetchMiddleware",
     "RobotsTxtMiddleware",
+    "RobotsTxtResponseMiddleware",
     "RobotsUsageDisallowed",
     "RobotsUsageMiddleware",
     "SettingsError",
@@ -133,6 +137,7 @@ _HOMES = {
     "RobotsTxtDisallowed": "scrapy_rep.exceptions",
     "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.guard",
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
+    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.responses",
     "RobotsUsageDisallowed": "scrapy_rep.exceptions",
     "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
     "SettingsError": "scrapy_rep.exceptions",

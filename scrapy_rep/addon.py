@@ -10,6 +10,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
+from scrapy_rep.downloadermiddlewares.responses import RobotsTxtResponseMiddleware
 from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence import RobotsEvidence
@@ -27,6 +28,8 @@ _ORDER: Final = 100
 """Where Scrapy has its built-in RobotsTxtMiddleware."""
 _GUARD_ORDER: Final = 1_000_000
 """Nearest the downloader, beyond all that anybody would choose: nothing may come behind it."""
+_RESPONSE_ORDER: Final = -_GUARD_ORDER
+"""Nearest the engine, likewise."""
 _TAGS_ORDER: Final = 10
 """Next to the engine: it sees all that the spider's own middlewares let through."""
 
@@ -54,6 +57,7 @@ class Addon:
             order = nextafter(order, -inf)
         _enable(settings, name, RobotsTxtMiddleware, order)
         _enable(settings, name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
+        _enable(settings, name, RobotsTxtResponseMiddleware, _RESPONSE_ORDER)
         # Scrapy's own queue, and so ours, refuses to work with that setting.
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
             # At this priority it gives way to whatever the user has set.

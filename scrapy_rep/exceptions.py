@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class RobotsTxtDisallowed(IgnoreRequest):
     """Raised when a request is dropped because of robots.txt; ``verdict`` has the reason.
 
-    If a download handler has followed a redirect itself, as browsers do, and the response is
-    dropped, ``redirected_to`` is the URL that the verdict is about. Otherwise it is None.
+    If a download handler has followed a redirect itself, as browsers do, or another middleware has
+    changed the URL of the response, and the response is dropped, ``redirected_to`` is the URL that
+    the verdict is about. Otherwise it is None.
     """
 
     def __init__(self, verdict: Verdict, redirected_to: str | None = None) -> None:

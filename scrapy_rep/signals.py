@@ -47,7 +47,7 @@ robotstxt_usage: Final = object()
 robotstxt_tdmrep: Final = object()
 """``(origin, record, source, request)``: what a tdmrep.json came to, by fetch or from the store."""
 robotstxt_followed: Final = object()
-"""``(request, hop)``: a download handler has gone to the URL of ``hop``, which is judged next."""
+"""``(request, hop)``: the response has the URL of ``hop``, which is judged next."""
 
 META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` that holds the verdict."""

@@ -12,7 +12,13 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltI
 from scrapy.settings import Settings
 
 import scrapy_rep
-from scrapy_rep import Addon, RobotsTxtFetchMiddleware, RobotsTxtMiddleware, SettingsError
+from scrapy_rep import (
+    Addon,
+    RobotsTxtFetchMiddleware,
+    RobotsTxtMiddleware,
+    RobotsTxtResponseMiddleware,
+    SettingsError,
+)
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.registry import make_store
 from tests.crawling.crawl import crawl
@@ -203,7 +209,8 @@ OURS = "scrapy_rep.RobotsTxtMiddleware"
 async def test_the_addon_takes_the_place_of_the_builtin():
     seen, settings = await middlewares({})
     assert BuiltInMiddleware not in seen
-    assert seen.index(RobotsTxtMiddleware) == 1
+    assert seen.index(RobotsTxtMiddleware) == 2
+    assert seen[0] is RobotsTxtResponseMiddleware
     assert seen[-1] is RobotsTxtFetchMiddleware
     assert settings.getbool("ROBOTSTXT_OBEY")
     assert settings["ROBOTSTXT_PARSER"] == "scrapy_rep.RobotParser"
@@ -275,7 +282,11 @@ class Kept(BuiltInMiddleware):
 BY_HAND = {
     "ADDONS": {},
     "ROBOTSTXT_OBEY": True,
-    "DOWNLOADER_MIDDLEWARES": {OURS: 90, "scrapy_rep.RobotsTxtFetchMiddleware": 901},
+    "DOWNLOADER_MIDDLEWARES": {
+        OURS: 90,
+        "scrapy_rep.RobotsTxtFetchMiddleware": 901,
+        "scrapy_rep.RobotsTxtResponseMiddleware": 0,
+    },
 }
 
 
@@ -322,22 +333,18 @@ async def test_a_crawl_that_does_not_obey_tells_what_decides_it(settings, spider
     assert warning.endswith(f": robots.txt is not obeyed, because {what}")
 
 
+@pytest.mark.parametrize(
+    "missing", ["scrapy_rep.RobotsTxtFetchMiddleware", "scrapy_rep.RobotsTxtResponseMiddleware"]
+)
 @pytest_twisted.ensureDeferred
-async def test_without_the_addon_both_middlewares_can_be_set_by_hand(web):
+async def test_without_the_addon_the_middlewares_can_be_set_by_hand(web, missing):
     site = web.site(robots("User-agent: *\nDisallow: /private"))
-    settings = {
-        "ADDONS": {},
-        "ROBOTSTXT_OBEY": True,
-        "DOWNLOADER_MIDDLEWARES": {
-            BUILTIN: None,
-            OURS: 100,
-            "scrapy_rep.RobotsTxtFetchMiddleware": 901,
-        },
-    }
+    middlewares = {**BY_HAND["DOWNLOADER_MIDDLEWARES"], BUILTIN: None}
+    settings = {**BY_HAND, "DOWNLOADER_MIDDLEWARES": middlewares}
     result = await crawl(site.url("/private"), settings=settings)
     assert result.dropped == {site.url("/private"): "rule"}
-    del settings["DOWNLOADER_MIDDLEWARES"]["scrapy_rep.RobotsTxtFetchMiddleware"]
-    with pytest.raises(SettingsError, match="DOWNLOADER_MIDDLEWARES"):
+    del middlewares[missing]
+    with pytest.raises(SettingsError, match=f"DOWNLOADER_MIDDLEWARES .* takes {missing} at"):
         await crawl(site.url("/private"), settings=settings)
 
 

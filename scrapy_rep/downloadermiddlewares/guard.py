@@ -2,45 +2,29 @@
 
 from __future__ import annotations
 
-import logging
-from inspect import signature
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy import Request
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.defer import ensure_awaitable
 
-from scrapy_rep import signals, stats
-from scrapy_rep.decision.usage import carry_over
+from scrapy_rep.downloadermiddlewares.judge import DECIDED_KEY, dropped_response, judges
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
-from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
-from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.scheduler.source import NOTE_KEY
-from scrapy_rep.utils.per_crawl import PerCrawl
-from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
     from scrapy_rep.decision.decider import Decider
+    from scrapy_rep.downloadermiddlewares.judge import Judge
     from scrapy_rep.fetch.transfer import Transfer
 
     Decided = tuple[str, tuple[str, ...] | None]
 
-logger = logging.getLogger(__name__)
-
-DECIDED_KEY: Final = "_robotstxt_decided"
-"""Private key of ``Request.meta``: the URL and the product tokens that were decided on.
-
-It is there between the middleware and the guard alone. None for tokens: whatever they are."""
-AGAIN_KEY: Final = "_robotstxt_again"
-"""Private key of ``Request.meta``: the guard asks, and the request has waited for its turn."""
 REFUSED_KEY: Final = "_robotstxt_refused"
 """Private key of ``Request.meta``: why a browser was kept from the URL it was led to, and that."""
 # RFC 9110 §13.1 and §14.2: with one of these a request asks for less than the whole (SPEC S-8).
@@ -54,50 +38,7 @@ _CONDITIONAL: Final = (
 )
 _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
 """Keys of ``Request.meta`` that other middlewares may set for a robots.txt, too."""
-CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
-"""The verdict on what is not known when the crawl closes."""
-
-
-class Judge:
-    """What the guard asks: the middleware that decides, which may be a subclass of the user's."""
-
-    def __init__(
-        self, crawler: Crawler, decider: Decider, process_request: Callable[..., Any]
-    ) -> None:
-        self.decider = decider
-        """What it decides by."""
-        self._crawler = crawler
-        self._process_request = process_request
-        self._takes_spider = "spider" in signature(process_request).parameters
-
-    async def ask(self, request: Request) -> Request | None:
-        """Return what ``process_request`` of the middleware returns. Raises what it raises."""
-        meta = request.meta
-        meta[AGAIN_KEY] = True
-        spider = {"spider": self._crawler.spider} if self._takes_spider else {}
-        try:
-            returned: Request | None = await ensure_awaitable(
-                self._process_request(request, **spider)
-            )
-        finally:
-            meta.pop(AGAIN_KEY, None)
-        if DECIDED_KEY not in meta:
-            # A subclass lets it pass: these are of the queue, or of the page before.
-            meta.pop(NOTE_KEY, None)
-            meta.pop(signals.META_KEY, None)
-        return returned
-
-    async def refusal(self, hop: Request) -> Verdict | None:
-        """Return why ``hop`` is not to be sent; None where it may be."""
-        try:
-            given_back = await self.ask(hop) is not None
-        except RobotsTxtDisallowed as error:
-            return error.verdict
-        return CLOSING if given_back else None
-
-
-judges: Final[PerCrawl[Judge]] = PerCrawl()
-"""The middleware of each crawl, which puts itself here."""
+_FOLLOWED: Final = "its download handler followed a redirect"
 
 
 class RobotsTxtFetchMiddleware:
@@ -173,7 +114,7 @@ class RobotsTxtFetchMiddleware:
         """
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:
-            raise self._dropped(request, *refused) from exception
+            raise dropped_response(self._crawler, request, _FOLLOWED, *refused) from exception
         if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
                 # A middleware has sent a copy of the request, for something of its own.
@@ -195,34 +136,10 @@ class RobotsTxtFetchMiddleware:
     async def _check_redirect(self, judge: Judge, request: Request, response: Response) -> Response:
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:  # the browser shows an error of its own in the page's place
-            raise self._dropped(request, *refused)
-        try:
-            hop = Request(response.url, headers=request.headers, meta=request.meta)
-        except ValueError:  # no URL that anything could be fetched from
-            return response
-        was, now = judge.decider.known(request), judge.decider.known(hop)
-        # Most often only the spelling differs: browsers add a slash behind the host.
-        if was is None or now is None or (was.origin, was.target) == (now.origin, now.target):
-            return response
-        self._crawler.signals.send_catch_log(
-            signal=signals.robotstxt_followed, request=request, hop=hop
-        )
-        verdict = await judge.refusal(hop)
-        if verdict is None:
-            carry_over(hop, request)
-            return response
-        raise self._dropped(request, verdict, response.url)
-
-    def _dropped(self, request: Request, verdict: Verdict, url: str) -> RobotsTxtDisallowed:
-        request.meta[signals.META_KEY] = signals.as_meta(verdict)
-        stats.count(self._crawler, stats.FORBIDDEN_RESPONSE_COUNT)
-        logger.debug(
-            "Dropped the response to %s: its download handler followed a redirect to %s",
-            show(request),
-            show(Request(url)),
-            extra={"spider": self._crawler.spider},
-        )
-        return RobotsTxtDisallowed(verdict, redirected_to=url)
+            raise dropped_response(self._crawler, request, _FOLLOWED, *refused)
+        await judge.check(request, response, _FOLLOWED)
+        request.meta[DECIDED_KEY] = response.url, None
+        return response
 
 
 def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) -> bool:

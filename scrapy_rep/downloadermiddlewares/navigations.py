@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
 
-from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY, judges
+from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY
+from scrapy_rep.downloadermiddlewares.judge import judges
 from scrapy_rep.downloadermiddlewares.subresources import crawls
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.text import printable

@@ -11,7 +11,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import note
 from scrapy_rep.downloadermiddlewares.composition import Composition
-from scrapy_rep.downloadermiddlewares.guard import (
+from scrapy_rep.downloadermiddlewares.judge import (
     AGAIN_KEY,
     CLOSING,
     DECIDED_KEY,

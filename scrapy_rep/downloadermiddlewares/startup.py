@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from operator import gt, lt
 from typing import TYPE_CHECKING, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
@@ -11,6 +12,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
+from scrapy_rep.downloadermiddlewares.responses import RobotsTxtResponseMiddleware
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol import limits
@@ -120,28 +122,27 @@ def log_loss(crawler: Crawler) -> None:
 
 
 def check_components(crawler: Crawler) -> None:
-    """Raise SettingsError where the guard isn't there, or isn't nearest the downloader."""
+    """Raise SettingsError where what is to be the first or the last middleware isn't."""
     orders = {
         load_object(path): order
         for path, order in crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES").items()
         if order is not None
     }
-    guards = [
-        component
-        for component in orders
-        if isinstance(component, type) and issubclass(component, RobotsTxtFetchMiddleware)
-    ]
-    if not guards:
-        raise SettingsError(
-            "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
-            "scrapy_rep.RobotsTxtFetchMiddleware too, at an order beyond all others; "
-            "ADDONS = {'scrapy_rep.Addon': 500} sets both"
-        )
-    order = orders[guards[0]]
-    for component in orders.keys() - guards:
-        if orders[component] >= order:
+    for cls, where, is_beyond in (
+        (RobotsTxtResponseMiddleware, "below", lt),
+        (RobotsTxtFetchMiddleware, "beyond", gt),
+    ):
+        takes = f"scrapy_rep.{cls.__name__} at an order {where} all others"
+        ours = [each for each in orders if isinstance(each, type) and issubclass(each, cls)]
+        if not ours:
             raise SettingsError(
-                f"DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtFetchMiddleware at {order}, and "
-                f"{global_object_name(component)} at {orders[component]}: it takes "
-                "scrapy_rep.RobotsTxtFetchMiddleware at an order beyond all others"
+                "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
+                f"{takes}, too: ADDONS = {{'scrapy_rep.Addon': 500}} sets all"
             )
+        order = orders[ours[0]]
+        for component in orders.keys() - ours:
+            if not is_beyond(order, orders[component]):
+                raise SettingsError(
+                    f"DOWNLOADER_MIDDLEWARES has scrapy_rep.{cls.__name__} at {order}, and "
+                    f"{global_object_name(component)} at {orders[component]}: it takes {takes}"
+                )

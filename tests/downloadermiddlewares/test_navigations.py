@@ -7,7 +7,7 @@ import pytest_twisted
 from scrapy import Request
 
 from scrapy_rep import keep_from_disallowed
-from scrapy_rep.downloadermiddlewares.guard import judges
+from scrapy_rep.downloadermiddlewares.judge import judges
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 from tests.running import in_asyncio

@@ -13,6 +13,7 @@ from scrapy_rep import (
     RobotsTxtDisallowed,
     RobotsTxtFetchMiddleware,
     RobotsTxtMiddleware,
+    RobotsTxtResponseMiddleware,
 )
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
@@ -129,7 +130,10 @@ def middleware(stand_in, *, keeps=True, **settings):
             "ROBOTSTXT_OBEY": True,
             "REP_STORE": "memory://",
             "USER_AGENT": "testbot/1.0",
-            "DOWNLOADER_MIDDLEWARES": {RobotsTxtFetchMiddleware: 1_000},
+            "DOWNLOADER_MIDDLEWARES": {
+                RobotsTxtFetchMiddleware: 1_000,
+                RobotsTxtResponseMiddleware: 0,
+            },
             **settings,
         }
     )

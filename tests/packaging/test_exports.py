@@ -32,6 +32,7 @@ EXPORTS = [
     "RobotsTxtDisallowed",
     "RobotsTxtFetchMiddleware",
     "RobotsTxtMiddleware",
+    "RobotsTxtResponseMiddleware",
     "RobotsUsageDisallowed",
     "RobotsUsageMiddleware",
     "SettingsError",

@@ -1,0 +1,56 @@
+"""Middleware nearest the engine: what callbacks get."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy.exceptions import NotConfigured
+
+from scrapy_rep.downloadermiddlewares.judge import DECIDED_KEY, judges
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from scrapy_rep.downloadermiddlewares.judge import Judge
+
+_CHANGED: Final = "another middleware has changed its URL"
+
+
+class RobotsTxtResponseMiddleware:
+    """The downloader middleware closest to the engine: no other may have a lower order.
+
+    A response is checked again if another middleware has changed its URL, as those of APIs do that
+    know where the API was redirected to.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+            raise NotConfigured
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Return the middleware. Raises NotConfigured without ROBOTSTXT_OBEY."""
+        return cls(crawler)
+
+    def process_response(
+        self, request: Request, response: Response
+    ) -> Response | Awaitable[Response]:
+        """Let a response pass that has the URL that was decided on, else decide on its URL.
+
+        Raises RobotsTxtDisallowed.
+        """
+        decided = request.meta.pop(DECIDED_KEY, None)
+        url = request.url if decided is None else decided[0]
+        if response.url == url or (judge := judges.get(self._crawler)) is None:
+            return response
+        return self._check(judge, request, response)
+
+    async def _check(self, judge: Judge, request: Request, response: Response) -> Response:
+        await judge.check(request, response, _CHANGED)
+        return response

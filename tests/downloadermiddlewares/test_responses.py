@@ -1,0 +1,240 @@
+"""The check nearest the engine: the URL of a response that another middleware has changed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+from scrapy.http import HtmlResponse
+
+from scrapy_rep import RobotsTxtDisallowed, SettingsError
+from scrapy_rep.signals import robotstxt_verdict
+from tests.crawling.crawl import crawl
+from tests.crawling.web import PAGE, answer, redirect, robots
+from tests.downloadermiddlewares.test_guard import FOLLOWS, RULES
+
+ORDERS = [1, 50, 99, 100, 101, 560, 725, 900, 950]
+
+
+class Resolves:
+    """Gives a response the URL that its page came from, as middlewares of APIs do."""
+
+    def process_response(self, request, response):
+        to = request.meta.get("resolved")
+        return response if to is None else response.replace(url=to)
+
+
+class Answers:
+    """Has the pages itself, with the URL that they came from."""
+
+    def process_request(self, request):
+        if "resolved" in request.meta:
+            return HtmlResponse(request.meta["resolved"], body=PAGE.encode(), request=request)
+        return None
+
+
+class LooksAtPages:
+    """A spider middleware of the user's, nearest the engine."""
+
+    seen: list = []  # noqa: RUF012 - of the one crawl
+
+    def process_spider_input(self, response):
+        self.seen.append(response.url)
+
+
+def resolving(order=725, **settings):
+    return {"DOWNLOADER_MIDDLEWARES": {Resolves: order}, "RETRY_ENABLED": False, **settings}
+
+
+def resolved(site, path, to):
+    return Request(site.url(path), meta={"resolved": to})
+
+
+def check_dropped(result, request, to):
+    """Check that one response was dropped as that of ``to``."""
+    (failure,) = result.failures
+    assert failure.request.url == request.url
+    assert isinstance(failure.value, RobotsTxtDisallowed)
+    assert failure.value.redirected_to == to
+    assert failure.request.meta["robotstxt"]["allowed"] is False
+    assert not [key for key in failure.request.meta if key.startswith("_robotstxt")]
+    assert result.stats["robotstxt/forbidden_response_count"] == 1
+    assert result.stats["robotstxt/forbidden"] == 1
+    begin = f"Dropped the response to <GET {request.url}>: another middleware has changed its URL"
+    assert [line for line in result.messages() if line.startswith(begin) and to in line]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest_twisted.ensureDeferred
+async def test_a_page_whose_url_becomes_a_disallowed_one_is_dropped(web, order):
+    site = web.site(robots(RULES))
+    requests = [resolved(site, f"/{n}", site.url(to)) for n, to in enumerate(["/private", "/a"])]
+    result = await crawl(*requests, settings=resolving(order))
+    assert result.fetched == [site.url("/a")]
+    assert sorted(site.targets) == ["/0", "/1"]
+    assert len(site.robots_requests) == 1
+    check_dropped(result, requests[0], site.url("/private"))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest_twisted.ensureDeferred
+async def test_a_url_of_an_origin_that_is_not_known_waits_for_its_robotstxt(web, order):
+    closed, open_ = web.site(robots("User-agent: *\nDisallow: /")), web.site(answer(404))
+    site = web.site(robots(RULES))
+    requests = [resolved(site, f"/{n}", to.url("/x")) for n, to in enumerate([closed, open_])]
+    result = await crawl(*requests, settings=resolving(order))
+    assert result.fetched == [open_.url("/x")]
+    check_dropped(result, requests[0], closed.url("/x"))
+    assert [len(other.robots_requests) for other in (closed, open_)] == [1, 1]
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_a_middleware_has_itself_is_checked_too(web):
+    site = web.site(robots(RULES))
+    request = resolved(site, "/a", site.url("/private"))
+    result = await crawl(request, settings={"DOWNLOADER_MIDDLEWARES": {Answers: 725}})
+    assert [failure.value.redirected_to for failure in result.failures] == [site.url("/private")]
+    assert result.responses == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_from_the_http_cache_is_checked_too(web, tmp_path):
+    site = web.site(robots(RULES))
+    request = resolved(site, "/a", site.url("/private"))
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    for _ in range(2):
+        result = await crawl(request, settings=resolving(**settings))
+        check_dropped(result, request, site.url("/private"))
+    assert site.targets == ["/a"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_response_that_a_component_awaits_is_checked_too(web):
+    site = web.site(robots(RULES))
+    request = resolved(site, "/a", site.url("/private"))
+    raised = []
+
+    async def meanwhile(crawler):
+        try:
+            await crawler.engine.download_async(request)
+        except RobotsTxtDisallowed as error:
+            raised.append(error.redirected_to)
+
+    await crawl(site.url("/"), settings=resolving(), meanwhile=meanwhile)
+    assert raised == [site.url("/private")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_spider_middleware_gets_what_is_dropped(web):
+    site = web.site(robots(RULES))
+    LooksAtPages.seen.clear()
+    requests = [resolved(site, "/1", site.url("/private")), resolved(site, "/2", site.url("/a"))]
+    await crawl(*requests, settings=resolving(SPIDER_MIDDLEWARES={LooksAtPages: -1}))
+    assert LooksAtPages.seen == [site.url("/a")]
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "{}/a#part",
+        "{}/%7ea",
+        "{}/./a",
+        "data:text/plain,words",
+        "file:///etc/hostname",
+        "about:blank",
+        "no URL",
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_another_spelling_or_a_url_without_robotstxt_passes(web, to):
+    site = web.site(robots(RULES))
+    path = "/~a" if "%7e" in to else "/a"
+    result = await crawl(resolved(site, path, to.format(site.url(""))), settings=resolving())
+    assert len(result.responses) == 1
+    assert result.failures == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_request_without_robotstxt_may_not_lead_to_a_disallowed_url(web):
+    site = web.site(robots(RULES))
+    request = Request("data:text/plain,words", meta={"resolved": site.url("/private")})
+    result = await crawl(request, settings=resolving())
+    check_dropped(result, request, site.url("/private"))
+
+
+@pytest_twisted.ensureDeferred
+async def test_spelling_hides_no_disallowed_url(web):
+    site = web.site(robots(RULES))
+    spellings = ["/%70rivate#a", "/x/../private", "/private?"]
+    requests = [resolved(site, f"/{n}", site.url(to)) for n, to in enumerate(spellings)]
+    result = await crawl(*requests, settings=resolving())
+    assert result.responses == []
+    assert {failure.value.reason.value for failure in result.failures} == {"rule"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_a_dry_run_would_drop_passes(web):
+    site = web.site(robots(RULES))
+    request = resolved(site, "/a", site.url("/private"))
+    result = await crawl(request, settings=resolving(REP_DRY_RUN=True))
+    assert result.fetched == [site.url("/private")]
+    assert result.stats["robotstxt/dry_run/forbidden"] == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_exempt_may_have_any_url_and_counts_once(web):
+    site = web.site(robots(RULES), paths={"/in": [redirect("/private/x")]})
+    requests = [resolved(site, "/a", site.url("/private")), Request(site.url("/in"))]
+    for request in requests:
+        request.meta["dont_obey_robotstxt"] = True
+    result = await crawl(*requests, settings=resolving(**FOLLOWS))
+    assert sorted(result.fetched) == [site.url("/private"), site.url("/private/x")]
+    assert result.stats["robotstxt/exempt"] == 2
+    assert site.robots_requests == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_url_that_a_handler_followed_to_is_judged_once(web):
+    site = web.site(robots(RULES), paths={"/in": [redirect("/out")], "/a": [redirect("/b")]})
+    verdicts = []
+
+    def opened(crawler):
+        crawler.signals.connect(heard, robotstxt_verdict)
+
+    def heard(request):
+        verdicts.append(request.url)
+
+    requests = [Request(site.url("/in")), resolved(site, "/a", site.url("/private"))]
+    result = await crawl(*requests, settings=resolving(**FOLLOWS), opened=opened)
+    assert result.fetched == [site.url("/out")]
+    assert sorted(verdicts) == [site.url(path) for path in ("/a", "/b", "/in", "/out", "/private")]
+    (response,) = result.responses
+    assert not [key for key in response.meta if key.startswith("_robotstxt")]
+
+
+@pytest_twisted.ensureDeferred
+async def test_evidence_has_the_url(web, tmp_path):
+    site = web.site(robots(RULES))
+    requests = [resolved(site, "/1", site.url("/private")), resolved(site, "/2", site.url("/b"))]
+    await crawl(*requests, settings=resolving(REP_EVIDENCE=str(tmp_path)))
+    texts = [path.read_text() for path in tmp_path.rglob("*.jsonl")]
+    lines = [json.loads(line) for text in texts for line in text.splitlines()]
+    assert {
+        (line["kind"], line["url"], *line["hops"])
+        for line in lines
+        if line.get("source") == "handler"
+    } == {
+        ("drop", site.url("/private"), site.url("/1")),
+        ("page", site.url("/b"), site.url("/2")),
+    }
+
+
+@pytest.mark.parametrize("order", [-1_000_000, -1_000_001])
+@pytest_twisted.ensureDeferred
+async def test_a_middleware_nearer_the_engine_stops_the_crawl_at_the_start(web, order):
+    site = web.site(robots(RULES))
+    with pytest.raises(SettingsError, match=r"DOWNLOADER_MIDDLEWARES .*Resolves at -100000\d"):
+        await crawl(site.url("/a"), settings=resolving(order))
+    assert site.journal == []
