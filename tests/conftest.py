@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scrapy.core import downloader
 
-from scrapy_rep.utils import scrapy_internals
+from scrapy_rep.utils import pace
 from tests import forking
 from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
@@ -96,7 +96,7 @@ def just_started(monkeypatch):
         real = downloader.monotonic
         start = real()
         monkeypatch.setattr(downloader, "monotonic", lambda: real() - start)
-        monkeypatch.setattr(scrapy_internals, "_now", downloader.monotonic)
+        monkeypatch.setattr(pace, "_now", downloader.monotonic)
 
 
 @pytest.fixture(scope="session")

@@ -118,7 +118,7 @@ def _module_of_httpx() -> Any:
     """Return the library that Scrapy's handler uses, httpx2 or httpx; None without both."""
     try:
         return import_module("scrapy.core.downloader.handlers._httpx").httpx
-    except ImportError:
+    except (ImportError, AttributeError):
         return None
 
 

@@ -93,7 +93,7 @@ class Composition:
         self.delays = Delays(crawler, options, reserved=reserves, clock=clock) if polite else None
         self.turns = (
             Turns(crawler, self._shared.store, self.decider.known, self.delays, clock)
-            if self.delays is not None and reserves
+            if self.delays is not None
             else None
         )
         self.gate = Gate(

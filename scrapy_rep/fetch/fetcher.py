@@ -40,7 +40,8 @@ from scrapy_rep.protocol.wrapped import is_html, unwrapped
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
-from scrapy_rep.utils.scrapy_internals import beside_the_pages, slot_without_delay
+from scrapy_rep.utils.pace import slot_without_delay
+from scrapy_rep.utils.scrapy_internals import beside_the_pages
 from scrapy_rep.utils.timeouts import timeout_of, timeout_of_crawl
 
 if TYPE_CHECKING:
@@ -246,6 +247,7 @@ class Fetcher:
     def _request(self, chain: Chain, page: Request) -> Request:
         url = chain.urls[-1]
         scheme = origin_of(url).scheme
+        slot = f"robots.txt {next(self._numbers)} {url}"
         meta: dict[str, Any] = {
             "dont_obey_robotstxt": True,  # SPEC S-9
             "allow_offsite": True,
@@ -256,7 +258,8 @@ class Fetcher:
             "dont_merge_cookies": True,
             "autothrottle_dont_adjust_delay": True,
             # Pages of the host keep their slot and its delay; this one has none.
-            "download_slot": f"robots.txt {next(self._numbers)} {url}",
+            "download_slot": slot,
+            "throttling_scopes": slot,  # what download slots are to be replaced by
             # After ours, so that it is ours that says what happened.
             "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,
             # Size is the fetcher's business: what is too large is cut, not refused.

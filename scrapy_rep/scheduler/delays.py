@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
 
@@ -13,11 +13,15 @@ from scrapy_rep import stats
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.lru import BoundedCache
-from scrapy_rep.utils.scrapy_internals import (
+from scrapy_rep.utils.pace import (
     delay_of_new_slots,
     keep_apart,
+    missing,
     seconds_until_free,
+    slot_name,
+    slot_of,
 )
+from scrapy_rep.utils.scrapy_internals import downloader_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -90,11 +94,16 @@ class Delays:
             if "delay" in own
         }
 
+    @property
+    def reserved(self) -> bool:
+        """Whether turns of requests are reserved, which they are, too, where slots aren't known."""
+        return self._reserved or missing(self._crawler) is not None
+
     def obey(self, request: Request, origin: Origin, delay: Delay | None) -> None:
         """Remember what ``origin`` asks for, before ``request`` goes to its slot."""
         if delay is None and not len(self._slots):
             return
-        name = self._downloader.get_slot_key(request)
+        name = slot_name(self._crawler, request)
         asked = self._slots.get(name)
         if delay is None:
             if asked is not None and origin in asked.origins:
@@ -111,7 +120,7 @@ class Delays:
     ) -> float:
         """Return the seconds that the fleet leaves between ``request`` and the one before it."""
         delay = entry.delay(tokens)
-        name = self._downloader.get_slot_key(request)
+        name = slot_name(self._crawler, request)
         if delay is None or name in self._own:
             return 0.0
         seconds = min(delay.seconds, self._max)
@@ -120,7 +129,7 @@ class Delays:
 
     def seconds_until_free(self, request: Request) -> float:
         """Return for how long the slot of ``request`` keeps it, or when to ask that again."""
-        slot: Slot | None = self._downloader.slots.get(self._downloader.get_slot_key(request))
+        slot = slot_of(self._crawler, slot_name(self._crawler, request))
         if slot is None:
             return 0.0
         if slot.queue or slot.free_transfer_slots() <= 0:
@@ -132,8 +141,8 @@ class Delays:
         asked = self._slots.get(name)
         if asked is None or not asked.seconds or name in self._own:
             return None
-        downloader = self._downloader
-        slot = downloader.slots.get(name)
+        downloader = downloader_of(self._crawler)
+        slot = slot_of(self._crawler, name)
         concurrency = downloader.domain_concurrency if slot is None else slot.concurrency
         most = max(_RESERVE, min(concurrency, math.ceil(concurrency / asked.seconds)))
         if self._reserved:
@@ -154,17 +163,12 @@ class Delays:
     def _ask(self, name: str, origin: Origin, seconds: float) -> _Asked:
         asked = self._slots.get(name)
         if asked is None:
-            if not self._reserved and not len(self._slots):
+            if not self.reserved and not len(self._slots):
                 self._listen()
             asked = _Asked()
             self._slots.put(name, asked, 0)
         asked.ask(origin, seconds)
         return asked
-
-    @property
-    def _downloader(self) -> Any:
-        engine: Any = self._crawler.engine
-        return engine.downloader
 
     def _listen(self) -> None:
         # Only from here on, so that crawls of sites that ask for nothing pay nothing.
@@ -176,7 +180,7 @@ class Delays:
         asked = None if name in self._own else self._slots.get(name)
         if asked is None:
             return
-        slot: Slot | None = self._downloader.slots.get(name)
+        slot = slot_of(self._crawler, name)
         if slot is None:
             return
         seconds = asked.seconds
@@ -191,11 +195,11 @@ class Delays:
 
     def _holds(self, name: str, origin: Origin, asked: _Asked) -> float:
         """Return the delay between two requests to ``origin``, from the next one on."""
-        slot: Slot | None = self._downloader.slots.get(name)
+        slot = slot_of(self._crawler, name)
         own = delay_of_new_slots(self._crawler) if slot is None else slot.delay
         if asked.slot is slot and own == asked.taken:
             own = asked.own_delay
-        return max(own, asked.origins[origin] if self._reserved else asked.seconds)
+        return max(own, asked.origins[origin] if self.reserved else asked.seconds)
 
     def _say(self, name: str, origin: Origin, delay: Delay, asked: _Asked) -> None:
         taken: float | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from scrapy import squeues
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.utils.scrapy_internals import missing
+from scrapy_rep.utils import pace, scrapy_internals
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -49,5 +49,5 @@ def check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
     ):
         if value and load_object(value) not in KINDS:
             raise UnfitError(f"{name} is {value!r}, which is none of Scrapy's own")
-    if what := missing(crawler):
+    if what := pace.missing(crawler) or scrapy_internals.missing(crawler):
         raise UnfitError(what)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scrapy_rep.utils.scrapy_internals import downloader_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,8 +26,7 @@ class Rotation:
 
     def __init__(self, slots: Mapping[str, Slot], crawler: Crawler) -> None:
         self._slots = slots
-        engine: Any = crawler.engine
-        self._downloader = engine.downloader
+        self._downloader = downloader_of(crawler)
         self._last = ""
         """The name of the slot of which something was taken last; those behind it come first."""
         self._passed = ""

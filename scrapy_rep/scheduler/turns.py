@@ -108,7 +108,7 @@ class Turns:
         entry, verdict = decision.entry, decision.verdict
         if entry is None or verdict is None or not verdict.allowed or not entry.asks_for_delay:
             return 0.0
-        if decision.origin is None:
+        if decision.origin is None or not self._delays.reserved:
             return 0.0
         return self._delays.asked(request, decision.origin, entry, decision.tokens)
 
@@ -121,6 +121,8 @@ class Turns:
 
         With that answer the turn is used.
         """
+        if not self._delays.reserved:
+            return None
         try:
             request = head()
         except LookupError:  # none of its requests could be read

@@ -5,27 +5,20 @@ from __future__ import annotations
 import logging
 import math
 from contextlib import contextmanager, suppress
-from time import time
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy.core import downloader as downloader_module
 from scrapy.utils.asyncio import create_looping_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy import Request
-    from scrapy.core.downloader import Slot
     from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
 
 logger = logging.getLogger(__name__)
 
-_now: Final[Callable[[], float]] = getattr(downloader_module, "monotonic", time)
-"""The clock of download slots, which was another one in older versions of Scrapy."""
-_LONG_AGO: Final = -1e9
-"""When a slot that has sent nothing has sent something last: no delay is as long."""
 _INTERVAL: Final = 0.25
 """Seconds between two looks at the engine."""
 
@@ -49,9 +42,6 @@ NEEDED: Final = {
     "scraper.slot": "tells the same",
     "_slot.inprogress": "tells which requests the engine is done with",
     "downloader.active": "tells whether all that is left waits",
-    "downloader.slots": "tells how busy a download slot is",
-    "downloader.get_slot_key": "names the download slot of a request",
-    "downloader.domain_concurrency": "bounds what waits in a slot with a delay",
 }
 """What queue and gate need of Scrapy's engine that has no public API, and why."""
 
@@ -67,6 +57,11 @@ def missing(crawler: Crawler) -> str | None:
     return None
 
 
+def downloader_of(crawler: Crawler) -> Any:
+    """Return Scrapy's downloader; None where there is none."""
+    return getattr(crawler.engine, "downloader", None)
+
+
 def is_closing(crawler: Crawler) -> bool:
     """Return whether the engine has begun to close the spider.
 
@@ -74,7 +69,7 @@ def is_closing(crawler: Crawler) -> bool:
     those that wait for a robots.txt that hangs are in progress.
     """
     slot = getattr(crawler.engine, "_slot", None)
-    return slot is not None and slot.closing is not None
+    return getattr(slot, "closing", None) is not None
 
 
 def in_progress(crawler: Crawler) -> set[Request]:
@@ -90,8 +85,9 @@ def nudge(crawler: Crawler) -> None:
     robots.txt that came, or a time that is over, is neither.
     """
     slot = getattr(crawler.engine, "_slot", None)
-    if slot is not None and slot.closing is None:
-        slot.nextcall.schedule()
+    schedule = getattr(getattr(slot, "nextcall", None), "schedule", None)
+    if schedule is not None and not is_closing(crawler):
+        schedule()
 
 
 def is_waiting(crawler: Crawler, but_for: str) -> bool:
@@ -99,6 +95,8 @@ def is_waiting(crawler: Crawler, but_for: str) -> bool:
 
     Downloads whose meta has the key ``but_for`` don't count.
     """
+    if missing(crawler):
+        return False
     engine: Any = crawler.engine
     slot = getattr(engine, "_slot", None)
     return (
@@ -125,7 +123,7 @@ def beside_the_pages(crawler: Crawler) -> Iterator[None]:
     just as the robots.txt itself. The downloader's limit is the only way to say that it is none of
     the pages. A limit of 0 or less is none (Scrapy 2.19), and stays.
     """
-    downloader: Any = None if crawler.engine is None else crawler.engine.downloader
+    downloader = downloader_of(crawler)
     limit = getattr(downloader, "total_concurrency", 0)
     if not isinstance(limit, int) or limit <= 0:
         yield
@@ -158,25 +156,6 @@ def lift_pool_limits(crawler: Crawler) -> None:
                 handler._limits = type(handler._limits)(max_keepalive_connections=kept)
 
 
-@contextmanager
-def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
-    """Let the download slot ``name`` have no delay, and remove it when this ends.
-
-    A new slot counts its delay from moment 0 of the clock, when the machine was started. Until the
-    machine has been up for DOWNLOAD_DELAY, the first request of a slot has to wait.
-    """
-    downloader: Any = None if crawler.engine is None else crawler.engine.downloader
-    slot_settings = getattr(downloader, "per_slot_settings", {})
-    slot_settings[name] = {"delay": 0}
-    try:
-        yield
-    finally:
-        del slot_settings[name]
-        slot = getattr(downloader, "slots", {}).pop(name, None)
-        if slot is not None:
-            slot.close()
-
-
 class PlacesBeside:
     """Lets requests leave the scheduler at their moment, though CONCURRENT_REQUESTS is reached.
 
@@ -190,9 +169,9 @@ class PlacesBeside:
 
     def give(self, requests: int) -> None:
         """Let so many requests leave from now on."""
-        downloader: Any = None if self._crawler.engine is None else self._crawler.engine.downloader
+        downloader = downloader_of(self._crawler)
         limit = getattr(downloader, "total_concurrency", 0)
-        if not isinstance(limit, int) or limit <= 0:
+        if not isinstance(limit, int) or limit <= 0 or not hasattr(downloader, "active"):
             return
         limit -= self._given
         above = len(downloader.active) + requests - limit if requests else 0
@@ -200,49 +179,6 @@ class PlacesBeside:
         given = min(most, max(0, above))
         downloader.total_concurrency += given - self._given
         self._given = given
-
-
-def delay_of_new_slots(crawler: Crawler) -> float:
-    """Return the delay that a download slot has when it is made, in seconds."""
-    # AutoThrottle sets it: in the downloader, before Scrapy 2.19 in the spider.
-    engine: Any = crawler.engine
-    delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
-    delay = getattr(crawler.spider, "download_delay", delay)
-    return float(getattr(engine.downloader, "_delay", delay))
-
-
-def seconds_until_free(slot: Slot) -> float:
-    """Return how long the delay of ``slot`` still keeps a request.
-
-    From now on by its delay alone: without the random part, and without the timer that the slot has
-    set when it sent the last request, for the delay of that moment (AutoThrottle has changed it
-    since).
-    """
-    keep_apart(slot, slot.delay)
-    if not slot.queue:
-        slot.close()  # cancels the timer
-    return max(0.0, slot.lastseen + slot.delay - _now()) if slot.delay else 0.0
-
-
-def keep_apart(slot: Slot, seconds: float) -> bool:
-    """Let ``slot`` leave at least ``seconds`` between two requests; return whether it didn't.
-
-    Its delay is never lowered. The random part that Scrapy adds to a delay, and takes off it just
-    as often, is switched off where it would come below ``seconds``.
-    """
-    if not slot.lastseen:  # as in slot_without_delay: nothing was sent yet
-        slot.lastseen = _LONG_AGO
-    jitter = getattr(slot, "jitter", None)
-    if jitter is None:  # Scrapy before 2.19
-        jitter = 0.5 if slot.randomize_delay else 0.0
-    if slot.delay * (1 - jitter) >= seconds:
-        return False
-    slot.delay = max(slot.delay, seconds)
-    if hasattr(slot, "jitter"):
-        slot.jitter = 0.0
-    else:
-        slot.randomize_delay = False
-    return True
 
 
 class ClosingWatch:

@@ -24,7 +24,8 @@ from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import robotstxt_crawl_delay
-from scrapy_rep.utils.scrapy_internals import keep_apart
+from scrapy_rep.utils import pace
+from scrapy_rep.utils.pace import keep_apart
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import robots
 from tests.made_up_time import MadeUpTime
@@ -88,6 +89,18 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, line, queue):
         f"({field}: {value}, line 2): the delay is 0.4 s"
     ]
     assert result.stats["robotstxt/crawl_delay"] == 1
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
+@pytest_twisted.ensureDeferred
+async def test_pages_are_as_far_apart_where_download_slots_are_not_known(web, monkeypatch, queue):
+    monkeypatch.setattr(pace, "_missing_of_slot", lambda: "scrapy.core.downloader.Slot.queue")
+    site = web.site(asks("Crawl-delay: 0.4"))
+    result, delays = await watched(*(site.url(f"/{n}") for n in range(5)), settings=queue)
+    assert len(site.targets) == 5
+    assert delays == [0] * 5
+    assert min(result.gaps) > 0.38
+    assert told(result)[0].endswith(": the delay is 0.4 s")
 
 
 @pytest.mark.parametrize(
@@ -574,7 +587,7 @@ def test_a_slot_whose_sites_ask_for_nothing_any_more_is_never_full():
 @pytest.fixture
 def reserved(monkeypatch):
     scene = Scene(reserved=True)
-    monkeypatch.setattr("scrapy_rep.utils.scrapy_internals._now", lambda: scene.time.now)
+    monkeypatch.setattr("scrapy_rep.utils.pace._now", lambda: scene.time.now)
     scene.time.advance(100)
     return scene
 

@@ -68,6 +68,8 @@ class Worker:
             tokens=(),
         )
 
+    reserved = True
+
     @staticmethod
     def asked(*_):
         return DELAY

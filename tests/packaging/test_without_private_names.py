@@ -1,0 +1,82 @@
+"""Crawls with a Scrapy in which a private name that the package uses has become another one."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crawling.web import robots
+from tests.waiting import PATIENCE
+
+_CRAWLER = "scrapy.crawler"
+_DOWNLOADER = "scrapy.core.downloader"
+_ENGINE = "scrapy.core.engine"
+_SCRAPER = "scrapy.core.scraper"
+_QUEUES = "scrapy.pqueues"
+NAMES = [
+    # Of the engine.
+    ("_slot", [_ENGINE], True),
+    ("closing", [_ENGINE], True),
+    ("nextcall", [_ENGINE], True),
+    ("schedule", [_ENGINE, "scrapy.utils.reactor"], True),
+    ("inprogress", [_ENGINE], True),
+    ("scheduler", [_ENGINE], True),
+    ("scraper", [_ENGINE, _CRAWLER], True),
+    ("slot", [_ENGINE, _SCRAPER], True),
+    ("_start", [_ENGINE], False),
+    ("downloader", [_ENGINE, _QUEUES, _SCRAPER, _CRAWLER], True),
+    # Of the downloader.
+    ("active", [_DOWNLOADER, _ENGINE, _QUEUES, _SCRAPER], True),
+    ("slots", [_DOWNLOADER, _QUEUES], True),
+    ("get_slot_key", [_DOWNLOADER, _QUEUES], True),
+    ("domain_concurrency", [_DOWNLOADER], True),
+    ("total_concurrency", [_DOWNLOADER], False),
+    ("per_slot_settings", [_DOWNLOADER], False),
+    ("_delay", [_DOWNLOADER], False),
+    ("handlers", [_DOWNLOADER, _ENGINE], False),
+    ("_handlers", ["scrapy.core.downloader.handlers"], False),
+    ("monotonic", [_DOWNLOADER], False),
+    # Of its slots.
+    ("Slot", [_DOWNLOADER], True),
+    ("concurrency", [_DOWNLOADER], True),
+    ("delay", [_DOWNLOADER], True),
+    ("free_transfer_slots", [_DOWNLOADER], True),
+    ("lastseen", [_DOWNLOADER], True),
+    ("queue", [_DOWNLOADER], True),
+    ("transferring", [_DOWNLOADER], True),
+    ("DownloaderInterface", [_QUEUES], False),
+]
+"""The name, the modules of Scrapy that use it, and whether our queue can't do without."""
+_WARNING = re.compile(r"^WARNING scrapy_rep\S* (.*)", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("name", "modules", "is_needed"), NAMES, ids=[each[0] for each in NAMES])
+def test_a_crawl_without_a_name_obeys_and_ends(web, name, modules, is_needed):
+    site = web.site(robots("User-agent: *\nDisallow: /private\nCrawl-delay: 0.3\n"))
+    allowed = [site.url("/1"), site.url("/2")]
+    forbidden = site.url("/private")
+    order = [name, ",".join(modules), allowed[0], forbidden, allowed[1]]
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("without.py"), *order],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        **dict.fromkeys(allowed, 200),
+        forbidden: "RobotsTxtDisallowed",
+    }
+    assert sorted(site.targets) == ["/1", "/2"]
+    assert "Traceback" not in done.stderr
+    warnings = _WARNING.findall(done.stderr)
+    assert len(warnings) == is_needed, done.stderr
+    for warning in warnings:
+        assert re.search(rf"\b{name}\b", warning)
+        assert "Scrapy's own priority queue is used" in warning
