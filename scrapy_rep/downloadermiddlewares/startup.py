@@ -122,25 +122,25 @@ def log_loss(crawler: Crawler) -> None:
 
 
 def check_components(crawler: Crawler) -> None:
-    """Raise SettingsError where what is to be the first or the last middleware isn't."""
+    """Raise SettingsError where the guard isn't there, or what is to be first or last isn't."""
     orders = {
         load_object(path): order
         for path, order in crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES").items()
         if order is not None
     }
     for cls, where, is_beyond in (
-        (RobotsTxtResponseMiddleware, "below", lt),
         (RobotsTxtFetchMiddleware, "beyond", gt),
+        (RobotsTxtResponseMiddleware, "below", lt),
     ):
         takes = f"scrapy_rep.{cls.__name__} at an order {where} all others"
         ours = [each for each in orders if isinstance(each, type) and issubclass(each, cls)]
-        if not ours:
+        if not ours and cls is RobotsTxtFetchMiddleware:
             raise SettingsError(
                 "DOWNLOADER_MIDDLEWARES has scrapy_rep.RobotsTxtMiddleware alone: it takes "
                 f"{takes}, too: ADDONS = {{'scrapy_rep.Addon': 500}} sets all"
             )
-        order = orders[ours[0]]
-        for component in orders.keys() - ours:
+        for component in orders.keys() - ours if ours else ():
+            order = orders[ours[0]]
             if not is_beyond(order, orders[component]):
                 raise SettingsError(
                     f"DOWNLOADER_MIDDLEWARES has scrapy_rep.{cls.__name__} at {order}, and "

@@ -9,6 +9,7 @@ is kept. When there is room, the queue is asked for the request to look up with.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import TYPE_CHECKING
 
 from scrapy.utils.defer import deferred_from_coro
@@ -50,17 +51,15 @@ class LookUps:
         self._decider = decider
         self._head = head
         self._ended = ended
-        self._pending: dict[Origin, Request | None] = {}
-        """In the order of asking; with a request where no queue holds one."""
-        self._under_way: set[Origin] = set()
+        self._asked: set[Origin] = set()
+        """Origins that are to be looked up, and those for which this is under way."""
+        self._pending: deque[tuple[Origin, Request | None]] = deque()
+        """The former, in the order of asking; with a request where no queue holds one."""
         self._handed_over = 0
         """Look-ups that have not begun, of those under way."""
         self._results: dict[Origin, Entry | None] = {}
         """What look-ups came to that the cache does not hold; None after an error."""
         self._is_beginning = False
-
-    def __contains__(self, origin: Origin) -> bool:
-        return origin in self._pending or origin in self._under_way
 
     @property
     def has_room(self) -> bool:
@@ -69,8 +68,9 @@ class LookUps:
 
     def add(self, origin: Origin, request: Request | None = None) -> None:
         """Look ``origin`` up when there is room, with ``request`` if no queue has one."""
-        if origin not in self:
-            self._pending[origin] = request
+        if origin not in self._asked:
+            self._asked.add(origin)
+            self._pending.append((origin, request))
 
     def begin(self) -> None:
         """Begin look-ups, as many as there is room for."""
@@ -82,17 +82,17 @@ class LookUps:
             while self._pending and self._cache.room > self._handed_over:
                 if self._cache.closing:
                     return
-                origin = next(iter(self._pending))
+                origin, request = self._pending.popleft()
                 try:
-                    request = self._pending.pop(origin) or self._head(origin)
+                    request = request or self._head(origin)
                 except Exception:
                     # As after an error of a look-up.
                     logger.exception("Error while reading a request to %s", origin)
                     request, self._results[origin] = None, None
                 if request is None:
+                    self._asked.discard(origin)
                     self._ended(origin)
                     continue
-                self._under_way.add(origin)
                 self._handed_over += 1
                 task = deferred_from_coro(self._look_up(origin, request))
                 task.addErrback(trap_cancelled)
@@ -121,7 +121,7 @@ class LookUps:
             # The middleware meets the same error, and drops the request for it.
             logger.exception("Error while looking up robots.txt of %s", origin)
         finally:
-            self._under_way.discard(origin)
+            self._asked.discard(origin)
             if not self._cache.closing:
                 known = self._cache.known(origin)
                 if known is None or self._decider.lacks_tdmrep(origin, lambda: request):

@@ -270,7 +270,7 @@ class Model:
         assert 0 <= len(self.queue) - len(self.waiting) <= len(self.spoilt)
 
     def whoever_waits_is_going_to_be_woken(self):
-        in_line = self.gate._look_ups._pending.keys()
+        in_line = {origin for origin, _ in self.gate._look_ups._pending}
         assert not in_line or self.cache.room <= 0
         assert self.judge.most <= self.places
         waiting = self.queue._waiting
