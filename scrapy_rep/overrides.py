@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -129,14 +130,15 @@ class Overrides:
 def overrides_of(value: Any) -> tuple[Override, ...]:
     """Return the entries of a setting: a list of dicts, or the same as JSON.
 
-    Raises ValueError, which names the entry and what is wrong with it.
+    Raises TypeError if it is neither, which has a hint, if there is one; and ValueError, which
+    names the entry and what is wrong with it.
     """
-    if isinstance(value, str):
-        value = json.loads(value) if value.strip() else []
+    if isinstance(value, str | PathLike):
+        value = _from_json(str(value))
     if isinstance(value, tuple) and all(isinstance(entry, Override) for entry in value):
         return value
     if not isinstance(value, list | tuple):
-        raise ValueError("it must be a list of entries")  # noqa: TRY004 - as for all settings
+        raise TypeError
     entries: list[Override] = []
     for number, entry in enumerate(value, 1):
         try:
@@ -146,6 +148,17 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
         if entries[-1].host in {other.host for other in entries[:-1]}:
             raise ValueError(f"entry {number}, {entry!r}: there is one for this host already")
     return tuple(entries)
+
+
+def _from_json(text: str) -> Any:
+    try:
+        return json.loads(text) if text.strip() else []
+    except ValueError as error:
+        if text.lstrip().startswith(("[", "{")):
+            raise TypeError(str(error)) from None
+        looks_like_path = text.endswith(".json") or "/" in text or "\\" in text
+        hint = ["it takes what is in a file, not its path"] if looks_like_path else []
+        raise TypeError(*hint) from None
 
 
 def _entry(entry: Any) -> Override:

@@ -79,9 +79,16 @@ def _meta_tags(value: Any) -> str | bool:
     return False
 
 
+_ENTRIES: Final = "a list of dicts, each with a host, a policy and a reason, or the same as JSON"
+
+
 def _overrides(value: Any) -> tuple[Override, ...]:
     try:
         return overrides_of(value)
+    except TypeError as error:
+        raise SettingsError(
+            f"REP_OVERRIDES is {value!r}: it must be {'; '.join([_ENTRIES, *error.args])}"
+        ) from None
     except ValueError as error:
         raise SettingsError(f"REP_OVERRIDES: {error}") from None
 
@@ -186,9 +193,7 @@ class Options:
     )
     crawl_delay: bool = _setting("REP_CRAWL_DELAY", True, boolean, "True or False")
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 30.0, _not_negative, _SECONDS)
-    overrides: tuple[Override, ...] = _setting(
-        "REP_OVERRIDES", (), _overrides, "a list of dicts, each with a host, a policy and a reason"
-    )
+    overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides, _ENTRIES)
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags, "'drop', 'mark' or False")
     report: str | None = _setting(
         "REP_REPORT", None, _report, "a path that ends in .html, .json or .jsonl"

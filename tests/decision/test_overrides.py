@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 import pytest_twisted
@@ -209,9 +210,6 @@ def test_until_takes_dates_with_their_day_and_moments(until):
 @pytest.mark.parametrize(
     ("entries", "says"),
     [
-        ("{", "REP_OVERRIDES"),
-        ({"host": "a"}, "must be a list"),
-        (5, "must be a list"),
         (["a"], "must be a dict"),
         ([{"host": "a", "policy": "ignore"}], "'reason' is required"),
         ([override("ignore", reason=" ")], "'reason' is required"),
@@ -237,6 +235,36 @@ def test_a_wrong_override_is_refused_with_its_entry(entries, says):
         Options.from_settings({"REP_OVERRIDES": entries})
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+TAKES = "it must be a list of dicts, each with a host, a policy and a reason, or the same as JSON"
+NO_PATH = "; it takes what is in a file, not its path"
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("overrides.json", NO_PATH),
+        ("./conf/overrides", NO_PATH),
+        (Path("overrides.json"), NO_PATH),
+        ("a.example", ""),
+        ("[{'host': 'a.example'}]", "; Expecting property name"),
+        ("{", "; Expecting property name"),
+        ('{"host": "a.example"}', ""),
+        ("5", ""),
+        (5, ""),
+        ({"host": "a.example"}, ""),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_what_is_no_list_is_refused_with_what_it_takes(web, value, hint):
+    site = web.site(robots(RULES))
+    with pytest.raises(SettingsError) as caught:
+        await crawl(site.url("/"), settings={"REP_OVERRIDES": value})
+    said, takes, rest = str(caught.value).partition(TAKES)
+    assert (said, takes) == (f"REP_OVERRIDES is {value!r}: ", TAKES)
+    assert rest.startswith(hint) if hint else rest == ""
+    assert site.journal == []
 
 
 def test_overrides_come_from_the_command_line_as_json():
