@@ -10,6 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy.utils.conf import closest_scrapy_cfg
+
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
@@ -43,7 +45,7 @@ class Override:
     until: float | None = None
     """Until when it holds, seconds since the epoch."""
     path: str | None = None
-    """File with the rules, where ``policy`` is ``file``."""
+    """File with the rules, as it is written, where ``policy`` is ``file``."""
     tokens: tuple[str, ...] = ()
     """Product tokens, where ``policy`` is ``agent``."""
 
@@ -52,9 +54,16 @@ class Override:
         return f"{self.policy}{what.get(self.policy, '')} for {self.host} ({self.reason})"
 
     @cached_property
+    def file(self) -> Path | None:
+        """That file: a relative path is one in the project's directory, if there is a project."""
+        # Outside of a project the name is empty, and its parent the current directory.
+        project = Path(closest_scrapy_cfg()).parent
+        return None if self.path is None else (project / self.path).absolute()
+
+    @cached_property
     def body(self) -> bytes:
-        """That file as it is when it is first asked for, by Overrides. Raises OSError."""
-        return b"" if self.path is None else Path(self.path).read_bytes()
+        """What is in it when it is first asked for, by Overrides. Raises OSError."""
+        return b"" if self.file is None else self.file.read_bytes()
 
     @property
     def until_text(self) -> str | None:
@@ -71,7 +80,7 @@ class Overrides:
         """Read the files that entries name. Raises OSError."""
         self._clock = clock
         self._by_host: dict[str, Override] = {}
-        self._files: dict[str, RobotsTxt] = {}
+        self._files: dict[Path, RobotsTxt] = {}
         self.expired: list[Override] = []
         """Entries whose time is over; they hold no more."""
         for entry in entries:
@@ -79,8 +88,8 @@ class Overrides:
                 self.expired.append(entry)
                 continue
             self._by_host[entry.host] = entry
-            if entry.path is not None:
-                self._files[entry.path] = RobotsTxt.parse(entry.body)
+            if entry.file is not None:
+                self._files[entry.file] = RobotsTxt.parse(entry.body)
 
     def __bool__(self) -> bool:
         return bool(self._by_host)
@@ -121,9 +130,9 @@ class Overrides:
         """Return what ``entry`` decides; None where robots.txt does, asked with its tokens."""
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
-        if entry.path is not None:
-            verdict = self._files[entry.path].rules_for(*tokens).verdict_for(target, effort)
-            return verdict._replace(robotstxt_url=Path(entry.path).absolute().as_uri())
+        if entry.file is not None:
+            verdict = self._files[entry.file].rules_for(*tokens).verdict_for(target, effort)
+            return verdict._replace(robotstxt_url=entry.file.as_uri())
         return {"ignore": _ALLOWED, "disallow": DISALLOWED}.get(entry.policy)
 
 

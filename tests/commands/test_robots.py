@@ -234,7 +234,7 @@ def test_explain_names_an_override(site, robots_command, tmp_path):
     }
 
 
-def test_an_override_is_no_robotstxt(site, robots_command):
+def test_an_override_is_no_robotstxt(site, robots_command, tmp_path):
     entry = {"host": site.host, "policy": "disallow", "reason": "ticket 5"}
     setting = f"REP_OVERRIDES={json.dumps([entry])}"
     asked = len(site.robots_requests)
@@ -246,7 +246,7 @@ def test_an_override_is_no_robotstxt(site, robots_command):
     setting = setting.replace('"disallow"', '"file", "path": "none"')
     run = robots_command("check", "-s", setting, site.url("/"))
     assert (run.status, run.out) == (2, "")
-    assert "No such file or directory: 'none'" in run.err
+    assert f"No such file or directory: '{tmp_path / 'none'}'" in run.err
 
 
 @pytest.mark.spec("T-2")

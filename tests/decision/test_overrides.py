@@ -282,3 +282,32 @@ async def test_a_file_that_is_not_there_stops_the_crawl(web, tmp_path):
     with pytest.raises(SettingsError, match="REP_OVERRIDES names a file that can't be read"):
         await crawl(site.url("/"), settings=settings)
     assert site.journal == []
+
+
+@pytest.mark.parametrize("in_project", [True, False])
+@pytest_twisted.ensureDeferred
+async def test_a_relative_path_is_one_in_the_projects_directory(
+    web, tmp_path, monkeypatch, in_project
+):
+    below = tmp_path / "spiders"
+    below.mkdir()
+    here, elsewhere = (tmp_path, below) if in_project else (below, tmp_path)
+    if in_project:
+        (tmp_path / "scrapy.cfg").touch()
+    (here / "rules.txt").write_text("User-agent: *\nDisallow: /a\n")
+    (elsewhere / "rules.txt").write_text("User-agent: *\nDisallow: /b\n")
+    monkeypatch.chdir(below)
+    site = web.site(robots(RULES))
+    evidence = tmp_path / "evidence"
+    settings = overridden(override("file", path="rules.txt"))
+    settings["REP_EVIDENCE"] = str(evidence)
+    result = await crawl(site.url("/a"), site.url("/b"), settings=settings)
+    assert result.dropped == {site.url("/a"): "rule"}
+    uri = (here / "rules.txt").as_uri()
+    assert {failure.value.verdict.robotstxt_url for failure in result.failures} == {uri}
+    lines = [
+        json.loads(line)
+        for path in evidence.glob("*.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert uri in {line["robotstxt"]["url"] for line in lines if line.get("robotstxt")}

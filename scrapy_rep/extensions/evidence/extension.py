@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from dataclasses import asdict
-from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -32,6 +31,7 @@ from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
@@ -92,7 +92,7 @@ class RobotsEvidence:
         self._files: BoundedCache[tuple[str, int], RobotsFile] = BoundedCache(
             _MAX_FILES, _MAX_FILES
         )
-        self._override_files: dict[str, RobotsFile] = {}
+        self._override_files: dict[Path, RobotsFile] = {}
         self._background = Background()
         for receiver, signal in (
             (self._fetched, signals.robotstxt_fetched),
@@ -221,8 +221,8 @@ class RobotsEvidence:
             self._writing.put(Line(values))
             return
         entry = decision.entry
-        if override is not None and override.path is not None:
-            self._writing.put(Line(values, self._file_of(override, override.path)))
+        if override is not None and override.file is not None:
+            self._writing.put(Line(values, self._file_of(override, override.file)))
         elif entry is None:
             self._writing.put(Line(values))
         elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
@@ -254,11 +254,11 @@ class RobotsEvidence:
             values["age"] = round(at - known_since, 3)
         self._writing.put(Line(values, file))
 
-    def _file_of(self, override: Override, path: str) -> RobotsFile:
+    def _file_of(self, override: Override, path: Path) -> RobotsFile:
         """Return the file of an override."""
         file = self._override_files.get(path)
         if file is None:
-            url, body = Path(path).absolute().as_uri(), override.body
+            url, body = path.as_uri(), override.body
             file = RobotsFile(url, "override", time(), size=len(body), body=body)
             self._override_files[path] = file
             self._put("robotstxt", {"source": "override"}, file)
