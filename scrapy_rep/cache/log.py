@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
-from scrapy_rep.utils.text import moment
+from scrapy_rep.utils.text import counted, moment
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.policy import Access
@@ -114,8 +114,8 @@ def _file_of(record: Record) -> str:
 def _answer(record: Record) -> str:
     evidence = record.last.evidence
     kind = type(record.last).__name__.lower()
-    hops = len(evidence.hops)
-    return f"{kind} ({evidence.summary}, {evidence.size} bytes, redirects: {hops})"
+    size, hops = counted(evidence.size, "byte"), len(evidence.hops)
+    return f"{kind} ({evidence.summary}, {size}, redirects: {hops})"
 
 
 def _meanwhile(record: Record, access: Access) -> str:

@@ -22,7 +22,6 @@ from scrapy_rep.commands.terminal import (
     FOUND,
     UNKNOWN,
     coloured,
-    counted,
     section,
     with_scheme,
 )
@@ -34,7 +33,7 @@ from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.stores import registry
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.utils.text import printable
+from scrapy_rep.utils.text import counted, printable
 
 if TYPE_CHECKING:
     import argparse
@@ -270,6 +269,6 @@ def _body(body: bytes | None) -> dict[str, str | None]:
 def _changes(old: bytes, new: bytes) -> list[str]:
     before, after = _lines(old), _lines(new)
     if max(len(before), len(after)) > _MAX_DIFF:
-        return [f"  the text has changed, from {len(before)} to {len(after)} lines"]
+        return [f"  the text has changed, from {len(before)} to {counted(len(after), 'line')}"]
     changes = unified_diff(before, after, n=0, lineterm="")
     return ["  the text has changed:", *(f"  {printable(change)}" for change in list(changes)[2:])]

@@ -14,7 +14,7 @@ from scrapy.exceptions import UsageError
 from scrapy_rep.commands.arguments import one
 from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, span, with_scheme
 from scrapy_rep.extensions.evidence.reading import DAMAGE, read
-from scrapy_rep.utils.text import printable, without_credentials
+from scrapy_rep.utils.text import counted, printable, without_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -136,7 +136,8 @@ def _robotstxt(found: Found) -> list[str]:
     lines = [f"  {printable(file['url'])}: {file['outcome']}{how}"]
     lines += [f"    redirected to {printable(hop)}" for hop in file["hops"]]
     before = "" if age is None else f", {span(age)} before"
-    lines.append(f"    fetched at {file['fetched'] or file['asked']}{before}, {file['size']} bytes")
+    size = counted(file["size"], "byte")
+    lines.append(f"    fetched at {file['fetched'] or file['asked']}{before}, {size}")
     if file["sha256"] is None:
         return lines
     lines.append(f"    sha256 {file['sha256']}")

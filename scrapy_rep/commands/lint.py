@@ -11,10 +11,10 @@ from scrapy.exceptions import UsageError
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import name_of, one, read
 from scrapy_rep.commands.spider import robots_of
-from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, counted
+from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured
 from scrapy_rep.protocol.lint import lint as linted
 from scrapy_rep.protocol.outcome import Available, Unreachable
-from scrapy_rep.utils.text import printable, short, without_credentials
+from scrapy_rep.utils.text import counted, printable, short, without_credentials
 
 if TYPE_CHECKING:
     import argparse

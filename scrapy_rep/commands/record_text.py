@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.terminal import ago, span
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
-from scrapy_rep.utils.text import moment, printable
+from scrapy_rep.utils.text import counted, moment, printable
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.outcome import Evidence
@@ -43,8 +43,8 @@ def summary(record: Record, options: Options, now: float) -> str:
     evidence, since = record.last.evidence, record.unreachable_since
     parts = [what(evidence)]
     if record.copy is not None:
-        size = len(record.copy.body)
-        parts.append(f"{size} bytes" if since is None else f"a copy of {size} bytes")
+        size = counted(len(record.copy.body), "byte")
+        parts.append(size if since is None else f"a copy of {size}")
     parts.append(f"fetched {ago(now - evidence.at)}")
     if since is not None and record.tries > 1:
         parts.append(f"unreachable for {span(now - since)}, tries: {record.tries}")
@@ -64,7 +64,7 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     lines = [f"{printable(where)}: {outcome_word(record)} ({what(evidence)})"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", truncated" if evidence.truncated else ""
-    lines.append(f"{evidence.size} bytes{cut}")
+    lines.append(f"{counted(evidence.size, 'byte')}{cut}")
     lines.append(f"fetched at {moment(evidence.at)}, {ago(now - evidence.at)} ({source})")
     end = options.policy.access(record, now).end
     if record.unreachable_since is None:

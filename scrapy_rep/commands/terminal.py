@@ -82,11 +82,6 @@ class Progress:
             sys.stderr.flush()
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number of things."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def ago(seconds: float) -> str:
     """Return how long ago something was, roughly."""
     return "just now" if seconds < 1 else f"{span(seconds)} ago"

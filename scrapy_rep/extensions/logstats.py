@@ -11,6 +11,7 @@ from scrapy.utils.asyncio import create_looping_call
 
 from scrapy_rep import stats
 from scrapy_rep.robots import Robots
+from scrapy_rep.utils.text import counted
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -53,9 +54,9 @@ class RobotsLogStats:
             return
         counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
         logger.info(
-            "robots.txt: %d origins known (%d unreachable), %d being looked up; "
+            "robots.txt: %s known (%d unreachable), %d being looked up; "
             "requests: %d deferred, %d dropped",
-            census.known,
+            counted(census.known, "origin"),
             census.unreachable,
             census.waiting,
             counts.get(stats.DEFERRED, 0),

@@ -29,12 +29,12 @@ from scrapy_rep.fetch.transfer import (
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.outage import short_cause
 from scrapy_rep.protocol.outcome import (
-    TOO_MANY_REDIRECTS,
     Available,
     Outcome,
     Unavailable,
     Unreachable,
     outcome_of,
+    too_many_redirects,
 )
 from scrapy_rep.protocol.wrapped import is_html, unwrapped
 from scrapy_rep.utils.concurrency import within
@@ -183,7 +183,7 @@ class Fetcher:
             if self._keep_error is not None and not isinstance(outcome, Available):
                 self._keep_error(evidence, answer.response)
             return outcome
-        error = TOO_MANY_REDIRECTS.format(self._options.max_redirects)
+        error = too_many_redirects(self._options.max_redirects)
         return Unavailable(chain.evidence(answer, error=error))
 
     def _in_plain_text(self, origin: Origin, outcome: Available) -> Available:

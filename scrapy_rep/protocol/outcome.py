@@ -8,8 +8,10 @@ from typing import Final
 
 from scrapy_rep.protocol.soft404 import says_not_found
 
-TOO_MANY_REDIRECTS: Final = "more than {} redirects"
-"""``Evidence.error`` of a chain that was followed no further, with the number of its hops."""
+
+def too_many_redirects(hops: int) -> str:
+    """Return ``Evidence.error`` of a chain that was followed no further than so many hops."""
+    return f"more than {hops} redirect{'' if hops == 1 else 's'}"
 
 
 class Kind(str, Enum):

@@ -11,11 +11,11 @@ from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.freshness import fresh_for, retry_after
 from scrapy_rep.protocol.outage import Outage
 from scrapy_rep.protocol.outcome import (
-    TOO_MANY_REDIRECTS,
     Available,
     Outcome,
     Unavailable,
     Unreachable,
+    too_many_redirects,
 )
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
@@ -140,7 +140,7 @@ class Policy:
             return False
         evidence = record.last.evidence
         hops = len(evidence.hops)
-        if evidence.error == TOO_MANY_REDIRECTS.format(hops):
+        if evidence.error == too_many_redirects(hops):
             return hops < self.max_redirects
         return not self.soft_404 and (evidence.status or 0) >= 500  # noqa: PLR2004 - 5xx
 

@@ -11,6 +11,7 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.utils.scrapy_internals import has_pending_requests, is_waiting
+from scrapy_rep.utils.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -122,17 +123,17 @@ def line_about(
     named = [_named(*each, now) for each in soonest[:_MAX_NAMED]]
     if len(outages) > _MAX_NAMED:
         named.append(f"and {len(outages) - _MAX_NAMED} more")
-    noun = "origin" if len(outages) == 1 else "origins"
+    origins = counted(len(outages), "unreachable origin")
     return (
-        f"Waiting for {len(outages)} unreachable {noun}: {', '.join(named)}. Requests are dropped "
+        f"Waiting for {origins}: {', '.join(named)}. Requests are dropped "
         f"after {patience:g} s (REP_DEFER_TIMEOUT), the first in {max(0.0, left):.0f} s"
     )
 
 
 def line_about_others(origins: int, seconds: float) -> str:
     """Return a line about origins whose requests Redis keeps, the first due in ``seconds``."""
-    noun = "origin" if origins == 1 else "origins"
-    return f"Waiting for {origins} unreachable {noun}: the next try is in {max(0.0, seconds):.0f} s"
+    what = counted(origins, "unreachable origin")
+    return f"Waiting for {what}: the next try is in {max(0.0, seconds):.0f} s"
 
 
 def _named(origin: Origin, outage: Outage | None, now: float) -> str:

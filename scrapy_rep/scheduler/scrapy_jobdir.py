@@ -15,6 +15,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.scheduler.trouble import tell, tell_unreadable
 from scrapy_rep.utils.scrapy_internals import nudge
+from scrapy_rep.utils.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -135,8 +136,8 @@ class Mover:
         shutil.rmtree(self._copy, ignore_errors=True)
         if self._moved:
             logger.info(
-                "Moved %d requests that Scrapy's priority queue had left in JOBDIR",
-                self._moved,
+                "Moved %s that Scrapy's priority queue had left in JOBDIR",
+                counted(self._moved, "request"),
                 extra={"spider": self._crawler.spider},
             )
 

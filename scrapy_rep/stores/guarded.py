@@ -14,6 +14,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep.stores.base import ForeignKeyError, Held, StoreError
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.text import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -171,7 +172,8 @@ class GuardedStore:
             await within(_CLOSING, self._write_spare())
         lost = len(self._spare)
         if lost:
-            logger.warning("%s: %d records of robots.txt could not be stored", self._name, lost)
+            records = counted(lost, "record")
+            logger.warning("%s: %s of robots.txt could not be stored", self._name, records)
         try:
             await within(_CLOSING, self._store.close())
         except Exception as error:  # noqa: BLE001 - nothing that is left to do can help

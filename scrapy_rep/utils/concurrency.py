@@ -56,7 +56,7 @@ async def within(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
         if not late:
             task.cancel()
             raise
-        raise TimeoutError(f"took longer than {seconds:g} seconds") from None
+        raise TimeoutError(f"took longer than {seconds:g} s") from None
     finally:
         timer.cancel()
 

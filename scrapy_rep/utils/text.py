@@ -1,4 +1,4 @@
-"""How URLs, times and sites' texts are shown: nothing secret, nothing that steers a terminal."""
+"""How URLs, numbers and sites' texts are shown: nothing secret, nothing that steers a terminal."""
 
 from __future__ import annotations
 
@@ -40,6 +40,11 @@ def printable(text: str) -> str:
 def short(text: str, width: int = MAX_SHOWN) -> str:
     """Return ``text`` in at most so many characters, the last an ellipsis where it was longer."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def moment(seconds: float) -> str:

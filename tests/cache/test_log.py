@@ -85,3 +85,11 @@ def test_what_goes_down_again_is_told_again(scene):
         scene.fetched(available(), unreachable())
     assert len(scene.told(DOWN, logging.WARNING)) == 3
     assert len(scene.told(BACK, logging.INFO)) == 3
+
+
+def test_a_byte_is_counted_in_the_singular(scene):
+    for body in (b"a", b"ab"):
+        scene.fetched(available(SITES[0], body))
+    answers = [line.partition("(")[2] for line in scene.told("available", logging.DEBUG)]
+    sizes = ("1 byte", "2 bytes")
+    assert answers == [f"status 200, {size}, redirects: 0)" for size in sizes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import sqlite3
 from contextlib import closing
 
@@ -270,3 +271,24 @@ def test_wrong_usage_of_cache_is_status_2(robots_command, arguments, says):
     run = robots_command("cache", *arguments)
     assert run.status == 2
     assert says in run.err
+
+
+def test_what_there_is_one_of_is_counted_in_the_singular(web, store, robots_command, tmp_path):
+    site = web.site(robots("#"), robots("#\n" * 3_000), robots("#"), answer(503))
+    page = site.url("/")
+    refresh = ["cache", "refresh", *store, page]
+    runs = [
+        robots_command("explain", *store, page),
+        robots_command("cache", "list", *store),
+        robots_command("cache", "show", *store, page),
+        *(robots_command(*refresh) for _ in range(3)),
+        robots_command("cache", "list", *store),
+    ]
+    printed = "\n".join(run.out for run in runs)
+    assert "status 200, 1 byte, fetched" in printed
+    assert "\n  1 byte\n" in printed
+    assert "the text has changed, from 1 to 3000 lines" in printed
+    assert "the text has changed, from 3000 to 1 line\n" in printed
+    assert "a copy of 1 byte," in printed
+    assert "holds 1 origin\n" in printed
+    assert not re.findall(r"\b1 [a-z]+s\b", printed)

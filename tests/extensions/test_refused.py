@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sqlite3
 from contextlib import closing
@@ -16,8 +17,16 @@ from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, held, robots
 from tests.waiting import until
 
+# Scrapy leaves the file of its duplicates filter open when a crawl is refused.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 RULES = "User-agent: *\nDisallow: /private\n"
 REFUSED = "another crawl is using this JOBDIR"
+
+
+@pytest.fixture(autouse=True)
+def collected():
+    yield
+    gc.collect()
 
 
 def content_of(folder):

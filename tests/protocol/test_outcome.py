@@ -15,6 +15,7 @@ from scrapy_rep.protocol.outcome import (
     Unreachable,
     kind_of,
     outcome_of,
+    too_many_redirects,
 )
 from scrapy_rep.protocol.soft404 import says_not_found
 
@@ -114,3 +115,8 @@ def test_other_error_pages_are_no_404(page):
 @given(st.binary(max_size=2000))
 def test_any_page_can_be_looked_at(page):
     assert says_not_found(page) in {True, False}
+
+
+@pytest.mark.parametrize(("hops", "noun"), [(0, "redirects"), (1, "redirect"), (2, "redirects")])
+def test_the_redirects_are_counted(hops, noun):
+    assert too_many_redirects(hops) == f"more than {hops} {noun}"

@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
+from scrapy_rep.protocol.outcome import (
+    Available,
+    Evidence,
+    Unavailable,
+    Unreachable,
+    too_many_redirects,
+)
 from scrapy_rep.protocol.policy import Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
 
@@ -17,7 +23,7 @@ ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/robots.txt"
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 START = 1_900_000_000.0
-HOP = "more than 1 redirects"
+HOP = too_many_redirects(1)
 
 
 def available(at, body=b"User-agent: *\nDisallow: /x", **headers):

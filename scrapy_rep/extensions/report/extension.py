@@ -23,7 +23,7 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread, within
-from scrapy_rep.utils.text import without_credentials
+from scrapy_rep.utils.text import counted, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -188,8 +188,8 @@ class RobotsReport:
             if lines is not None and lines.lost:
                 stats.count(self._crawler, stats.REPORT_LOST, lines.lost)
                 logger.warning(
-                    "%d lines of the report could not be written: %s",
-                    lines.lost,
+                    "%s of the report could not be written: %s",
+                    counted(lines.lost, "line"),
                     self._path,
                     extra={"spider": spider},
                 )

@@ -10,6 +10,7 @@ import sys
 import pytest
 import pytest_twisted
 
+from scrapy_rep.utils.text import counted
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 
@@ -51,5 +52,5 @@ async def test_a_full_disk_leaves_whole_lines_and_is_told(web, tmp_path, largest
     told = f"The report can't be written, the crawl continues: {path}: File too large"
     assert told in result.messages(logging.ERROR)
     assert result.messages(logging.WARNING)[-1] == (
-        f"{lost} lines of the report could not be written: {path}"
+        f"{counted(lost, 'line')} of the report could not be written: {path}"
     )
