@@ -27,7 +27,7 @@ _WORDS = {"allow": "allowed", "disallow": "disallowed"}
 _SOURCES = {
     "cache": "from the HTTP cache, nothing was sent",
     "component": "from another component, nothing was sent",
-    "handler": "the download handler went there by itself",
+    "handler": "the response had this URL in place of that of the request",
 }
 
 
