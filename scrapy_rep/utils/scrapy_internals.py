@@ -95,8 +95,6 @@ def is_waiting(crawler: Crawler, but_for: str) -> bool:
 
     Downloads whose meta has the key ``but_for`` don't count.
     """
-    if missing(crawler):
-        return False
     engine: Any = crawler.engine
     slot = getattr(engine, "_slot", None)
     return (
