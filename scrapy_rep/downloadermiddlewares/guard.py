@@ -88,7 +88,7 @@ class RobotsTxtFetchMiddleware:
 
     def process_response(
         self, request: Request, response: Response
-    ) -> Response | Awaitable[Response]:
+    ) -> Response | Awaitable[Request | Response]:
         """Hand an answer of robots.txt over; let a page pass that came from where it was asked.
 
         Raises RobotsTxtDisallowed where it came from a URL that is disallowed.
@@ -133,13 +133,16 @@ class RobotsTxtFetchMiddleware:
             self._found, self._tokens_of = found, found.decider.tokens.of
         return self._found
 
-    async def _check_redirect(self, judge: Judge, request: Request, response: Response) -> Response:
+    async def _check_redirect(
+        self, judge: Judge, request: Request, response: Response
+    ) -> Request | Response:
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:  # the browser shows an error of its own in the page's place
             raise dropped_response(self._crawler, request, _FOLLOWED, *refused)
-        await judge.check(request, response, _FOLLOWED)
-        request.meta[DECIDED_KEY] = response.url, None
-        return response
+        checked = await judge.check(request, response, _FOLLOWED)
+        if checked is response:
+            request.meta[DECIDED_KEY] = response.url, None
+        return checked
 
 
 def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) -> bool:

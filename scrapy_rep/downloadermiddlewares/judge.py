@@ -75,28 +75,37 @@ class Judge:
             return error.verdict
         return CLOSING if given_back else None
 
-    async def check(self, request: Request, response: Response, how: str) -> None:
+    async def check(self, request: Request, response: Response, how: str) -> Request | Response:
         """Decide on the URL of ``response``, which is not the one that was decided on.
 
-        ``how`` says in the log how it came to that. Raises RobotsTxtDisallowed.
+        Return it if that is allowed. If that isn't known when the crawl closes, and the scheduler
+        keeps requests, return the request, to be sent again by the next crawl. ``how`` says in the
+        log how the response came to its URL. Raises RobotsTxtDisallowed.
         """
         if request.meta.get("dont_obey_robotstxt"):
-            return
+            return response
+        # The download slot is that of the request.
+        meta = {key: value for key, value in request.meta.items() if key != "download_slot"}
         try:
-            hop = Request(response.url, headers=request.headers, meta=request.meta)
+            hop = Request(response.url, headers=request.headers, meta=meta)
         except ValueError:  # no URL that anything could be fetched from
-            return
+            return response
         was, now = self.decider.known(request), self.decider.known(hop)
         # Most often only the spelling differs: browsers add a slash behind the host.
         if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
-            return
+            return response
         self._crawler.signals.send_catch_log(
             signal=signals.robotstxt_followed, request=request, hop=hop
         )
-        verdict = await self.refusal(hop)
-        if verdict is not None:
-            raise dropped_response(self._crawler, request, how, verdict, response.url)
+        try:
+            if await self.ask(hop) is not None:
+                return request.replace(dont_filter=True)
+        except RobotsTxtDisallowed as error:
+            raise dropped_response(
+                self._crawler, request, how, error.verdict, response.url
+            ) from error
         carry_over(hop, request)
+        return response
 
 
 judges: Final[PerCrawl[Judge]] = PerCrawl()

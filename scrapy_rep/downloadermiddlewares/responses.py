@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_rep.downloadermiddlewares.judge import Judge
 
 _CHANGED: Final = "another middleware has changed its URL"
 
@@ -40,7 +39,7 @@ class RobotsTxtResponseMiddleware:
 
     def process_response(
         self, request: Request, response: Response
-    ) -> Response | Awaitable[Response]:
+    ) -> Response | Awaitable[Request | Response]:
         """Let a response pass that has the URL that was decided on, else decide on its URL.
 
         Raises RobotsTxtDisallowed.
@@ -49,8 +48,4 @@ class RobotsTxtResponseMiddleware:
         url = request.url if decided is None else decided[0]
         if response.url == url or (judge := judges.get(self._crawler)) is None:
             return response
-        return self._check(judge, request, response)
-
-    async def _check(self, judge: Judge, request: Request, response: Response) -> Response:
-        await judge.check(request, response, _CHANGED)
-        return response
+        return judge.check(request, response, _CHANGED)

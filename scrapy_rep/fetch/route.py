@@ -186,21 +186,23 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
     ``message`` is what it says, fit to be shown.
     """
     name = f"{type(error).__module__}.{type(error).__qualname__}"
-    advice = _SEE_COMPONENTS
+    advice, for_good = _SEE_COMPONENTS, False
     if isinstance(error, StopDownload | StoppedError):
         what, advice = "a signal handler of the crawl raised StopDownload", _LEAVE_ALONE
     elif isinstance(error, InterferenceError):
         what = "another component of the crawl interfered"
     elif isinstance(error, FetchError | DecodingError):
         return None  # broken answers, and redirects that are refused
-    elif isinstance(error, _NO_HANDLER):
-        what, advice = "no download handler took it", "see DOWNLOAD_HANDLERS"
     elif transfer is not None and not transfer.sent:
         what = f"another middleware raised {name}"
     elif transfer is not None and (transfer.rewritten or transfer.proxy):
         what = f"{'a proxy' if transfer.rewritten is None else _STAND_IN} gave no answer"
         message = f"{_host(transfer.rewritten or transfer.proxy)}: {message}"
         advice = "see whether it is up, and reachable"
+    elif isinstance(error, _NO_HANDLER):
+        what, advice = "no download handler took it", "see DOWNLOAD_HANDLERS"
+        # The others are raised by handlers, and may be of this one URL.
+        for_good = isinstance(error, NotSupported)
     elif isinstance(error, _TIMEOUTS) and transfer is not None and transfer.handler is not None:
         what = f"{transfer.handler} gave no answer"
     elif isinstance(error, _NETWORK_ERRORS) or any(
@@ -209,7 +211,7 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
         return None
     else:
         what = f"a component of the crawl raised {name}"
-    return Obstacle(what, message, advice, isinstance(error, _NO_HANDLER))
+    return Obstacle(what, message, advice, for_good)
 
 
 def _is_available(response: Response) -> bool:

@@ -9,7 +9,8 @@ from typing import Final
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun",
                   "jul", "aug", "sep", "oct", "nov", "dec")  # fmt: skip
 _HOURS: Final = {"pst": -8, "pdt": -7, "mst": -7, "mdt": -6, "cst": -6, "cdt": -5, "est": -5,
-                 "edt": -4, "utc": 0, "gmt": 0, "ut": 0, "z": 0}  # fmt: skip
+                 "edt": -4, "utc": 0, "gmt": 0, "ut": 0, "z": 0, "wet": 0, "bst": 1, "cet": 1,
+                 "west": 1, "cest": 2, "eet": 2, "eest": 3, "msk": 3, "jst": 9}  # fmt: skip
 _MONTH: Final = rf"(?:{'|'.join(_MONTHS)})[a-z]*"
 _ZONE: Final = rf"(?:{'|'.join(_HOURS)})"
 _NUMBERS: Final = rf"[+-]?\d+(?:(?:[:.+-]|t|-{_MONTH}-)\d+)*(?:st|nd|rd|th|z)?"
@@ -59,7 +60,9 @@ def _month(text: str) -> int:
 def _clock(time: re.Match[str] | None) -> tuple[int, int, int]:
     numbers = () if time is None else filter(None, time.group(1, 2, 3, 4, 5, 6))
     hour, minute, second, *_ = (*map(int, numbers), 0, 0, 0)
-    return hour, minute, second
+    if (hour, minute, second) == (24, 0, 0):  # as ISO 8601 may write the end of a day
+        return 23, 59, 59
+    return hour, minute, 59 if second == 60 else second  # noqa: PLR2004 - a leap second
 
 
 def _zone(time: re.Match[str] | None) -> timezone:

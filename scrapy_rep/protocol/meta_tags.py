@@ -17,7 +17,7 @@ _WITH_VALUE: Final = frozenset({"max-snippet", "max-image-preview", "max-video-p
 """Directives with a colon in them: what stands before it names no crawler."""
 _UNTIL: Final = rf"unavailable_after\s*:[\s\"']*(?P<date>{DATE}|[^,;]*)"
 _parts: Final = re.compile(
-    rf"{_UNTIL}|(?P<name>[^\s:,;\"']+)\s*:|[^\s:,;\"']+", re.IGNORECASE
+    rf"{_UNTIL}|(?P<name>[^\s:,;\"']+)[\"']?\s*:|[^\s:,;\"']+", re.IGNORECASE
 ).finditer
 """What names a crawler, and what stands between."""
 _directives: Final = re.compile(

@@ -19,7 +19,8 @@ _HEADER: Final = re.compile(r"[\s/(]").search
 # A name of a header has a letter in it, and is no version; the look-ahead keeps the match linear.
 _NAME: Final = re.compile(r"(?=[\d._-]*[^\W\d_])([\w.-]+)")
 _VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
-_WHOLE: Final = re.compile(_NAME.pattern + r"(?:/|\Z)")
+# A host and a path are no name: my.bot/about.
+_WHOLE: Final = re.compile(rf"(?![\w-]*\.[\w.-]*/\D){_NAME.pattern}(?:/|\Z)")
 _BEHIND_COMPATIBLE: Final = re.compile(
     r"(?:\A|;)\s*compatible\s*;\s*([^\s;,]+)", re.IGNORECASE
 ).findall
@@ -31,17 +32,19 @@ _NOT_A_NAME: Final = re.compile(r"://|@|^\+|^www\.", re.IGNORECASE).search
 
 BROWSERS: Final = frozenset(
     """
-    applewebkit chrome chromium compatible crios edg edga edge edgios epiphany firefox fxios gecko
-    headlesschrome iceweasel khtml konqueror like mobile mozilla msie netscape opera opr presto
-    safari samsungbrowser seamonkey trident ubuntu version vivaldi
+    applewebkit chrome chromium compatible crios ddg edg edga edge edgios epiphany firefox fxios
+    gecko goanna gsa headlesschrome iceweasel khtml konqueror like mobile mozilla msie netscape
+    opera opr palemoon presto safari samsungbrowser seamonkey trident ubuntu version vivaldi
+    yabrowser
     """.split()  # noqa: SIM905 - a list of names, to be read as one
 )
 """Product names of browsers, lower case."""
 
 SYSTEMS: Final = frozenset(
     """
-    android cros darwin freebsd ios ipad iphone ipod linux macintosh netbsd openbsd sunos tizen
-    u watchos win32 win64 windows wow64 x11 x86_64
+    amd64 android arm64 cros dalvik darwin freebsd haiku intel ios ipad iphone ipod linux mac
+    macintosh netbsd openbsd sunos tizen u watchos win32 win64 win95 win98 windows windows98 wow64
+    x11 x64 x86_64
     """.split()  # noqa: SIM905 - the same
 )
 """Names of operating systems and machines, lower case."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Final
 
@@ -11,15 +12,15 @@ if TYPE_CHECKING:
 
 MAX_SHOWN: Final = 200
 """Characters of a rule, or of another text that a site writes, in a log line or a report."""
+_CREDENTIALS: Final = re.compile(r"^([^:/?#@]*:[/\\]*)[^/?#]*@")
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL without what stands before an ``@`` in its authority."""
-    if "@" not in url:
-        return url
-    scheme, slashes, rest = url.partition("://")
-    authority = rest[: min((i for i in map(rest.find, "/?#") if i >= 0), default=len(rest))]
-    return f"{scheme}{slashes}{rest[authority.rfind('@') + 1 :]}"
+    """Return a URL without what stands before an ``@`` in its authority.
+
+    Whatever the number of slashes before that: Scrapy takes each.
+    """
+    return _CREDENTIALS.sub(r"\1", url) if "@" in url else url
 
 
 def show(request: Request) -> str:

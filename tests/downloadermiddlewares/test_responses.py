@@ -11,9 +11,10 @@ from scrapy.http import HtmlResponse
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.signals import robotstxt_verdict
-from tests.crawling.crawl import crawl
-from tests.crawling.web import PAGE, answer, redirect, robots
+from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
+from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
 from tests.downloadermiddlewares.test_guard import FOLLOWS, RULES
+from tests.waiting import until
 
 ORDERS = [1, 50, 99, 100, 101, 560, 725, 900, 950]
 
@@ -238,3 +239,46 @@ async def test_a_middleware_nearer_the_engine_stops_the_crawl_at_the_start(web, 
     with pytest.raises(SettingsError, match=r"DOWNLOADER_MIDDLEWARES .*Resolves at -100000\d"):
         await crawl(site.url("/a"), settings=resolving(order))
     assert site.journal == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_delay_of_another_site_is_not_laid_on_the_slot_of_the_request(web):
+    slow = web.site(robots("User-agent: *\nCrawl-delay: 5\n"), host="127.0.0.2")
+    site = web.site(robots(RULES))
+    slots = {}
+
+    async def meanwhile(crawler):
+        await until(lambda: slow.robots_requests and len(site.targets) > 1)
+        slots.update({name: slot.delay for name, slot in crawler.engine.downloader.slots.items()})
+
+    await crawl(
+        resolved(site, "/1", slow.url("/x")),
+        settings=resolving(),
+        meanwhile=meanwhile,
+        phases=[lambda: [site.url("/2")]],
+    )
+    assert site.targets == ["/1", "/2"]
+    assert {name: delay for name, delay in slots.items() if "robots.txt" not in name} == {
+        "127.0.0.1": 0.0
+    }
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+@pytest_twisted.ensureDeferred
+async def test_a_page_that_is_checked_when_the_crawl_pauses_comes_again(web, tmp_path, queue):
+    other = web.site(HANGS)
+    site = web.site(robots(RULES))
+    settings = {"JOBDIR": str(tmp_path / "job"), "REP_STORE": "memory://", **queue}
+
+    async def meanwhile(crawler):
+        await until(lambda: other.robots_requests)
+        close(crawler)
+
+    request = resolved(site, "/p", other.url("/api"))
+    result = await crawl(request, settings=resolving(**settings), meanwhile=meanwhile)
+    assert result.responses == []
+    assert result.dropped == {}
+    other.change(robots(RULES))
+    result = await crawl(settings=resolving(**settings))
+    assert result.fetched == [other.url("/api")]
+    assert site.targets == ["/p", "/p"]

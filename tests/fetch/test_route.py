@@ -608,3 +608,15 @@ async def test_the_address_of_a_service_is_not_the_sites():
     chain.check_address(answered)
     with pytest.raises(FetchError, match="private"):
         await chain.check_redirect("http://169.254.169.254/latest", indirect=answered.is_indirect)
+
+
+def test_what_is_tried_again_in_this_process():
+    transfer = Transfer(9, at_home=True, url="http://a/robots.txt")
+    assert not obstacle_of(NotSupported(), "it", transfer).for_good  # of a middleware
+    transfer.sent = True
+    assert obstacle_of(NotSupported(), "it", transfer).for_good
+    if hasattr(exceptions, "UnsupportedURLSchemeError"):
+        error = exceptions.UnsupportedURLSchemeError()  # of a proxy's URL, or a host's
+        assert not obstacle_of(error, "it", transfer).for_good
+    transfer.proxy = "socks5://a"
+    assert not obstacle_of(NotSupported(), "it", transfer).for_good
