@@ -130,9 +130,13 @@ class Cache:
 
     @property
     def room(self) -> int:
-        """How many look-ups more may begin; those of sites that are slow don't count."""
-        fetching = len(self._flights) - self._lookup.waiting + self.tdmrep.fetching
-        return 2 * self._limit.places + self._limit.slow - fetching
+        """How many look-ups more may begin."""
+        return self.most_look_ups - len(self._flights) - self.tdmrep.fetching
+
+    @property
+    def most_look_ups(self) -> int:
+        """How many may be under way; those of slow sites, and of other workers, don't count."""
+        return 2 * self._limit.places + self._limit.slow + self._lookup.waiting
 
     def when_slow(self, call: Callable[[], None]) -> None:
         """Let ``call`` be called when there may be room: a fetch takes long, or is another's."""

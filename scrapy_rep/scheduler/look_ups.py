@@ -64,7 +64,7 @@ class LookUps:
     @property
     def has_room(self) -> bool:
         """Whether a look-up that is added now would begin soon."""
-        return not self._pending and self._cache.room > self._handed_over
+        return not self._pending and self._may_begin
 
     def add(self, origin: Origin, request: Request | None = None) -> None:
         """Look ``origin`` up when there is room, with ``request`` if no queue has one."""
@@ -79,7 +79,7 @@ class LookUps:
             return
         self._is_beginning = True
         try:
-            while self._pending and self._cache.room > self._handed_over:
+            while self._pending and self._may_begin:
                 if self._cache.closing:
                     return
                 origin, request = self._pending.popleft()
@@ -98,6 +98,13 @@ class LookUps:
                 task.addErrback(trap_cancelled)
         finally:
             self._is_beginning = False
+
+    @property
+    def _may_begin(self) -> bool:
+        # Between a robots.txt and its tdmrep.json the cache counts a look-up in neither.
+        under_way = len(self._asked) - len(self._pending)
+        cache = self._cache
+        return cache.room > self._handed_over and cache.most_look_ups > under_way
 
     def take_result(self, origin: Origin) -> tuple[bool, Entry | None]:
         """Return whether ``origin`` was looked up and is not in the cache, and the result.

@@ -26,7 +26,7 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy import Request, Spider
 
@@ -85,6 +85,8 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Return a request that may leave, or None."""
+        if self._gate is not None:
+            self._gate.look_up()
         while self._again:
             origin = self._again.popleft()
             self._places.give(len(self._again))
@@ -111,7 +113,10 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
     def head_of(self, origin: Origin) -> Request | None:
         """Return the next request of ``origin`` that waits, or None."""
         held = self._held.get(origin)
-        return None if held is None else held[0]
+        if held is None:
+            return None
+        # If other workers have taken all of them meanwhile, the one with which this began.
+        return self._read(self._kept.first(str(origin))) or held[0]
 
     def deferred(self) -> tuple[int, bool]:
         """Return how many origins are deferred, and whether this worker waits for nothing else."""
@@ -142,7 +147,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
             origin = self._origin(request)
             if origin is None:
                 return self._noted(request, Source.QUEUE)
-            hold = self._hold(origin, request)
+            hold = self._hold(origin, lambda: request)
             if hold is None:
                 return self._noted(request, Source.QUEUE)
             if hold.reason is HoldReason.UNREACHABLE:
@@ -184,11 +189,11 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         The one after it is asked about then; if it may leave, too, all go back to the queue.
         """
         name = str(origin)
-        hold = self._hold(origin, request)
+        hold = self._hold(origin, lambda: self._first(name))
         if hold is None:
             data, others = self._kept.take(name)
             if others:
-                hold = self._hold(origin, request)
+                hold = self._hold(origin, lambda: self._first(name))
                 if hold is None or hold.reason is HoldReason.UNREACHABLE:
                     self._settle(name, hold)
                 else:
@@ -218,8 +223,8 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         """Return whether the next try is too late for requests deferred for ``age`` seconds."""
         return hold.until - self._clock.monotonic() > self._timeout - age
 
-    def _hold(self, origin: Origin, request: Request) -> Hold | None:
-        return None if self._gate is None else self._gate.hold(origin, lambda: request)
+    def _hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
+        return None if self._gate is None else self._gate.hold(origin, head)
 
     def _origin(self, request: Request) -> Origin | None:
         if self._gate is None:
@@ -238,6 +243,16 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         return request
 
     # What goes to Redis, and comes from it.
+
+    def _first(self, name: str) -> Request:
+        """Return the next request of an origin. Raises LookupError where none can be read."""
+        try:
+            request = self._read(self._kept.first(name))
+        except Exception as error:  # told when it is taken
+            raise LookupError(name) from error
+        if request is None:
+            raise LookupError(name)
+        return request
 
     def _read(self, data: Any) -> Request | None:
         return None if data is None else self._decode_request(data)

@@ -123,6 +123,15 @@ if #members == most then redis.call('ZADD', due, now, origin) end
 return #members
 """
 
+FIRST: Final = """
+-- Return the first request of an origin, which stays.
+local origin = ARGV[1]
+local member = first(origin, 1)[1]
+if not member then return false end
+local _, data = parts(origin, member)
+return data
+"""
+
 TAKE: Final = """
 -- Take the first request of an origin, and leave the others alone for a while; return it, and
 -- whether there are others.
@@ -211,6 +220,10 @@ class Kept:
     def overdue(self, name: str) -> Any:
         """Return a request of an origin of which the next try is too late, or None."""
         return self._run(OVERDUE, name)
+
+    def first(self, name: str) -> Any:
+        """Return the next request of an origin, or None; it stays."""
+        return self._run(FIRST, name)
 
     def take(self, name: str) -> tuple[Any, bool]:
         """Return the next request of an origin, or None, and whether there are others."""

@@ -60,8 +60,8 @@ class _Turn:
     mark: int | None = None
     margin: float = 0.0
     """Seconds by which it is longer than was asked for, and may be used later."""
-    origins: set[Origin] = field(default_factory=set)
-    """The origins of the host that wait for it."""
+    origins: dict[Origin, None] = field(default_factory=dict)
+    """The origins of the host that wait for it, in the order of asking."""
 
     @property
     def until(self) -> float:
@@ -93,8 +93,8 @@ class Turns:
         self._store = store
         self._clock = clock
         self._turns: dict[str, _Turn] = {}
-        self._used: BoundedCache[str, float] = BoundedCache(_MAX_USED, 1)
-        """When the last request in its turn was sent to a host."""
+        self._used: BoundedCache[str, tuple[float, Origin]] = BoundedCache(_MAX_USED, 1)
+        """When the last request in its turn was sent to a host, and to which of its origins."""
         self._told: Callable[[Origin], None] = lambda _: None
         self._closing = False
         self._margin = 0.0
@@ -144,12 +144,12 @@ class Turns:
         elif turn.at <= now:
             # Whatever the store has forgotten, and however long the last one took to its slot.
             used = self._used.get(host)
-            own = -math.inf if used is None else used + _OWN_PART * seconds
+            own = -math.inf if used is None else used[0] + _OWN_PART * seconds
             if now < own:
                 turn.at = own
             elif now <= turn.until:
                 del self._turns[host]
-                self._used.put(host, now, 0)
+                self._used.put(host, (now, origin), 0)
                 self._margin *= _LESS
                 return None
             else:
@@ -157,7 +157,7 @@ class Turns:
                 self._margin = max(self._margin, longer)
                 stats.count(self._crawler, stats.TURNS_LATE)
                 turn = self._reserve(host, seconds, _Turn(now, mark=turn.mark))
-        turn.origins.add(origin)
+        turn.origins[origin] = None
         return Hold(HoldReason.TURN, turn.at)
 
     def close(self) -> None:
@@ -170,11 +170,12 @@ class Turns:
         if not len(self._used) or TRANSFER_KEY in request.meta:
             return
         host = urlparse_cached(request).hostname or ""
-        if self._used.get(host) is None:
+        used = self._used.get(host)
+        if used is None:
             return
         decision = self._known(request)
         if decision is not None and self.seconds_before(request, decision):
-            self._used.put(host, self._clock.monotonic(), 0)
+            self._used.put(host, (self._clock.monotonic(), used[1]), 0)
 
     def _reserve(self, host: str, seconds: float, turn: _Turn) -> _Turn:
         self._turns[host] = turn
@@ -193,6 +194,8 @@ class Turns:
             return
         stats.count(self._crawler, stats.TURNS)
         turn.at = turn.asked + wait
-        origins, turn.origins = turn.origins, set()
-        for origin in origins:
+        origins, turn.origins = turn.origins, {}
+        used = self._used.get(host)
+        # The first that asks has the turn: the one that had the last one asks after the others.
+        for origin in sorted(origins, key=lambda origin: used is not None and origin == used[1]):
             self._told(origin)

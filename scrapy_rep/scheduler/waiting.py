@@ -60,6 +60,8 @@ class Waiting:
             self._in_turn.discard(lane)
             self._places.give(len(self._in_turn))
         hold = self._gate.hold(lane.origin, lane.head)
+        if not lane.size:  # none of its requests could be read
+            return False
         if hold is not None and hold.reason is HoldReason.UNREACHABLE:
             if self._is_overdue(lane, hold.until):
                 return True

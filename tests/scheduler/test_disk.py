@@ -9,7 +9,7 @@ import os
 import shutil
 import sqlite3
 import weakref
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -342,6 +342,23 @@ def test_what_can_not_be_ordered_is_left_and_keeps_nothing_else(tmp_path, caplog
     assert caplog.messages == ["The requests of b.example can't be read, and are left in JOBDIR: 2"]
     assert len(queue) == 0
     assert queue.close() != {}
+
+
+def test_a_lane_that_is_found_to_be_unreadable_when_it_is_asked_about_is_gone(tmp_path, caplog):
+    class Reads(Doors):
+        def hold(self, origin, head):
+            with suppress(LookupError):
+                head()
+
+    queue = filled(tmp_path, *pages("a.example", 1, 2), *pages("b.example", 1))
+    queue.close()
+    with closing(sqlite3.connect(file_of(tmp_path))) as connection, connection:
+        connection.execute("UPDATE requests SET request = x'00' WHERE slot = 'a.example'")
+    queue = ours(FakeCrawler(Reads()), key=tmp_path)
+    assert drain(queue) == urls(pages("b.example", 1))
+    assert len(queue) == 0
+    assert ["Unable to read request" in text for text in caplog.messages] == [True, True]
+    queue.close()
 
 
 def test_the_close_leaves_no_timer(tmp_path):

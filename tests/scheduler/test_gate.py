@@ -100,6 +100,10 @@ class Cache:
     def room(self):
         return self.places - len(self.under_way)
 
+    @property
+    def most_look_ups(self):
+        return self.places
+
     def when_slow(self, call):
         self.slow = call
 
@@ -378,6 +382,21 @@ def test_look_ups_that_were_handed_to_the_event_loop_count_before_they_begin():
         scene.comes(next(iter(scene.cache.under_way)))
     assert scene.judge.most == 32
     assert sorted(scene.asked) == sorted(origins)
+
+
+def test_a_look_up_counts_between_robots_txt_and_tdmrep_json_too():
+    scene = Scene()
+    scene.cache.places = 1
+    for origin in (A, B):
+        scene.hold(origin)
+    turn = scene.cache.under_way.pop(A)  # the cache has no fetch of it now
+    scene.gate.look_up()
+    settle()
+    assert scene.asked == [A]
+    scene.knows(A)
+    turn.callback(scene.cache.entries[A])
+    settle()
+    assert scene.asked == [A, B]
 
 
 def test_room_that_comes_as_a_fetch_is_slow_is_used():

@@ -6,6 +6,7 @@ import logging
 import math
 import pickle
 from collections import Counter
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -312,6 +313,8 @@ class Doors:
         self.turns = {}
         """Whether the turn has come of origins that ask for a delay."""
         self.look_ups = 0
+        self.heads = []
+        """The requests that would have left, of those who were asked about."""
 
     def attach(self, queue):
         self.queue = queue
@@ -320,6 +323,8 @@ class Doors:
         return origin_of(request.url)
 
     def hold(self, origin, head):
+        with suppress(LookupError):
+            self.heads.append(head().url)
         seconds = self.seconds.get(str(origin), 0.0)
         if seconds is None:
             return Hold(HoldReason.LOOK_UP, math.inf)
@@ -418,6 +423,30 @@ def test_the_queue_asks_once_about_an_origin_that_is_not_known(redis):
     gate.tell(DOWN)
     assert len(drain(queue)) == 3
     assert gate.waiting == {}
+
+
+def test_each_pop_begins_look_ups_for_which_there_is_room_now(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    for number in range(3):
+        assert gate.look_ups == number
+        assert queue.pop() is None
+
+
+def test_the_gate_is_asked_about_the_request_that_would_leave(redis):
+    gate = Doors()
+    queue = Fleet(redis).worker(gate)
+    gate.turns = {DOWN: False}
+    fill(queue, f"{DOWN}/1")
+    assert drain(queue) == []
+    fill(queue, f"{DOWN}/2", priority=1)
+    assert drain(queue) == []
+    assert gate.queue.head_of(origin_of(DOWN)).url == f"{DOWN}/2"
+    gate.heads.clear()
+    gate.turns[DOWN] = True
+    gate.tell(DOWN)
+    assert drain(queue) == [f"{DOWN}/2"]
+    assert gate.heads == [f"{DOWN}/2", f"{DOWN}/1"]
 
 
 def test_without_room_it_only_makes_way(redis):

@@ -131,6 +131,25 @@ def test_one_worker_alone_sends_at_the_delay_and_not_slower():
     assert worker.counts == {"robotstxt/turns": 5}
 
 
+def test_origins_of_a_host_take_turns():
+    scene = Scene()
+    (worker,) = scene.workers
+    told = []
+    worker.turns.listen(told.append)
+    line = [origin_of(f"http://a.example:{port}") for port in range(1, 4)]
+    order = []
+    for _ in range(20):
+        # As a queue asks again: in the order in which it was told.
+        for origin in line:
+            if worker.turns.take(None, origin, DELAY) is None:
+                order.append(origin.port)
+                worker.turns.take(None, origin, DELAY)
+        settle()
+        line, told[:] = told[:] or line, []
+        scene.advance(DELAY)
+    assert order[:6] == [1, 2, 3] * 2
+
+
 def test_workers_take_turns():
     scene = Scene(3)
     for worker in scene.workers:
