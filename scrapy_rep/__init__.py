@@ -8,7 +8,7 @@ queue for each origin (``origin_queues.py``). With ``JOBDIR`` these are on disk 
 Before a request is popped, the gate (``gate.py``) is asked why it may not leave yet, and until when
 (``hold.py``). If robots.txt is not known, a lookup is started (``look_ups.py``). If it is
 unreachable, requests wait for the next try. If the site asks for a delay, they wait for their
-download slot (``delays.py``) or, in a fleet, for a turn that the worker reserves in the store
+download slot (``delays.py``) or, if the store outlives the crawl, for a turn that is reserved there
 (``turns.py``). The queue remembers what waits (``waiting.py``), with one timer for all
 (``due.py``). Otherwise requests are popped from one download slot after the other
 (``slot_order.py``). A request that is popped is marked as coming from the queue (``source.py``). If

@@ -1,4 +1,4 @@
-"""Why requests wait, and until when: the one answer of the gate."""
+"""Why requests wait in the scheduler, and until when."""
 
 from __future__ import annotations
 

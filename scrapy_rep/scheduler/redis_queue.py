@@ -41,7 +41,8 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
     """What our queues add to scrapy-redis's: a request leaves when its origin is open.
 
     As theirs it talks to Redis on the reactor's thread: once for a request that is pushed or
-    popped, twice more for one that has to wait, and once for an origin that has been looked up.
+    popped, twice more for one that has to wait, and once or twice for an origin that has been
+    looked up, or has a turn.
     ``pop`` never blocks, whatever SCHEDULER_IDLE_BEFORE_CLOSE says.
     """
 
@@ -292,7 +293,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
 
 
 class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]
-    """The PriorityQueue of scrapy-redis, which also defers requests of unreachable origins.
+    """The PriorityQueue of scrapy-redis, which also holds requests back until they may leave.
 
     ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. Deferred requests are in Redis
     and shared by all workers: if a worker is killed, none of them is lost.
