@@ -132,8 +132,9 @@ class Disk:
         :raises ValueError: it can't be written. Scrapy's scheduler takes this for: keep it in
             memory.
         """
-        if not _LEAST < priority < -_LEAST:
-            raise ValueError(f"its priority is {-priority}, which SQLite has no integer for")
+        # Scrapy refuses a request with another priority when it is read.
+        if not (isinstance(priority, int) and _LEAST < priority < -_LEAST):
+            raise ValueError(f"its priority is {-priority}, and no integer of 64 bits")
         try:
             data = self._dumps(request.to_dict(spider=self._crawler.spider))
         except Exception as error:

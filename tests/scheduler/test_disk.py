@@ -33,7 +33,7 @@ KINDS = [
 ]
 
 A = origin_of("https://a.example")
-UNFIT = (1 << 63, -(1 << 63), math.inf, -math.inf, math.nan, 1e300, -1e300)
+UNFIT = (1 << 63, -(1 << 63), math.inf, -math.inf, math.nan, 1e300, -1e300, 0.5)
 """Priorities that are no 64-bit integers."""
 
 
