@@ -90,13 +90,14 @@ def clock(monkeypatch):
 def just_started(monkeypatch):
     """A machine that was just started: the clock of Scrapy's download slots begins at 0.
 
-    Scrapy before 2.19 counts from the epoch. For all clocks at once: ``make test-just-started``.
+    Return that clock. Scrapy before 2.19 counts from the epoch. For all clocks at once: ``make test-just-started``.
     """
     if hasattr(downloader, "monotonic"):
         real = downloader.monotonic
         start = real()
         monkeypatch.setattr(downloader, "monotonic", lambda: real() - start)
         monkeypatch.setattr(pace, "_now", downloader.monotonic)
+    return pace._now
 
 
 @pytest.fixture(scope="session")
