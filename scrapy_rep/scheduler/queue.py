@@ -21,7 +21,7 @@ from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.scheduler.trouble import tell, tell_unreadable
 from scrapy_rep.scheduler.waiting import Waiting
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.pace import slot_name
+from scrapy_rep.utils.scrapy_internals import downloader_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,6 +85,7 @@ class RobotsAwarePriorityQueue:
         scrapys = read_state(startprios)
         self._crawler = crawler
         self._clock = clock or Clock()
+        self._slot_name = downloader_of(crawler).get_slot_key
         self._gate = Gate.of(crawler)
         self._lanes = Lanes(self._head)
         self._waiting = Waiting(crawler, self._gate, self._lanes, self._clock)
@@ -120,7 +121,7 @@ class RobotsAwarePriorityQueue:
         :raises ValueError: it can't be written to disk, and is to be kept in memory.
         """
         # A spider may give it a name of any type, and names are sorted here.
-        slot = str(slot_name(self._crawler, request))
+        slot = str(self._slot_name(request))
         lane = self._lanes.lane(slot, self._origin(request))
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = 1 if moved else self._start_order if start else self._order
