@@ -9,7 +9,6 @@ from pathlib import Path
 import redis
 
 from tests.redis_server import RedisServer
-from tests.running import free_port
 from tests.waiting import PATIENCE, wait_until
 
 SLOTS = 16384
@@ -23,17 +22,14 @@ class Cluster:
         for number in range(servers):
             folder = Path(directory, f"node-{number}")
             folder.mkdir()
-            bus = ["--cluster-port", str(free_port())]
-            self.servers.append(
-                RedisServer(folder, "--cluster-enabled", "yes", *bus, program=program)
-            )
+            self.servers.append(RedisServer(folder, cluster=True, program=program))
         clients = [server.client for server in self.servers]
         for number, client in enumerate(clients):
             first, last = SLOTS * number // servers, SLOTS * (number + 1) // servers - 1
             client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, last)
             if number:
-                bus = int(self.servers[0].arguments[3])
-                client.execute_command("CLUSTER", "MEET", "127.0.0.1", self.servers[0].port, bus)
+                to = self.servers[0]
+                client.execute_command("CLUSTER", "MEET", "127.0.0.1", to.port, to.bus_port)
         wait_until(lambda: all(self._is_whole(client) for client in clients))
 
     def _is_whole(self, client):

@@ -27,9 +27,12 @@ def needs_redis():
 
 
 class RedisServer:
-    def __init__(self, directory, *arguments, sentinel=None, tls=False, program=None):
+    def __init__(
+        self, directory, *arguments, sentinel=None, tls=False, cluster=False, program=None
+    ):
         self.directory = directory
         self.arguments = arguments
+        self.cluster = cluster
         self.sentinel = sentinel
         """The file that makes a sentinel of it."""
         self.tls = tls
@@ -37,10 +40,15 @@ class RedisServer:
         self.process = None
         # Another program may take a free port before Redis does.
         for _ in range(_PORTS):
-            self.port = free_port()
+            self.port, self.bus_port = free_port(), free_port()
             if self._begin():
                 return
-        raise RuntimeError(f"redis-server did not start on any of {_PORTS} ports")
+        said = self.log.read_text() if self.log.exists() else "nothing"
+        raise RuntimeError(f"redis-server did not start on any of {_PORTS} ports: {said}")
+
+    @property
+    def log(self):
+        return Path(self.directory, f"redis-{self.port}.log")
 
     @property
     def uri(self):
@@ -58,7 +66,7 @@ class RedisServer:
 
     def _begin(self):
         """Start it, and return whether it did start: another program may have the port."""
-        log = Path(self.directory, f"redis-{self.port}.log")
+        log = self.log
         log.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [
@@ -73,6 +81,11 @@ class RedisServer:
                 str(self.directory),
                 "--logfile",
                 str(log),
+                *(
+                    ["--cluster-enabled", "yes", "--cluster-port", str(self.bus_port)]
+                    if self.cluster
+                    else []
+                ),
                 *self.arguments,
             ],
         )
