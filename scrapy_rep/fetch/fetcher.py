@@ -212,6 +212,8 @@ class Fetcher:
             with beside_the_pages(self._crawler), slot_without_delay(self._crawler, slot):
                 await engine.download_async(request)
         except Received as received:
+            # The frames of its traceback hold it: a cycle of a hundred objects for each answer.
+            received.__traceback__ = None
             return received.answer
         except CancelledError as error:
             # Who gives up says no more; a handler may say so of what is too large (Scrapy 2.14).

@@ -151,6 +151,7 @@ class Lanes:
         lane.rank = None
         lane.slot.lanes -= 1
         if not lane.slot.lanes:
+            lane.slot.ranks.clear()  # they hold the lane, which holds the slot
             del self.slots[lane.slot.name]
 
     def clear(self) -> None:
