@@ -193,6 +193,7 @@ class Cache:
 
     async def finish(self) -> None:
         """Wait until the store has been told of everything."""
+        await self._flights.finish()
         await self._lookup.finish()
         await self.tdmrep.finish()
 
@@ -210,7 +211,8 @@ class Cache:
         is_news = robots is not None and record.copy is record.last and not is_known
         return _Found(entry, robots, is_news)
 
-    async def _landed(self, found: _Found, page: Request) -> None:
+    async def _landed(self, origin: Origin, found: _Found, page: Request) -> None:
+        await self._lookup.keep(origin)
         # When nobody waits any more: a handler may ask for pages of this very origin.
         if found.robots is not None and found.is_news:
             await self._parsed(found.robots, page)

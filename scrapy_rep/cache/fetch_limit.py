@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import DeferredSemaphore
+from scrapy_rep.utils.concurrency import Promise
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,24 +27,32 @@ class FetchLimit:
         self.slow = 0
         """How many have given up their place and go on."""
         self.when_slow: Callable[[], None] | None = None
-        self._semaphore = DeferredSemaphore(places)
+        self._free = places
+        self._waiting: deque[Promise[None]] = deque()
 
     async def acquire(self) -> None:
         """Take a place, when there is one."""
-        turn = self._semaphore.acquire()
-        given: list[DeferredSemaphore] = []
-        turn.addCallback(given.append)
+        if self._free:
+            self._free -= 1
+            return
+        turn: Promise[None] = Promise()
+        self._waiting.append(turn)
         try:
-            await maybe_deferred_to_future(turn)
+            await turn
         except BaseException:
             # Cancelled in the moment in which the place was given.
-            if given:
+            if turn.is_kept:
                 self.release()
             raise
 
     def release(self) -> None:
         """Give a place to who is next."""
-        self._semaphore.release()
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.is_over:
+                turn.keep(None)
+                return
+        self._free += 1
 
 
 class Permit:

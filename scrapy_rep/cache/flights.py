@@ -6,16 +6,17 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.utils.concurrency import trap_cancelled
+from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.concurrency import Promise
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from scrapy import Request
+    from twisted.internet.defer import Deferred
 
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.product_tokens import Tokens
@@ -27,7 +28,7 @@ T = TypeVar("T")
 class _Flight(Generic[T]):
     """A look-up under way, and who waits for it."""
 
-    waiters: list[Deferred[T]] = field(default_factory=list)
+    waiters: list[Promise[T]] = field(default_factory=list)
     task: Deferred[None] | None = None
 
 
@@ -35,18 +36,19 @@ class Flights(Generic[T]):
     """The look-ups under way.
 
     ``look_up`` is awaited with an origin, product tokens and the request that asks, and its result
-    given to all who wait; ``landed`` is awaited with the result and the request, when nobody waits
-    any more.
+    given to all who wait; ``landed`` is awaited with the origin, the result and the request, when
+    nobody waits any more.
     """
 
     def __init__(
         self,
         look_up: Callable[[Origin, Tokens, Request], Awaitable[T]],
-        landed: Callable[[T, Request], Awaitable[None]],
+        landed: Callable[[Origin, T, Request], Awaitable[None]],
     ) -> None:
         self._look_up = look_up
         self._landed = landed
         self._flights: dict[Origin, _Flight[T]] = {}
+        self._tasks = Background()
         self.closing = False
         """Whether the crawl is closing, and nothing is looked up any more."""
 
@@ -66,15 +68,14 @@ class Flights(Generic[T]):
         if self.closing:
             raise CrawlClosingError
         # One for each, as the canceller of one must not cancel the others.
-        waiter: Deferred[T] = Deferred()
+        waiter: Promise[T] = Promise()
         flight = self._flights.get(origin)
         if flight is not None:
             flight.waiters.append(waiter)
         else:
             flight = self._flights[origin] = _Flight([waiter])
-            flight.task = deferred_from_coro(self._fly(flight, origin, tokens, page))
-            flight.task.addErrback(trap_cancelled)
-        return await maybe_deferred_to_future(waiter)
+            flight.task = self._tasks.add(self._fly(flight, origin, tokens, page))
+        return await waiter
 
     def close(self) -> None:
         """End every look-up; whoever waits gets CrawlClosingError."""
@@ -84,6 +85,10 @@ class Flights(Generic[T]):
                 flight.task.cancel()
             # A task that is cancelled before its first step does nothing at all.
             self._land(origin, flight, None, CrawlClosingError())
+
+    async def finish(self) -> None:
+        """Wait until what is done when nobody waits any more has been done."""
+        await self._tasks.end()
 
     async def _fly(self, flight: _Flight[T], origin: Origin, tokens: Tokens, page: Request) -> None:
         result: T | None = None
@@ -99,7 +104,7 @@ class Flights(Generic[T]):
         finally:
             self._land(origin, flight, result, failure)
         if result is not None:
-            await self._landed(result, page)
+            await self._landed(origin, result, page)
 
     def _land(
         self, origin: Origin, flight: _Flight[T], result: T | None, failure: Exception
@@ -108,9 +113,9 @@ class Flights(Generic[T]):
         if self._flights.get(origin) is flight:
             del self._flights[origin]
         for waiter in flight.waiters:
-            if waiter.called:
+            if waiter.is_over:
                 continue
             if result is None:
-                waiter.errback(failure)
+                waiter.fail(failure)
             else:
-                waiter.callback(result)
+                waiter.keep(result)

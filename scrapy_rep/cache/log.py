@@ -48,7 +48,7 @@ class LookupLog:
         """Tell how a fetch ended; ``previous`` is what was known before."""
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
-            if not self._is_back(record, since):
+            if not self._is_back(record, since) and logger.isEnabledFor(logging.DEBUG):
                 logger.debug("%s: %s", _file_of(record), _answer(record))
             return
         if record.next_try is None:

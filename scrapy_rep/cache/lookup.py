@@ -6,6 +6,8 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from twisted.internet.defer import CancelledError
+
 from scrapy_rep import stats
 from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
 from scrapy_rep.cache.log import LookupLog
@@ -92,8 +94,8 @@ class Lookup:
         self._began = clock.time()
         self._log = LookupLog(self._began)
         self._background = Background()
-        self._being_kept: dict[Origin, Record] = {}
-        """Records on their way to the store."""
+        self._being_kept: dict[Origin, tuple[Record, str]] = {}
+        """Records on their way to the store, and who holds their leases."""
         self._unstored: BoundedCache[Origin, Record] = BoundedCache(_MAX_UNSTORED, _MAX_UNSTORED)
         """Records of tries that did not come to their origin."""
 
@@ -135,7 +137,7 @@ class Lookup:
         In its place, of a last try that did not come to the origin, what is not stored.
         """
         if origin in self._being_kept:
-            return self._being_kept[origin]
+            return self._being_kept[origin][0]
         return self._newer(origin, (await self._held(origin)).record)
 
     async def finish(self) -> None:
@@ -207,9 +209,7 @@ class Lookup:
             self._background.add(self._release(key, holder))
             return record
         self._unstored.drop(origin)
-        # Who waits for the answer doesn't wait for the disk.
-        self._being_kept[origin] = record
-        self._background.add(self._keep_fetched(origin, record, holder))
+        self._being_kept[origin] = record, holder
         other = _answered_for(record.last, self._path)
         if other is not None and self._known(other) is None:
             self._background.add(self._keep_other(other, record.last))
@@ -227,11 +227,18 @@ class Lookup:
         self._learned(origin, record, previous, page)
         return record
 
-    async def _keep_fetched(self, origin: Origin, record: Record, holder: str) -> None:
+    async def keep(self, origin: Origin) -> None:
+        """Store what was fetched of ``origin``, if anything was.
+
+        To be called when who waits for it has been told, and so doesn't wait for the disk.
+        """
+        kept = self._being_kept.get(origin)
+        if kept is None:
+            return
         try:
-            await self._keep(record, holder)
+            await self._keep(*kept)
         finally:
-            if self._being_kept.get(origin) is record:
+            if self._being_kept.get(origin) is kept:
                 del self._being_kept[origin]
 
     async def _keep(self, record: Record, holder: str | None = None) -> None:
@@ -239,6 +246,10 @@ class Lookup:
             await self._store.put(record, holder)
         except StoreError as error:
             logger.debug("The record of %s was not stored: %s", record.origin, error)
+        except CancelledError:  # an Exception in Twisted
+            raise
+        except Exception:
+            logger.exception("Error while a record was stored")
 
     async def _keep_other(self, origin: Origin, outcome: Outcome) -> None:
         """Keep what a redirect told of the origin that it led to, unless that is known."""

@@ -50,7 +50,7 @@ class TdmrepCache:
         self._lookup = lookup
         self._time = time
         self._held: BoundedCache[Origin, _Held] = BoundedCache(max_origins, max_bytes)
-        self._flights: Flights[TdmRules] = Flights(self._look_up, _landed)
+        self._flights: Flights[TdmRules] = Flights(self._look_up, self._landed)
 
     @property
     def fetching(self) -> int:
@@ -72,6 +72,7 @@ class TdmrepCache:
 
     async def finish(self) -> None:
         """Wait until the store has been told of everything."""
+        await self._flights.finish()
         await self._lookup.finish()
 
     async def _look_up(self, origin: Origin, _: Tokens, page: Request) -> TdmRules:
@@ -81,9 +82,8 @@ class TdmrepCache:
         self._held.put(origin, _Held(rules, access.start, access.end), rules.nbytes)
         return rules
 
-
-async def _landed(_: TdmRules, __: Request) -> None:
-    """Tell nobody."""
+    async def _landed(self, origin: Origin, _: TdmRules, __: Request) -> None:
+        await self._lookup.keep(origin)
 
 
 def _rules_of(record: Record, access: Access) -> TdmRules:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
-
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.scheduler.due import DueTimes
-from scrapy_rep.utils.concurrency import sleep
+from scrapy_rep.utils.concurrency import Promise, sleep
 from scrapy_rep.utils.scrapy_internals import beside_the_pages
 
 if TYPE_CHECKING:
@@ -49,8 +46,8 @@ class Waits:
         limit = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._most = limit if limit > 0 else _MAX_WAITING
         self._pausing = 0
-        self._due: DueTimes[Deferred[None]] = DueTimes(clock, self._come)
-        self._held: dict[Deferred[None], Origin] = {}
+        self._due: DueTimes[Promise[None]] = DueTimes(clock, self._come)
+        self._held: dict[Promise[None], Origin] = {}
         self._closing = False
         self.waiting = 0
         """Requests that wait for an answer."""
@@ -112,18 +109,18 @@ class Waits:
         self._closing = True
         self._due.close()
         for waiter in list(self._held):
-            if not waiter.called:
-                waiter.errback(CrawlClosingError())
+            if not waiter.is_over:
+                waiter.fail(CrawlClosingError())
 
     async def _wait(self, origin: Origin, until: float) -> None:
         """Wait until that time of the monotonic clock, or until the gate tells of ``origin``."""
         if self._closing:
             raise CrawlClosingError
-        waiter: Deferred[None] = Deferred()
+        waiter: Promise[None] = Promise()
         self._held[waiter] = origin
         self._due.set(waiter, until)
         try:
-            await maybe_deferred_to_future(waiter)
+            await waiter
         finally:
             del self._held[waiter]
             self._due.drop(waiter)
@@ -132,7 +129,7 @@ class Waits:
         self._come([waiter for waiter, held in self._held.items() if held == origin])
 
     @staticmethod
-    def _come(waiters: list[Deferred[None]]) -> None:
+    def _come(waiters: list[Promise[None]]) -> None:
         for waiter in waiters:
-            if not waiter.called:
-                waiter.callback(None)
+            if not waiter.is_over:
+                waiter.keep(None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
 
 VERSION: Final = 2
+_LEVEL: Final = 3
+"""Of zlib: a third of the time of its own choice, for 9 % more bytes."""
 _MAX_HEADER: Final = 262_144
 """Bytes of a record beside its body; a record with more was not written by us."""
 
@@ -58,17 +60,18 @@ class Record:
         """
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")
+        older = None if isinstance(self.last, Available) else self.copy
         header = {
             "origin": self.origin,
-            "last": {"kind": _KINDS[type(self.last)].value, **asdict(self.last.evidence)},
-            "copy": None if self.copy is None else asdict(self.copy.evidence),
+            "last": {"kind": _KINDS[type(self.last)].value, **_values(self.last.evidence)},
+            "copy": None if older is None else _values(older.evidence),
             "unreachable_since": self.unreachable_since,
             "unreachable_for": self.unreachable_for,
             "tries": self.tries,
             "next_try": self.next_try,
         }
         head = json.dumps(header, separators=(",", ":")).encode()
-        body = b"" if self.copy is None else zlib.compress(self.copy.body)
+        body = b"" if self.copy is None else zlib.compress(self.copy.body, _LEVEL)
         return bytes([VERSION]) + len(head).to_bytes(4, "big") + head + body
 
     @classmethod
@@ -106,13 +109,12 @@ def _decode(data: bytes, origin: str, max_size: int) -> Record:
     last = dict(header["last"])
     kind = Kind(last.pop("kind"))
     evidence = _evidence(last)
-    copy = None
-    if header["copy"] is not None:
-        copy = Available(_body(data[5 + length :], max_size), _evidence(header["copy"]))
+    copied: Evidence | None = evidence
+    if kind is not Kind.AVAILABLE:
+        copied = None if header["copy"] is None else _evidence(header["copy"])
+    copy = None if copied is None else Available(_body(data[5 + length :], max_size), copied)
     outcome: Outcome
-    if kind is Kind.AVAILABLE:
-        if copy is None or copy.evidence != evidence:
-            raise RecordError("record without its body")
+    if kind is Kind.AVAILABLE and copy is not None:
         outcome = copy
     elif kind is Kind.UNAVAILABLE:
         outcome = Unavailable(evidence)
@@ -162,14 +164,21 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
+_DEFAULTS: Final = {field.name: field.default for field in fields(Evidence)}
+
+
+def _values(evidence: Evidence) -> dict[str, Any]:
+    """Return the fields that have another value than their default."""
+    values = ((name, getattr(evidence, name)) for name in _DEFAULTS)
+    return {name: value for name, value in values if value != _DEFAULTS[name]}
+
+
 def _evidence(values: dict[str, Any]) -> Evidence:
-    if values.keys() != {field.name for field in fields(Evidence)}:
-        raise RecordError("record with other fields")
-    hops = values["hops"]
+    hops = values.pop("hops", [])
     if not isinstance(hops, list) or not all(isinstance(hop, str) for hop in hops):
         raise RecordError("record with hops that are none")
-    for name, types in _TYPES.items():
-        if type(values[name]) not in types:
+    for name, value in values.items():
+        if type(value) not in _TYPES[name]:
             raise RecordError(f"record with a {name} of another type")
     _time(values["at"])
-    return Evidence(**{**values, "hops": tuple(hops)})
+    return Evidence(**values, hops=tuple(hops))

@@ -113,11 +113,13 @@ class GuardedStore:
         self._holder = f"spare-{uuid4().hex}"
         self._quiet_until = -_QUIET
         self._told = False
+        self._on_the_way: dict[str, Record] = {}
+        """Records that are being written, which are not in the store yet."""
 
     async def get(self, origin: str) -> Held:
         """Return what is held of ``origin``."""
         held = await self._try(self._reading, partial(self._store.get, origin))
-        return self._with_spare(held, await self._spare.get(origin))
+        return self._with_spare(held, await self._spared(origin))
 
     async def claim(self, origin: str, holder: str, seconds: float) -> Held:
         """Give ``holder`` the lease of ``origin``, unless another holds it.
@@ -126,8 +128,9 @@ class GuardedStore:
         """
         held = await self._try(self._writing, partial(self._store.claim, origin, holder, seconds))
         if held is not None:
-            return self._with_spare(held, await self._spare.get(origin))
-        spare = await self._spare.claim(origin, holder, seconds)
+            return self._with_spare(held, await self._spared(origin))
+        await self._spare.claim(origin, holder, seconds)
+        spare = await self._spared(origin)
         if not self._reading.is_open:
             # A store that can't be written may still be read, as a full disk can.
             held = await self._try(self._reading, partial(self._store.get, origin))
@@ -135,15 +138,20 @@ class GuardedStore:
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
+        origin = record.origin
         # Seen from now on, whatever the store does and however long it takes.
-        await self._spare.put(record, holder)
+        self._on_the_way[origin] = record
         was_open = self._writing.is_open
-        done = await self._try(self._writing, partial(self._put, record, holder))
-        if done is None:
-            return
-        if (await self._spare.get(record.origin)).record == record:
-            await self._spare.drop(record.origin)
-        if was_open:
+        done = None
+        try:
+            done = await self._try(self._writing, partial(self._put, record, holder))
+        finally:
+            if holder is not None:
+                await self._spare.release(origin, holder)
+            if self._on_the_way.get(origin) is record:
+                del self._on_the_way[origin]
+                await (self._spare.drop(origin) if done else self._spare.put(record))
+        if done and was_open:
             await self._write_spare()
 
     async def release(self, origin: str, holder: str) -> None:
@@ -179,6 +187,12 @@ class GuardedStore:
         except Exception as error:  # noqa: BLE001 - nothing that is left to do can help
             self._warn(error)
         await self._spare.close()
+
+    async def _spared(self, origin: str) -> Held:
+        """Return what is held of ``origin`` here."""
+        held = await self._spare.get(origin)
+        on_the_way = self._on_the_way.get(origin)
+        return held if on_the_way is None else held._replace(record=on_the_way)
 
     async def _write_spare(self) -> None:
         """Write what could not be written before, unless the store has got something newer.

@@ -24,12 +24,13 @@ class Background:
         self._tasks: set[Deferred[None]] = set()
         self._ended: list[Deferred[None]] = []
 
-    def add(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        """Let a coroutine go on by itself."""
-        task = deferred_from_coro(coroutine)
+    def add(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
+        """Let a coroutine go on by itself; return its end, which may be cancelled."""
+        task: Deferred[None] = deferred_from_coro(coroutine)
         self._tasks.add(task)
         task.addErrback(self._failed)
         task.addBoth(self._remove, task)
+        return task
 
     async def end(self) -> None:
         """Wait until nothing goes on any more."""
@@ -41,7 +42,7 @@ class Background:
     @staticmethod
     def _failed(failure: Failure) -> None:
         if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
-            logger.error("Error while a record was stored", exc_info=failure.value)
+            logger.error("Error in a task in the background", exc_info=failure.value)
 
     def _remove(self, _: None, task: Deferred[None]) -> None:
         self._tasks.discard(task)

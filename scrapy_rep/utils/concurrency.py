@@ -10,7 +10,7 @@ from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -18,17 +18,59 @@ from twisted.internet.defer import CancelledError, Deferred, DeferredQueue
 from twisted.python.failure import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterable
 
 T = TypeVar("T")
 
 
+class Promise(Generic[T]):
+    """A value that is to come, for one who awaits it.
+
+    A future of asyncio where there is its event loop, as to await a Deferred there takes both.
+    """
+
+    __slots__ = ("_future", "is_kept")
+
+    def __init__(self) -> None:
+        self.is_kept = False
+        """Whether the value has come."""
+        self._future: asyncio.Future[T] | Deferred[T] = (
+            asyncio.get_event_loop().create_future() if is_asyncio_available() else Deferred()
+        )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has come, or who awaited it was cancelled."""
+        future = self._future
+        return future.called if isinstance(future, Deferred) else future.done()
+
+    def keep(self, value: T) -> None:
+        """Give the value."""
+        self.is_kept = True
+        future = self._future
+        if isinstance(future, Deferred):
+            future.callback(value)
+        else:
+            future.set_result(value)
+
+    def fail(self, error: BaseException) -> None:
+        """Raise ``error`` where the value is awaited."""
+        future = self._future
+        if isinstance(future, Deferred):
+            future.errback(error)
+        else:
+            future.set_exception(error)
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        return self._future.__await__()
+
+
 async def sleep(seconds: float) -> None:
     """Wait."""
-    over: Deferred[None] = Deferred()
-    timer = call_later(seconds, over.callback, None)
+    over: Promise[None] = Promise()
+    timer = call_later(seconds, over.keep, None)
     try:
-        await maybe_deferred_to_future(over)
+        await over
     finally:
         timer.cancel()
 
@@ -39,26 +81,51 @@ def trap_cancelled(failure: Failure) -> None:
         failure.raiseException()
 
 
-async def within(seconds: float, coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return what ``coroutine`` returns; after ``seconds`` cancel it and raise TimeoutError."""
-    task: Deferred[T] = deferred_from_coro(coroutine)
-    late = False
+class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
+    """Return what ``coroutine`` returns; after ``seconds`` cancel it and raise TimeoutError.
 
-    def too_late() -> None:
-        nonlocal late
-        late = True
-        task.cancel()
+    It needs no task: what the coroutine awaits is cancelled, and so its error comes from there.
+    """
 
-    timer = call_later(seconds, too_late)
-    try:
-        return await maybe_deferred_to_future(task)
-    except (CancelledError, asyncio.CancelledError):
-        if not late:
-            task.cancel()
-            raise
-        raise TimeoutError(f"took longer than {seconds:g} s") from None
-    finally:
-        timer.cancel()
+    __slots__ = ("_awaited", "_coroutine", "_late", "_seconds")
+
+    def __init__(self, seconds: float, coroutine: Coroutine[Any, Any, T]) -> None:
+        self._seconds = seconds
+        self._coroutine = coroutine
+        self._awaited: Any = None
+        self._late = False
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps = self._coroutine.__await__()
+        timer = call_later(self._seconds, self._too_late)
+        try:
+            self._awaited = next(steps)
+            while True:
+                try:
+                    value = yield self._awaited
+                except BaseException as error:  # noqa: BLE001 - the coroutine's to handle
+                    self._awaited = steps.throw(error)
+                else:
+                    self._awaited = steps.send(value)
+                if self._late:  # what it awaited had come already
+                    self._cancel()
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        except (CancelledError, asyncio.CancelledError):
+            if not self._late:
+                raise
+            raise TimeoutError(f"took longer than {self._seconds:g} s") from None
+        finally:
+            timer.cancel()
+
+    def _too_late(self) -> None:
+        self._late = True
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._awaited is not None:
+            self._awaited.cancel()
 
 
 async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
@@ -90,14 +157,9 @@ class Job:
     """Calls a function in the thread from where the job came."""
     last: bool = False
     """Whether the thread that comes to it ends."""
-    abandoned: bool = False
-    """Whether nobody awaits its end any more."""
     result: Any = None
     error: Exception | None = None
-    done: Deferred[Any] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.done = Deferred(self._abandon)
+    done: Promise[Any] = field(default_factory=Promise)
 
     def run(self, *args: Any) -> None:
         """Call, in the thread."""
@@ -106,17 +168,14 @@ class Job:
         except Exception as error:  # noqa: BLE001 - raised where it is awaited
             self.error = error
 
-    def _abandon(self, _: Deferred[Any]) -> None:
-        self.abandoned = True
-
     def end(self) -> None:
         """Give the end to who waits for it, in the thread from where the job came."""
-        if self.done.called:
+        if self.done.is_over:
             return
         if self.error is None:
-            self.done.callback(self.result)
+            self.done.keep(self.result)
         else:
-            self.done.errback(self.error)
+            self.done.fail(self.error)
 
 
 def deliver(jobs: list[Job]) -> None:
@@ -147,7 +206,7 @@ def in_thread(func: Callable[[], T]) -> Awaitable[T]:
     """
     job = Job(func, poster())
     threading.Thread(target=_run_each, args=([job],), daemon=True).start()
-    return maybe_deferred_to_future(job.done)
+    return job.done
 
 
 class Workers:
@@ -189,7 +248,7 @@ class Workers:
                 thread.start()
         job = Job(func, poster())
         self._queue.put(job)
-        return maybe_deferred_to_future(job.done)
+        return job.done
 
     async def stop(self) -> None:
         """End the threads when they have done what was asked until now, and wait for that.
@@ -203,7 +262,7 @@ class Workers:
         self._threads = []
         self._queue = SimpleQueue()
         for job in ends:
-            await maybe_deferred_to_future(job.done)
+            await job.done
 
     def _work(self, queue: SimpleQueue[Job]) -> None:
         while True:
@@ -211,7 +270,7 @@ class Workers:
             with suppress(Empty):
                 while not jobs[-1].last and len(jobs) < self._batch:
                     jobs.append(queue.get_nowait())
-            wanted = [job for job in jobs if not job.last and not job.abandoned]
+            wanted = [job for job in jobs if not job.last and not job.done.is_over]
             if wanted:
                 self._run(wanted)
             if jobs[-1].last:
