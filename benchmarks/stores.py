@@ -119,7 +119,7 @@ async def many_records(directory, count):
 
 async def known_origins(directory):
     """What it costs to look up an origin that a store knows, and to reserve a turn, above memory."""
-    sizes = {"max_origins": AT_ONCE, "max_bytes": 2**26, "max_size": 512_000}
+    sizes = {"max_bytes": 2**26, "max_size": 512_000}
     bounds = {"max_size": 512_000, "max_age": 5e6, "timeout": 30.0}
     path = directory / "turns.sqlite"
     stores = {
@@ -158,7 +158,7 @@ async def known_origins(directory):
 
 def memory_level(count):
     """The in-memory level, told of as many origins, at its default bounds."""
-    entries = BoundedCache(100_000, 64 * 2**20)
+    entries = BoundedCache(max_bytes=2**28)
     policy, before = Policy(), resident_mib()
     for number in range(count):
         record = record_of(number, 0.0)

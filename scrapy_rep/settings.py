@@ -142,9 +142,6 @@ class Options:
     store_timeout: float = _setting(
         "REP_STORE_TIMEOUT", 2.0, number(low=0.05), "a number of seconds, 0.05 or more"
     )
-    memory_max_origins: int = _setting(
-        "REP_MEMORY_MAX_ORIGINS", 100_000, integer(1), "a whole number of origins, 1 or more"
-    )
     memory_max_bytes: int = _setting(
         "REP_MEMORY_MAX_BYTES", 64 * 1024 * 1024, integer(1), "a whole number of bytes, 1 or more"
     )

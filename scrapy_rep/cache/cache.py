@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from twisted.internet.defer import CancelledError
 
+from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.cache.flights import Flights
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_MANY_RETURNS: Final = 1_000
+"""Look-ups of what was in memory before, at which the log tells that there are many."""
 _MAX_OWN: Final = 10_000
 """Origins that a crawl could not come to, of which it holds that."""
 
@@ -96,10 +99,13 @@ class Cache:
             if entry.is_unreachable:
                 entries.drop(origin)
         self._entry_of = entries.get
-        self._own: BoundedCache[Origin, Entry] = BoundedCache(_MAX_OWN, _MAX_OWN)
+        self._own: BoundedCache[Origin, Entry] = BoundedCache(max_entries=_MAX_OWN)
         """Entries of tries of which not the origin decided, which say nothing to other crawls."""
         self._parsed = parsed
+        self._count = count
         self._time = clock.time
+        self._began = self._time()
+        self._returns = 0
         self._limit = FetchLimit(concurrent_fetches)
         self._flights: Flights[_Found] = Flights(self._look_up, self._landed)
         lookup = partial(
@@ -119,7 +125,7 @@ class Cache:
             policy,
             lookup(learned=learned_tdmrep, count=lambda _: None, path=TDMREP_PATH),
             clock.time,
-            *entries.bounds,
+            entries.max_bytes,
         )
         """The same of tdmrep.json, which is asked for where usage is judged by it."""
 
@@ -199,7 +205,10 @@ class Cache:
 
     async def _look_up(self, origin: Origin, tokens: Tokens, page: Request) -> _Found:
         try:
+            asked = self._time()
             record = await self._lookup.record(origin, page)
+            if self._entries.evicted and self._began <= record.last.evidence.at < asked:
+                self._count_return()
             is_known = self.known(origin) is not None
             entry, robots = self.remember(origin, record, tokens)
         except Exception as error:
@@ -210,6 +219,20 @@ class Cache:
         # Of what is known already only the rules of other tokens were asked.
         is_news = robots is not None and record.copy is record.last and not is_known
         return _Found(entry, robots, is_news)
+
+    def _count_return(self) -> None:
+        """Count a look-up of what this crawl knew already, before it left the memory."""
+        self._count(stats.MEMORY_MISSES)
+        self._returns += 1
+        if self._returns == _MANY_RETURNS:
+            logger.info(
+                "The robots.txt rules of %d sites fill REP_MEMORY_MAX_BYTES (%d). Those used least "
+                "recently are removed, and read from REP_STORE again when they are needed: %d "
+                "times so far. Increase REP_MEMORY_MAX_BYTES to save that",
+                len(self._entries),
+                self._entries.max_bytes,
+                self._returns,
+            )
 
     async def _landed(self, origin: Origin, found: _Found, page: Request) -> None:
         await self._lookup.keep(origin)
@@ -227,7 +250,7 @@ class Cache:
             entry = Entry(access)
         if not record.of_origin:
             entry = Entry(access)
-            self._own.put(origin, entry, 1)
+            self._own.put(origin, entry)
             return entry, None
         self._own.drop(origin)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)

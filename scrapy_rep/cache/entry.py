@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.usage.usage import Usage
 
-_ENTRY_BYTES: Final = 600
+_ENTRY_BYTES: Final = 680
 """About what an entry costs beside its rules: its own parts and its place in the mapping."""
 _MAX_TOKEN_LISTS: Final = 128
 """Crawlers, each with its own list of product tokens, whose rules an entry holds: more than there

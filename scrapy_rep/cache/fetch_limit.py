@@ -49,8 +49,8 @@ class FetchLimit:
         """Give a place to who is next."""
         while self._waiting:
             turn = self._waiting.popleft()
-            if not turn.is_over:
-                turn.keep(None)
+            turn.keep(None)
+            if turn.is_kept:
                 return
         self._free += 1
 

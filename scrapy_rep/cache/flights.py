@@ -113,8 +113,6 @@ class Flights(Generic[T]):
         if self._flights.get(origin) is flight:
             del self._flights[origin]
         for waiter in flight.waiters:
-            if waiter.is_over:
-                continue
             if result is None:
                 waiter.fail(failure)
             else:

@@ -96,7 +96,7 @@ class Lookup:
         self._background = Background()
         self._being_kept: dict[Origin, tuple[Record, str]] = {}
         """Records on their way to the store, and who holds their leases."""
-        self._unstored: BoundedCache[Origin, Record] = BoundedCache(_MAX_UNSTORED, _MAX_UNSTORED)
+        self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=_MAX_UNSTORED)
         """Records of tries that did not come to their origin."""
 
     async def record(self, origin: Origin, page: Request) -> Record:
@@ -205,7 +205,7 @@ class Lookup:
         if not record.of_origin:
             # It is this worker's own trouble: others may have another way to the origin, or other
             # rules. The body is in the store.
-            self._unstored.put(origin, replace(record, copy=None), 1)
+            self._unstored.put(origin, replace(record, copy=None))
             self._background.add(self._release(key, holder))
             return record
         self._unstored.drop(origin)

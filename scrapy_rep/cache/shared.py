@@ -25,9 +25,7 @@ class Shared:
 
     def __init__(self, options: Options) -> None:
         self.store = make_store(options.store_config)
-        self.entries: BoundedCache[Origin, Entry] = BoundedCache(
-            options.memory_max_origins, options.memory_max_bytes
-        )
+        self.entries: BoundedCache[Origin, Entry] = BoundedCache(max_bytes=options.memory_max_bytes)
         self._users: set[object] = set()
 
     def join(self, user: object) -> None:

@@ -43,13 +43,12 @@ class TdmrepCache:
         policy: Policy,
         lookup: Lookup,
         time: Callable[[], float],
-        max_origins: int,
-        max_bytes: int,
+        max_bytes: float,
     ) -> None:
         self._policy = policy
         self._lookup = lookup
         self._time = time
-        self._held: BoundedCache[Origin, _Held] = BoundedCache(max_origins, max_bytes)
+        self._held: BoundedCache[Origin, _Held] = BoundedCache(max_bytes=max_bytes)
         self._flights: Flights[TdmRules] = Flights(self._look_up, self._landed)
 
     @property

@@ -54,8 +54,12 @@ class BuiltIn:
         # The addon's choice is not what the built-in would have used.
         ours = isinstance(parser, type) and issubclass(parser, RobotParser)
         self._parser: Any = ProtegoRobotParser if ours else parser
-        self._parsers: BoundedCache[Evidence, Any] = BoundedCache(_MAX_PARSERS, _MAX_BYTES)
-        self._bodies: BoundedCache[Evidence, bytes] = BoundedCache(_MAX_PARSERS, _MAX_BYTES)
+        self._parsers: BoundedCache[Evidence, Any] = BoundedCache(
+            max_entries=_MAX_PARSERS, max_bytes=_MAX_BYTES
+        )
+        self._bodies: BoundedCache[Evidence, bytes] = BoundedCache(
+            max_entries=_MAX_PARSERS, max_bytes=_MAX_BYTES
+        )
 
     def keep(self, evidence: Evidence, response: Response) -> None:
         """Keep the body of an error response."""

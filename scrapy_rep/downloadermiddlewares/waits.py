@@ -109,8 +109,7 @@ class Waits:
         self._closing = True
         self._due.close()
         for waiter in list(self._held):
-            if not waiter.is_over:
-                waiter.fail(CrawlClosingError())
+            waiter.fail(CrawlClosingError())
 
     async def _wait(self, origin: Origin, until: float) -> None:
         """Wait until that time of the monotonic clock, or until the gate tells of ``origin``."""
@@ -131,5 +130,4 @@ class Waits:
     @staticmethod
     def _come(waiters: list[Promise[None]]) -> None:
         for waiter in waiters:
-            if not waiter.is_over:
-                waiter.keep(None)
+            waiter.keep(None)

@@ -92,7 +92,7 @@ class Fetcher:
         self._in_flight = 0
         self._numbers = count(1)
         self._told = Once()
-        self._limits: BoundedCache[str, float] = BoundedCache(_MAX_LIMITS, _MAX_LIMITS)
+        self._limits: BoundedCache[str, float] = BoundedCache(max_entries=_MAX_LIMITS)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
@@ -140,7 +140,7 @@ class Fetcher:
         of_page = timeout_of(page)
         if 0 < of_page < seconds:
             limit = max(of_page, self._limits.get(url) or 0.0)
-            self._limits.put(url, 2 * limit, 1)
+            self._limits.put(url, 2 * limit)
             return min(limit, seconds)
         return seconds
 

@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 
 _RESERVE: Final = 2
 """Requests that a slot with a long delay may have: one on its way, and one that is next."""
+_MAX_SLOTS: Final = 100_000
+"""Download slots, and origins, of which it is remembered what was asked for."""
 _LOOK: Final = 0.1
 """Seconds between two looks at a slot that sends nothing until a download has ended."""
 _UNTIL_ONE_ENDS: Final = Hold(HoldReason.SLOT, math.inf)
@@ -86,8 +88,8 @@ class Delays:
         self._max = options.crawl_delay_max
         self._reserved = reserved
         self._clock = clock
-        self._slots: BoundedCache[str, _Asked] = BoundedCache(options.memory_max_origins, 1)
-        self._said: BoundedCache[Origin, float] = BoundedCache(options.memory_max_origins, 1)
+        self._slots: BoundedCache[str, _Asked] = BoundedCache(max_entries=_MAX_SLOTS)
+        self._said: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_SLOTS)
         self._own = {
             name
             for name, own in crawler.settings.getdict("DOWNLOAD_SLOTS").items()
@@ -112,7 +114,7 @@ class Delays:
             return
         asked = self._ask(name, origin, min(delay.seconds, self._max))
         if self._said.get(origin) != delay.seconds:
-            self._said.put(origin, delay.seconds, 0)
+            self._said.put(origin, delay.seconds)
             self._say(name, origin, delay, asked)
 
     def asked(
@@ -166,7 +168,7 @@ class Delays:
             if not self.reserved and not len(self._slots):
                 self._listen()
             asked = _Asked()
-            self._slots.put(name, asked, 0)
+            self._slots.put(name, asked)
         asked.ask(origin, seconds)
         return asked
 

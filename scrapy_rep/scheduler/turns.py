@@ -93,7 +93,7 @@ class Turns:
         self._store = store
         self._clock = clock
         self._turns: dict[str, _Turn] = {}
-        self._used: BoundedCache[str, tuple[float, Origin]] = BoundedCache(_MAX_USED, 1)
+        self._used: BoundedCache[str, tuple[float, Origin]] = BoundedCache(max_entries=_MAX_USED)
         """When the last request in its turn was sent to a host, and to which of its origins."""
         self._told: Callable[[Origin], None] = lambda _: None
         self._closing = False
@@ -149,7 +149,7 @@ class Turns:
                 turn.at = own
             elif now <= turn.until:
                 del self._turns[host]
-                self._used.put(host, (now, origin), 0)
+                self._used.put(host, (now, origin))
                 self._margin *= _LESS
                 return None
             else:
@@ -175,7 +175,7 @@ class Turns:
             return
         decision = self._known(request)
         if decision is not None and self.seconds_before(request, decision):
-            self._used.put(host, (self._clock.monotonic(), used[1]), 0)
+            self._used.put(host, (self._clock.monotonic(), used[1]))
 
     def _reserve(self, host: str, seconds: float, turn: _Turn) -> _Turn:
         self._turns[host] = turn

@@ -14,21 +14,22 @@ if TYPE_CHECKING:
 
 _MAX_LEASES: Final = 10_000
 """Leases, or turns, above which those that have ended are looked for."""
+_RECORD_BYTES: Final = 350
+"""About what a record takes beside its text: its objects, and its place in the mapping."""
 _MICROSECONDS: Final = 1_000_000
 
 
 class MemoryStore:
-    """Records as any other store keeps them, encoded, and bounded by entries and bytes."""
+    """Records as any other store keeps them, encoded, and bounded by bytes."""
 
     def __init__(
         self,
         *,
-        max_origins: int,
         max_bytes: int,
         max_size: int,
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._records: BoundedCache[str, bytes] = BoundedCache(max_origins, max_bytes)
+        self._records: BoundedCache[str, bytes] = BoundedCache(max_bytes=max_bytes)
         self._leases: dict[str, tuple[str, float]] = {}
         self._turns: dict[str, int] = {}
         """When the next turn of an origin begins that nobody has, in microseconds."""
@@ -54,7 +55,7 @@ class MemoryStore:
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
         data = record.encode()
-        self._records.put(record.origin, data, len(data) + len(record.origin))
+        self._records.put(record.origin, data, _RECORD_BYTES + len(data) + len(record.origin))
         if holder is not None:
             await self.release(record.origin, holder)
 

@@ -37,7 +37,6 @@ class StoreConfig(NamedTuple):
     """Seconds."""
     max_size: int
     """Bytes of a robots.txt."""
-    memory_max_origins: int
     memory_max_bytes: int
 
 
@@ -141,7 +140,6 @@ def _names_hosts(uri: str) -> bool:
 
 def _memory(config: StoreConfig, _: bool) -> MemoryStore:
     return MemoryStore(
-        max_origins=config.memory_max_origins,
         max_bytes=config.memory_max_bytes,
         max_size=config.max_size,
     )

@@ -45,7 +45,9 @@ class Promise(Generic[T]):
         return future.called if isinstance(future, Deferred) else future.done()
 
     def keep(self, value: T) -> None:
-        """Give the value."""
+        """Give the value, unless nobody awaits it any more."""
+        if self.is_over:
+            return
         self.is_kept = True
         future = self._future
         if isinstance(future, Deferred):
@@ -54,7 +56,9 @@ class Promise(Generic[T]):
             future.set_result(value)
 
     def fail(self, error: BaseException) -> None:
-        """Raise ``error`` where the value is awaited."""
+        """Raise ``error`` where the value is awaited, unless nobody does any more."""
+        if self.is_over:
+            return
         future = self._future
         if isinstance(future, Deferred):
             future.errback(error)
@@ -170,8 +174,6 @@ class Job:
 
     def end(self) -> None:
         """Give the end to who waits for it, in the thread from where the job came."""
-        if self.done.is_over:
-            return
         if self.error is None:
             self.done.keep(self.result)
         else:

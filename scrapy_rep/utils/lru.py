@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -13,21 +14,18 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """A mapping that holds at most ``max_entries`` values and ``max_bytes`` of their sizes.
+    """A mapping that holds at most ``max_entries`` values, or ``max_bytes`` of their sizes.
 
     The newest value always stays, however large it is.
     """
 
-    def __init__(self, max_entries: int, max_bytes: int) -> None:
+    def __init__(self, *, max_entries: float = math.inf, max_bytes: float = math.inf) -> None:
         self._max_entries = max_entries
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
+        self.evicted = 0
+        """How many values it has let go of, as there were too many."""
         self._bytes = 0
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """How many values it holds at most, and how many bytes of them."""
-        return self._max_entries, self._max_bytes
 
     def __len__(self) -> int:
         return len(self._values)
@@ -51,16 +49,17 @@ class BoundedCache(Generic[K, V]):
         """Return all values; none is used by that."""
         return (value for value, _ in self._values.values())
 
-    def put(self, key: K, value: V, nbytes: int) -> None:
+    def put(self, key: K, value: V, nbytes: int = 0) -> None:
         """Hold ``value``, of ``nbytes`` bytes, in place of what was held of ``key``."""
         self.drop(key)
         self._values[key] = value, nbytes
         self._bytes += nbytes
         while len(self._values) > 1 and (
-            len(self._values) > self._max_entries or self._bytes > self._max_bytes
+            len(self._values) > self._max_entries or self._bytes > self.max_bytes
         ):
             _, (_, oldest) = self._values.popitem(last=False)
             self._bytes -= oldest
+            self.evicted += 1
 
     def drop(self, key: K) -> None:
         """Let go of ``key``, if it is held."""

@@ -17,11 +17,11 @@ class Once:
     """Tells the first time of a thing from all later ones."""
 
     def __init__(self) -> None:
-        self._told: BoundedCache[Hashable, None] = BoundedCache(_MAX_ENTRIES, _MAX_ENTRIES)
+        self._told: BoundedCache[Hashable, None] = BoundedCache(max_entries=_MAX_ENTRIES)
 
     def is_first(self, thing: Hashable) -> bool:
         """Return whether this is the first time that ``thing`` is asked about."""
         if thing in self._told:
             return False
-        self._told.put(thing, None, 1)
+        self._told.put(thing, None)
         return True

@@ -311,11 +311,27 @@ async def test_memory_bounded_to_one_origin_still_obeys(web):
     paths = ("/1", "/private", "/3")
     result = await crawl(
         *(site.url(path) for path in paths for site in sites),
-        settings={"REP_MEMORY_MAX_ORIGINS": 1, "CONCURRENT_REQUESTS": 1},
+        settings={"REP_MEMORY_MAX_BYTES": 1, "CONCURRENT_REQUESTS": 1},
     )
     assert sorted(result.dropped) == sorted(site.url("/private") for site in sites)
     for site in sites:
         assert sorted(site.targets) == ["/1", "/3"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_memory_that_is_too_small_is_told_of_once(web, monkeypatch, tmp_path):
+    monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)
+    sites = [web.site(robots("User-agent: *\nDisallow: /private")) for _ in range(2)]
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "CONCURRENT_REQUESTS": 1}
+    urls = [site.url(f"/{number}") for number in range(5) for site in sites]
+    result = await crawl(*urls, settings={**settings, "REP_MEMORY_MAX_BYTES": 1})
+    assert [len(site.robots_requests) for site in sites] == [1, 1]
+    assert result.stats["robotstxt/memory/misses"] == result.stats["robotstxt/store/found"] >= 3
+    (line,) = [text for text in result.messages(20) if "REP_MEMORY_MAX_BYTES" in text]
+    assert line.startswith("The robots.txt rules of 1 sites fill REP_MEMORY_MAX_BYTES (1)")
+    enough = await crawl(*urls, settings=settings)
+    assert not [text for text in enough.messages(20) if "REP_MEMORY_MAX_BYTES" in text]
+    assert "robotstxt/memory/misses" not in enough.stats
 
 
 @pytest_twisted.ensureDeferred

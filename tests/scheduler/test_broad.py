@@ -429,7 +429,7 @@ async def test_memory_for_one_origin_still_obeys_and_ends(web):
     failing = web.site(answer(503))
     result = await crawl(
         *(site.url(path) for path in ("/1", "/private", "/3") for site in (*sites, failing)),
-        settings={**DEFER, "REP_MEMORY_MAX_ORIGINS": 1, "REP_DEFER_TIMEOUT": 1},
+        settings={**DEFER, "REP_MEMORY_MAX_BYTES": 1, "REP_DEFER_TIMEOUT": 1},
     )
     for site in sites:
         assert sorted(site.targets) == ["/1", "/3"]
@@ -449,7 +449,7 @@ async def test_more_unreachable_origins_than_memory_holds_are_dropped_in_time(we
 
     result = await crawl(
         *(site.url(f"/{n}") for site in failing for n in range(2)),
-        settings={**DEFER, "REP_MEMORY_MAX_ORIGINS": 2, "REP_DEFER_TIMEOUT": LONG},
+        settings={**DEFER, "REP_MEMORY_MAX_BYTES": 1_500, "REP_DEFER_TIMEOUT": LONG},
         meanwhile=meanwhile,
     )
     assert list(result.dropped.values()) == ["unreachable"] * 8

@@ -295,7 +295,7 @@ def test_what_is_forgotten_at_once_is_left_to_the_middleware_once():
 
 
 def test_a_result_that_the_cache_does_not_hold_counts():
-    """As where more origins are unreachable than REP_MEMORY_MAX_ORIGINS holds."""
+    """As where more origins are unreachable than REP_MEMORY_MAX_BYTES holds."""
     scene = Scene()
     scene.hold(A)
     scene.knows(A, Reason.UNREACHABLE, seconds=7)

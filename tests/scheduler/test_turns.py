@@ -103,9 +103,7 @@ class Worker:
 class Scene:
     def __init__(self, workers=1):
         self.time = MadeUpTime()
-        self.store = MemoryStore(
-            max_origins=10, max_bytes=10, max_size=10, clock=lambda: self.time.now
-        )
+        self.store = MemoryStore(max_bytes=10, max_size=10, clock=lambda: self.time.now)
         self.workers = [Worker(self.store, self.time) for _ in range(workers)]
 
     def advance(self, seconds):
@@ -422,7 +420,7 @@ def test_the_guard_keeps_turns_of_its_own_while_the_store_is_down():
         async def reserve(self, *_):
             raise StoreError("down")
 
-    sizes = {"max_origins": 10, "max_bytes": 10, "max_size": 10}
+    sizes = {"max_bytes": 10, "max_size": 10}
     store = GuardedStore(
         Down(**sizes), scene.store, name="it", timeout=PATIENCE, clock=lambda: scene.time.now
     )

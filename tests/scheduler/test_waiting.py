@@ -108,7 +108,7 @@ def test_patience_counts_from_the_first_time_through_all_tries():
 
 
 def test_patience_needs_no_memory_of_the_origin():
-    """As where more origins are unreachable than REP_MEMORY_MAX_ORIGINS holds."""
+    """As where more origins are unreachable than REP_MEMORY_MAX_BYTES holds."""
     scene = QueueScene()
     scene.push(A)
     while not (popped := scene.pop()):

@@ -94,7 +94,7 @@ class Worker:
         self.last = defaultdict(lambda: -1e9)
         self.counts = Counter()
         loop = world.loop
-        sizes = {"max_origins": 10, "max_bytes": 10, "max_size": 10}
+        sizes = {"max_bytes": 10, "max_size": 10}
         store = GuardedStore(
             Reached(world, self),
             MemoryStore(**sizes, clock=loop.time),

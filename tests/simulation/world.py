@@ -53,7 +53,7 @@ BODIES = (
 )
 TARGETS = ("/", "/a", "/private", "/private/open")
 TOKENS = (("a",), ("b",), ("a", "b"))
-SIZES = {"max_origins": 1_000, "max_bytes": 2**24, "max_size": 512_000}
+SIZES = {"max_bytes": 2**24, "max_size": 512_000}
 
 
 class ViolationError(AssertionError):
@@ -162,7 +162,7 @@ class Worker:
         spare = MemoryStore(**SIZES, clock=world.loop.time)
         self.cache = Cache(
             policy=POLICY,
-            entries=BoundedCache(world.random.choice((1, 2, 100)), 2**24),
+            entries=BoundedCache(max_entries=world.random.choice((1, 2, 100))),
             store=GuardedStore(
                 store, spare, name="it", timeout=STORE_TIMEOUT, clock=world.loop.time
             ),
@@ -371,8 +371,8 @@ class World:
 
     async def run(self):
         random = self.random
-        sizes = {**SIZES, "max_origins": max(SIZES["max_origins"], len(self.origins))}
-        sizes["max_bytes"] *= max(1, len(self.origins) // 1_000)
+        max_bytes = SIZES["max_bytes"] * max(1, len(self.origins) // 1_000)
+        sizes = {**SIZES, "max_bytes": max_bytes}
         self.store = MemoryStore(**sizes, clock=self.loop.time)
         for _ in range(self.first_workers or random.randint(1, 4)):
             self.add_worker()

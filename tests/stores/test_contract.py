@@ -271,7 +271,7 @@ class PersistentContract(Contract):
 
 
 def memory(**kwargs):
-    return MemoryStore(max_origins=10_000, max_bytes=2**26, max_size=MAX_SIZE, **kwargs)
+    return MemoryStore(max_bytes=2**26, max_size=MAX_SIZE, **kwargs)
 
 
 class TestMemory(Contract):

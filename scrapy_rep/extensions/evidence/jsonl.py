@@ -37,7 +37,7 @@ class JsonLines:
         self._folder = folder
         self._tail = tail
         self._parts = Parts(lambda number: part_name(folder, number), end_of_lines)
-        self._known: BoundedCache[str, None] = BoundedCache(_MAX_KNOWN, _MAX_KNOWN)
+        self._known: BoundedCache[str, None] = BoundedCache(max_entries=_MAX_KNOWN)
 
     def write(self, lines: Sequence[Line]) -> None:
         """Write lines. Raises OSError."""
@@ -65,4 +65,4 @@ class JsonLines:
             except OSError:
                 new.unlink(missing_ok=True)
                 raise
-        self._known.put(name, None, 1)
+        self._known.put(name, None)

@@ -18,7 +18,9 @@ class Texts:
     """Texts that were met."""
 
     def __init__(self) -> None:
-        self._held: BoundedCache[str, tuple[bytes, int]] = BoundedCache(_MAX_COUNT, MAX_TEXTS)
+        self._held: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
+            max_entries=_MAX_COUNT, max_bytes=MAX_TEXTS
+        )
 
     def add(self, body: bytes) -> str:
         """Keep a text, and return its hash."""
