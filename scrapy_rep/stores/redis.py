@@ -7,7 +7,7 @@ import re
 from contextlib import contextmanager, suppress
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from redis.exceptions import ResponseError
 
@@ -18,16 +18,18 @@ from scrapy_rep.utils.concurrency import Workers, deliver
 from scrapy_rep.utils.once import Once
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
     from scrapy_rep.utils.concurrency import Job
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
 _THREADS: Final = 4
-"""Calls under way at a time: each waits for little but the network."""
+"""Calls to a cluster under way at a time."""
 _BATCH: Final = 100
-"""Turns that are asked for in one round trip."""
+"""Calls that are made in one round trip."""
 _PAGE: Final = 1_000
 """Keys that a step of SCAN looks at: about a millisecond of the server's time."""
 _MAX_HOLDER: Final = 200
@@ -78,54 +80,44 @@ class RedisStore:
         self._limit = max_encoded(max_size)
         self._max_size = max_size
         self._max_age = max(1, round(max_age * 1000))
-        self._workers = Workers("robots.txt-redis", threads=_THREADS)
         self._told = Once()
-        self._reserving = Workers("robots.txt-turns", batch=_BATCH, run=self._reserve)
+        # A node of a cluster that is down would fail the calls to all others, too.
+        at_a_time = {"threads": _THREADS} if self._connector.is_cluster else {"batch": _BATCH}
+        self._calls = Workers("robots.txt-redis", run=self._run, **at_a_time)
+        # On their own, as a turn is not to wait until records are read.
+        self._turns = Workers("robots.txt-turns", batch=_BATCH, run=self._run)
+        self._workers = Workers("robots.txt-keys")
 
     async def get(self, origin: str) -> Held:
         """Return what is held of ``origin``."""
-
-        def get() -> Held:
-            with self._pipeline() as pipeline:
-                return self._held(pipeline, origin)
-
-        return self._without_lease(await self._workers.call(get), origin, None)
+        ask = partial(self._get, origin)
+        return self._without_lease(await self._calls.call(ask), origin, None)
 
     async def claim(self, origin: str, holder: str, seconds: float) -> Held:
         """Give ``holder`` the lease of ``origin``, unless another holds it."""
 
-        def claim() -> Held:
-            with self._pipeline() as pipeline:
-                lease = self._key("lease", origin)
-                pipeline.set(lease, holder, nx=True, px=max(1, round(seconds * 1000)))
-                return self._held(pipeline, origin)
+        def claim(pipeline: Any) -> Any:
+            lease = self._key("lease", origin)
+            pipeline.set(lease, holder, nx=True, px=max(1, round(seconds * 1000)))
+            return self._get(origin, pipeline)
 
-        return self._without_lease(await self._workers.call(claim), origin, holder)
+        return self._without_lease(await self._calls.call(claim), origin, holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
 
-        def put() -> None:
-            data = record.encode()
-            with self._pipeline() as pipeline:
-                pipeline.set(self._key("record", record.origin), data, px=self._max_age)
-                if holder is not None:
-                    pipeline.execute_command(
-                        "EVAL", _RELEASE, 1, self._key("lease", record.origin), holder
-                    )
-                pipeline.execute()
+        def put(pipeline: Any) -> Any:
+            key, data = self._key("record", record.origin), record.encode()
+            pipeline.set(key, data, px=self._max_age)
+            if holder is not None:
+                self._release(record.origin, holder, pipeline)
+            return _checked
 
-        await self._workers.call(put)
+        await self._calls.call(put)
 
     async def release(self, origin: str, holder: str) -> None:
         """End the lease of ``origin``, if it is that of ``holder``."""
-
-        def release() -> None:
-            with self._pipeline() as pipeline:
-                pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", origin), holder)
-                pipeline.execute()
-
-        await self._workers.call(release)
+        await self._calls.call(partial(self._release, origin, holder))
 
     async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
         """Return the next turn of ``origin`` that nobody has."""
@@ -134,15 +126,15 @@ class RedisStore:
 
         def ask(pipeline: Any) -> Any:
             used = "" if unused is None else unused
-            return pipeline.execute_command("EVAL", _RESERVE, 1, key, step, used)
+            pipeline.execute_command("EVAL", _RESERVE, 1, key, step, used)
+            return lambda replies: (replies[0], monotonic())
 
-        reply, answered = await self._reserving.call(ask)
+        reply, answered = await self._turns.call(ask)
         if _is_of_another_type(reply):
             self._tell_foreign(key, "keeps the delay of this site by itself")
             raise ForeignKeyError(key)
         with self._telling():
-            if isinstance(reply, Exception):
-                raise reply
+            _checked([reply])
         wait, mark = reply
         # Counted from when the answer came: rather too late than too early.
         return Turn(answered - asked + wait / _MICROSECONDS, int(mark))
@@ -161,12 +153,12 @@ class RedisStore:
     async def drop(self, origin: str) -> bool:
         """Let go of the record of ``origin``; return whether there was one."""
 
-        def drop() -> bool:
-            with self._pipeline() as pipeline:
-                pipeline.delete(self._key("record", origin))
-                return bool(pipeline.execute()[0])
+        def drop(pipeline: Any) -> Any:
+            pipeline.delete(self._key("record", origin))
+            return _checked
 
-        return await self._workers.call(drop)
+        (count,) = await self._calls.call(drop)
+        return bool(count)
 
     async def prune(self) -> int:
         """Return 0: Redis itself lets go of what is too old. Raises StoreError without a Redis."""
@@ -180,24 +172,39 @@ class RedisStore:
 
     async def close(self) -> None:
         """Write what is still to be written, and close the connections."""
-        await self._workers.stop()
-        await self._reserving.stop()
+        for workers in (self._calls, self._turns, self._workers):
+            await workers.stop()
         self._connector.close()
 
-    def _reserve(self, jobs: list[Job]) -> None:
-        """Reserve turns of many origins in one round trip."""
+    def _run(self, jobs: list[Job]) -> None:
+        """Make calls in one round trip: each asks, and returns what reads the replies to it.
+
+        They are no transaction: what a server refuses is refused to the call that asked for it.
+        """
         try:
-            with self._pipeline() as pipeline:
+            spans = []
+            with self._client() as client, client.pipeline(transaction=False) as pipeline:
                 for job in jobs:
-                    job.func(pipeline)
+                    first = len(pipeline)
+                    job.run(pipeline)
+                    spans.append(slice(first, len(pipeline)))
                 replies = pipeline.execute(raise_on_error=False)
-            answered = monotonic()
-            for job, reply in zip(jobs, replies, strict=True):
-                job.result = reply, answered
+            for job, span in zip(jobs, spans, strict=True):
+                if job.error is None:
+                    job.func = partial(self._read, job.result, replies[span])
+                    job.run()
         except Exception as error:  # noqa: BLE001 - raised where each is awaited
             for job in jobs:
                 job.error = error
         deliver(jobs)
+
+    def _read(self, read: Callable[[list[Any]], T], replies: list[Any]) -> T:
+        with self._telling():
+            return read(replies)
+
+    def _release(self, origin: str, holder: str, pipeline: Any) -> Any:
+        pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", origin), holder)
+        return _checked
 
     def _nodes(self) -> list[Any]:
         """Return the servers that have records; None is the only one."""
@@ -222,16 +229,17 @@ class RedisStore:
         # What stands in braces decides where a key lives in a cluster.
         return f"{self._prefix}{kind}:{{{origin}}}"
 
-    def _held(self, pipeline: Any, origin: str) -> Held:
+    def _get(self, origin: str, pipeline: Any) -> Any:
         # Ranges, as anybody may have put anything there.
         pipeline.getrange(self._key("record", origin), 0, self._limit)
         pipeline.getrange(self._key("lease", origin), 0, _MAX_HOLDER)
-        *before, data, holder = pipeline.execute(raise_on_error=False)
+        return partial(self._held, origin)
+
+    def _held(self, origin: str, replies: list[Any]) -> Held:
+        *before, data, holder = replies
         if _is_of_another_type(holder):
             holder = _NO_LEASE.encode()
-        for reply in (*before, holder):
-            if isinstance(reply, Exception):
-                raise reply
+        _checked([*before, holder])
         record = None
         if isinstance(data, bytes) and 0 < len(data) <= self._limit:
             with suppress(RecordError):
@@ -268,14 +276,13 @@ class RedisStore:
         except ERRORS as error:
             raise StoreError(self._connector.told(error)) from None
 
-    @contextmanager
-    def _pipeline(self) -> Iterator[Any]:
-        """Give commands that are run as one; in a cluster in their order. Raises StoreError."""
-        with (
-            self._client() as client,
-            client.pipeline(transaction=not self._connector.is_cluster) as pipeline,
-        ):
-            yield pipeline
+
+def _checked(replies: list[Any]) -> list[Any]:
+    """Return replies without an error among them. Raises the first one."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    return replies
 
 
 def _is_of_another_type(reply: Any) -> bool:

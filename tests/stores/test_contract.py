@@ -10,7 +10,7 @@ from time import time
 import pytest
 
 from scrapy_rep.protocol.record import VERSION
-from scrapy_rep.stores.base import ForeignKeyError
+from scrapy_rep.stores.base import ForeignKeyError, StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -367,6 +367,32 @@ class TestRedis(PersistentContract):
     def alter(self, origin, change):
         key = f"[rs]?*:record:{{{origin}}}"
         self.client.set(key, change(self.client.get(key)))
+
+    @in_asyncio
+    async def test_calls_that_are_made_at_once_go_together(self, opened):
+        store = opened()
+        origins = [f"https://site-{i}.example" for i in range(300)]
+        before = self.client.info("stats")["total_reads_processed"]
+        await asyncio.gather(*(store.put(available(origin)) for origin in origins))
+        await asyncio.gather(*(store.get(origin) for origin in origins))
+        assert self.client.info("stats")["total_reads_processed"] - before < len(origins)
+        await store.close()
+
+    @in_asyncio
+    async def test_what_is_refused_is_refused_to_who_asked_for_it(self, opened):
+        store = opened()
+        await store.put(available())
+        memory = self.client.config_get("maxmemory")["maxmemory"]
+        self.client.config_set("maxmemory", 1)
+        try:
+            asked = [store.get(ORIGIN), store.put(available(OTHER)), store.drop(ORIGIN)]
+            held, error, dropped = await asyncio.gather(*asked, return_exceptions=True)
+        finally:
+            self.client.config_set("maxmemory", memory)
+        assert held == (available(), None)
+        assert isinstance(error, StoreError)
+        assert dropped
+        await store.close()
 
     @in_asyncio
     async def test_a_lease_of_another_type_is_left_alone(self, opened, caplog):

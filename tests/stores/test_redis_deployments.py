@@ -115,9 +115,7 @@ async def test_tls_with_an_own_authority(tmp_path):
 async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     client = redis_server.client
     client.flushall()
-    rights = (
-        "~robots:* +ping +multi +exec +getrange +get +set +del +scan +eval +time +client|setname"
-    )
+    rights = "~robots:* +ping +getrange +get +set +del +scan +eval +time +client|setname"
     client.execute_command("ACL", "SETUSER", "crawler", "on", ">s3cret", *rights.split())
     place = f"127.0.0.1:{redis_server.port}"
     store = store_of(f"redis://crawler:s3cret@{place}")
