@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.exceptions import SettingsError
@@ -247,7 +248,7 @@ class Options:
                 raise _wrong(cls.__dataclass_fields__[low].metadata, getattr(options, low))
         return options
 
-    @property
+    @cached_property
     def policy(self) -> Policy:
         """The clocks and bounds, as the protocol takes them."""
         return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
