@@ -1,0 +1,410 @@
+"""A store with a million origins: ``python -m benchmarks.store [sqlite|redis] [--records 1000000]``.
+
+The records are those of robots.txt files of the corpus (see CONTRIBUTING.md), 30 % are 404. They are
+written thousand by thousand, and in turns the same bytes to a plain table of SQLite, or by a plain
+pipeline to Redis. Then come look-ups, ``scrapy robots cache list``, and half of the records go while
+others look up: another process prunes, then the store prunes itself while it is written to. Last
+comes what it would spare to keep equal texts once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import zlib
+from contextlib import closing, suppress
+from pathlib import Path
+from time import perf_counter, time
+
+from benchmarks.origins import MISSING, SEED
+from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.stores.sqlite import SQLiteStore
+from tests.protocol import corpus
+from tests.redis_server import RedisServer
+
+AT_ONCE = 1_000
+LOOKS = 20_000
+DAY = 86_400.0
+MAX_SIZE = 512_000
+
+
+def origin_of(number):
+    return f"https://site-{number}.example"
+
+
+def record_of(number, at, bodies):
+    """The record of an origin; the same each time, but for ``at``."""
+    url = f"{origin_of(number)}/robots.txt"
+    chance = random.Random(number + SEED)
+    if chance.random() < MISSING:
+        return Record(origin_of(number), Unavailable(Evidence(at, url, 404)))
+    body = chance.choice(bodies)
+    seen = Evidence(at, url, 200, size=len(body), cache_control="max-age=86400")
+    outcome = Available(body, seen)
+    return Record(origin_of(number), outcome, outcome)
+
+
+class SQLite:
+    """A file of ours, and a plain table in another one."""
+
+    peer = "plain table"
+
+    def __init__(self, folder):
+        self.path = Path(folder, "robots.sqlite")
+        self.uri = f"sqlite:///{self.path}"
+        self.plain = sqlite3.connect(Path(folder, "plain.sqlite"), isolation_level=None)
+        self.plain.execute("PRAGMA journal_mode = WAL")
+        self.plain.execute("PRAGMA synchronous = NORMAL")
+        self.plain.execute("CREATE TABLE plain (origin TEXT PRIMARY KEY, data BLOB)")
+
+    def store(self, max_age=60 * DAY, max_bytes=2**34):
+        return SQLiteStore(
+            self.path,
+            max_size=MAX_SIZE,
+            max_age=max_age,
+            max_bytes=max_bytes,
+            timeout=30.0,
+            clock=time,
+        )
+
+    def plain_put(self, rows):
+        self.plain.execute("BEGIN")
+        self.plain.executemany("REPLACE INTO plain VALUES (?, ?)", rows)
+        self.plain.execute("COMMIT")
+
+    def plain_get(self, origin):
+        return self.plain.execute("SELECT data FROM plain WHERE origin = ?", (origin,)).fetchone()
+
+    def plain_list(self):
+        return sum(1 for _ in self.plain.execute("SELECT origin, data FROM plain"))
+
+    def sizes(self):
+        self.plain.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return self.path.stat().st_size, Path(self.path.parent, "plain.sqlite").stat().st_size
+
+    def forget(self):
+        """Take the file out of the memory of the system, as after a start of the machine."""
+        for path in self.path.parent.glob("*.sqlite"):
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    def close(self):
+        self.plain.close()
+
+
+class Redis:
+    """A Redis of our own with records of ours, and plain keys in another database of it."""
+
+    peer = "plain pipeline"
+
+    def __init__(self, folder):
+        from redis import Redis
+
+        self.server = RedisServer(folder)
+        self.uri = self.server.uri
+        self.plain = Redis(port=self.server.port, db=1)
+        self.empty = self.plain.info("memory")["used_memory"]
+
+    def store(self, max_age=60 * DAY, max_bytes=None):
+        from scrapy_rep.stores.redis import RedisStore
+
+        return RedisStore(
+            self.uri, prefix="robots:", max_size=MAX_SIZE, max_age=max_age, timeout=30.0
+        )
+
+    def plain_put(self, rows):
+        with self.plain.pipeline(transaction=False) as pipeline:
+            for origin, data in rows:
+                pipeline.set(origin, data)
+            pipeline.execute()
+
+    def plain_get(self, origin):
+        return self.plain.get(origin)
+
+    def plain_list(self):
+        count = 0
+        for origins in batches(self.plain.scan_iter(count=AT_ONCE)):
+            count += len(self.plain.mget(origins))
+        return count
+
+    def sizes(self):
+        both = self.plain.info("memory")["used_memory"] - self.empty
+        self.plain.flushdb()
+        ours = self.plain.info("memory")["used_memory"] - self.empty
+        return ours, both - ours
+
+    def forget(self):
+        pass
+
+    def close(self):
+        self.plain.close()
+        self.server.stop()
+
+
+def batches(items):
+    batch = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == AT_ONCE:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+async def fill(place, count, bodies):
+    """Write all records; print how many a second."""
+    store, now = place.store(), time()
+    encoding = ours = plain = 0.0
+    for numbers in batches(range(count)):
+        records = [record_of(n, now, bodies) for n in numbers]
+        start = perf_counter()
+        rows = [(record.origin, record.encode()) for record in records]
+        encoded = perf_counter()
+        await asyncio.gather(*map(store.put, records))
+        written = perf_counter()
+        place.plain_put(rows)
+        encoding += encoded - start
+        ours += written - encoded
+        plain += perf_counter() - written
+    start = perf_counter()
+    await store.close()
+    ours += perf_counter() - start
+    print(
+        f"writes a second, {AT_ONCE} at once: {count / ours:,.0f}, of that {encoding / ours:.0%} for"
+        f" encoding; {place.peer} with what is encoded {count / plain:,.0f}:"
+        f" ratio without encoding {(ours - encoding) / plain:.2f}"
+    )
+
+
+async def look(place, count):
+    """Look up, at first in what the system does not hold in memory."""
+    place.forget()
+    store = place.store()
+    start = perf_counter()
+    await store.get(origin_of(count // 2))
+    first = perf_counter() - start
+    start = perf_counter()
+    place.plain_get(origin_of(count // 2))
+    print(
+        f"first look-up after opening: {1e3 * first:.1f} ms;"
+        f" {place.peer}, open already: {1e3 * (perf_counter() - start):.1f} ms"
+    )
+    for at_once in (1, 100):
+        ours = plain = 0.0
+        chance = random.Random(SEED)
+        for _ in range(LOOKS // at_once):
+            origins = [origin_of(chance.randrange(count)) for _ in range(at_once)]
+            start = perf_counter()
+            await asyncio.gather(*map(store.get, origins))
+            done = perf_counter()
+            for origin in origins:
+                Record.decode(held(place.plain_get(origin)), origin, max_size=MAX_SIZE)
+            ours += done - start
+            plain += perf_counter() - done
+        print(
+            f"look-ups a second, {at_once} at once: {LOOKS / ours:,.0f};"
+            f" {place.peer}, and decoded: {LOOKS / plain:,.0f}: ratio {ours / plain:.2f}"
+        )
+    await store.close()
+
+
+def held(found):
+    return found[0] if isinstance(found, tuple) else found
+
+
+def listing(place, count):
+    """``scrapy robots cache list``: its first line, its end and its memory; then into head."""
+    command = [sys.executable, "-m", "scrapy", "robots", "cache", "list"]
+    # Outside of a project a store is named as here.
+    command += ["-s", f"REP_STORE={place.uri}"]
+    start = perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=folder)
+        process.stdout.readline()
+        first = perf_counter() - start
+        lines = 1 + sum(1 for _ in process.stdout)
+        _, status, usage = os.wait4(process.pid, 0)
+        took = perf_counter() - start
+        start = perf_counter()
+        place.plain_list()
+        plain = perf_counter() - start
+        start = perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=folder)
+        head = ["head", "-n", "1"]
+        read = subprocess.check_output(head, stdin=process.stdout)
+        process.stdout.close()
+        process.wait()
+    print(
+        f"cache list: {lines:,} lines, status {os.waitstatus_to_exitcode(status)}, first line after"
+        f" {first:.1f} s, {took:.0f} s ({lines / took:,.0f} a second; {place.peer} read through:"
+        f" {count / plain:,.0f}), at most {usage.ru_maxrss / 1024:.0f} MiB; into head:"
+        f" {len(read.splitlines())} line, {perf_counter() - start:.1f} s",
+        flush=True,
+    )
+
+
+class Waits:
+    """Looks up and counts the ticks of an event loop, and knows the longest wait of each."""
+
+    def __init__(self, store, count):
+        self.store = store
+        self.count = count
+        self.looks = []
+        self.tick = 0.0
+        self.tasks = [asyncio.ensure_future(each()) for each in (self.look, self.ticking)]
+
+    async def look(self):
+        while True:
+            start = perf_counter()
+            await self.store.get(origin_of(random.randrange(self.count)))
+            self.looks.append(perf_counter() - start)
+            await asyncio.sleep(0.001)
+
+    async def ticking(self):
+        while True:
+            start = perf_counter()
+            await asyncio.sleep(0.001)
+            self.tick = max(self.tick, perf_counter() - start)
+
+    async def end(self):
+        for task in self.tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        self.looks.sort()
+        return (
+            f"look-ups {len(self.looks)}, median {1e3 * self.looks[len(self.looks) // 2]:.1f} ms,"
+            f" longest {1e3 * self.looks[-1]:.0f} ms; longest tick of the loop {1e3 * self.tick:.0f} ms"
+        )
+
+
+async def at_rest(place, count):
+    waits = Waits(store := place.store(), count)
+    await asyncio.sleep(5)
+    print(f"at rest: {await waits.end()}", flush=True)
+    await store.close()
+
+
+async def prune_elsewhere(place, count):
+    """Another process prunes, to which a quarter is too old."""
+    store = place.store()
+    with closing(sqlite3.connect(place.path)) as connection:
+        age = f"UPDATE records SET written = written - {2 * DAY} WHERE rowid % 4 = 0"
+        connection.execute(age)
+        connection.commit()
+    code = "import sys; from benchmarks.store import prune; prune(sys.argv[1])"
+    command = [sys.executable, "-c", code, str(place.path)]
+    waits = Waits(store, count)
+    start = perf_counter()
+    process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
+    longest = written = 0
+    ended = asyncio.ensure_future(process.communicate())
+    while not ended.done():
+        put = perf_counter()
+        await store.put(Record(origin_of(written), Unavailable(Evidence(time(), "x", 404))))
+        longest = max(longest, perf_counter() - put)
+        written += 1
+        await asyncio.sleep(0.01)
+    took = perf_counter() - start
+    pruned = int((await ended)[0])
+    print(
+        f"another process prunes: {pruned:,} in {took:.1f} s, {pruned / took:,.0f} a second;"
+        f" {await waits.end()}; longest write {1e3 * longest:.0f} ms",
+        flush=True,
+    )
+    await store.close()
+
+
+def prune(path):
+    """Drop what is older than a day."""
+    place = SQLite.__new__(SQLite)
+    place.path = Path(path)
+    store = place.store(max_age=DAY)
+    print(asyncio.run(store.prune()))
+
+
+async def prune_itself(place, count, bodies):
+    """The store may have half of what it has, and is written to, 100 at once."""
+    size = place.path.stat().st_size
+    store = place.store(max_bytes=size // 2)
+    waits = Waits(store, count)
+    longest, written, start = 0.0, 0, perf_counter()
+    while perf_counter() - start < 20:
+        records = [record_of(count + written + n, time(), bodies) for n in range(100)]
+        put = perf_counter()
+        await asyncio.gather(*map(store.put, records))
+        longest = max(longest, perf_counter() - put)
+        written += 100
+        await asyncio.sleep(0)
+    took = perf_counter() - start
+    told = await waits.end()
+    await store.close()
+    print(
+        f"it prunes itself: from {size / 2**20:,.0f} MiB to {place.path.stat().st_size / 2**20:,.0f}"
+        f" MiB in {took:.0f} s; {told}; writes {written / took:,.0f} a second, longest write of 100"
+        f" {1e3 * longest:.0f} ms",
+        flush=True,
+    )
+
+
+def copies(bodies):
+    """Print what it would spare to keep equal texts once."""
+    records = [record_of(n, 1e9, [body]) for n, body in enumerate(bodies)]
+    whole = sum(len(record.encode()) for record in records)
+    texts = [record.copy.body for record in records if record.copy is not None]
+    spared = sum(map(packed, texts)) - sum(map(packed, set(texts)))
+    share = sum(map(packed, texts)) / whole
+    print(
+        f"of {len(records)} records {len(texts) - len(set(texts))} have the text of another one:"
+        f" {whole / len(records):,.0f} bytes each, of that {share:.0%} compressed text;"
+        f" equal texts kept once would spare {spared / whole:.1%}"
+    )
+
+
+def packed(body):
+    return len(zlib.compress(body))
+
+
+async def measure(place, count, bodies):
+    await fill(place, count, bodies)
+    await look(place, count)
+    listing(place, count)
+    ours, plain = place.sizes()
+    print(
+        f"{count:,} records: {ours / count:,.0f} bytes each, {ours / 2**20:,.0f} MiB;"
+        f" {place.peer} {plain / count:,.0f}: ratio {ours / plain:.2f}"
+    )
+    await at_rest(place, count)
+    # Redis lets go of what is too old by itself.
+    if isinstance(place, SQLite):
+        await prune_elsewhere(place, count)
+        await prune_itself(place, count, bodies)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("store", nargs="?", choices=["sqlite", "redis"], default="sqlite")
+    parser.add_argument("--records", type=int, default=1_000_000)
+    options = parser.parse_args()
+    # A crawl keeps no more of a file.
+    bodies = [body[:MAX_SIZE] for _, body, _ in corpus.read("files")]
+    with tempfile.TemporaryDirectory() as folder:
+        place = {"sqlite": SQLite, "redis": Redis}[options.store](folder)
+        try:
+            asyncio.run(measure(place, options.records, bodies))
+        finally:
+            place.close()
+    copies(bodies)
+
+
+if __name__ == "__main__":
+    main()
