@@ -3,8 +3,8 @@
 The records are those of robots.txt files of the corpus (see CONTRIBUTING.md), 30 % are 404. They are
 written thousand by thousand, and in turns the same bytes to a plain table of SQLite, or by a plain
 pipeline to Redis. Then come look-ups, ``scrapy robots cache list``, and half of the records go while
-others look up: another process prunes, then the store prunes itself while it is written to. Last
-comes what it would spare to keep equal texts once.
+others look up: another process prunes, then the store prunes itself while it is written to, as it
+is before without a need to. Last comes what it would spare to keep equal texts once.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tests.redis_server import RedisServer
 
 AT_ONCE = 1_000
 LOOKS = 20_000
+SECONDS = 15
 DAY = 86_400.0
 MAX_SIZE = 512_000
 
@@ -185,6 +186,28 @@ async def fill(place, count, bodies):
     )
 
 
+async def refresh(place, count, bodies):
+    """Write some again, here and there, as the next crawl does."""
+    store, now = place.store(), time()
+    ours = plain = 0.0
+    for numbers in batches(random.Random(SEED).sample(range(count), min(count, 2 * LOOKS))):
+        records = [record_of(n, now, bodies) for n in numbers]
+        rows = [(record.origin, record.encode()) for record in records]
+        start = perf_counter()
+        await asyncio.gather(*map(store.put, records))
+        written = perf_counter()
+        place.plain_put(rows)
+        ours += written - start
+        plain += perf_counter() - written
+    await store.close()
+    count = min(count, 2 * LOOKS)
+    print(
+        f"writes of what is there, here and there: {count / ours:,.0f} a second, encoding included;"
+        f" {place.peer} {count / plain:,.0f}",
+        flush=True,
+    )
+
+
 async def look(place, count):
     """Look up, at first in what the system does not hold in memory."""
     place.forget()
@@ -332,13 +355,13 @@ def prune(path):
     print(asyncio.run(store.prune()))
 
 
-async def prune_itself(place, count, bodies):
-    """The store may have half of what it has, and is written to, 100 at once."""
+async def prune_itself(place, count, bodies, share):
+    """The store may have a share of what it has, and is written to, 100 at once."""
     size = place.path.stat().st_size
-    store = place.store(max_bytes=size // 2)
+    store = place.store(max_bytes=int(size * share))
     waits = Waits(store, count)
     longest, written, start = 0.0, 0, perf_counter()
-    while perf_counter() - start < 20:
+    while perf_counter() - start < SECONDS:
         records = [record_of(count + written + n, time(), bodies) for n in range(100)]
         put = perf_counter()
         await asyncio.gather(*map(store.put, records))
@@ -349,9 +372,9 @@ async def prune_itself(place, count, bodies):
     told = await waits.end()
     await store.close()
     print(
-        f"it prunes itself: from {size / 2**20:,.0f} MiB to {place.path.stat().st_size / 2**20:,.0f}"
-        f" MiB in {took:.0f} s; {told}; writes {written / took:,.0f} a second, longest write of 100"
-        f" {1e3 * longest:.0f} ms",
+        f"written to, 100 at once, and it may have {share:g} of its size: from {size / 2**20:,.0f}"
+        f" MiB to {place.path.stat().st_size / 2**20:,.0f} MiB in {took:.0f} s; {told}; writes"
+        f" {written / took:,.0f} a second, longest of 100 {1e3 * longest:.0f} ms",
         flush=True,
     )
 
@@ -377,6 +400,7 @@ def packed(body):
 async def measure(place, count, bodies):
     await fill(place, count, bodies)
     await look(place, count)
+    await refresh(place, count, bodies)
     listing(place, count)
     ours, plain = place.sizes()
     print(
@@ -387,7 +411,8 @@ async def measure(place, count, bodies):
     # Redis lets go of what is too old by itself.
     if isinstance(place, SQLite):
         await prune_elsewhere(place, count)
-        await prune_itself(place, count, bodies)
+        for share in (2, 0.5):
+            await prune_itself(place, count, bodies, share)
 
 
 def main():

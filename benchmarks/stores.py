@@ -1,8 +1,8 @@
-"""What a store costs: ``python -m benchmarks.stores [RECORDS]``.
+"""What a store costs: ``python -m benchmarks.stores [ORIGINS]``.
 
 The hot path with SQLite against memory, in turns in one process; what an origin that a store knows
-costs, and a turn, against memory; then a file with a million
-records: its size, look-ups and writes a second, and memory before and after.
+costs, and a turn, against memory; and the memory of the level in front of them. A store with a
+million records is measured by ``benchmarks.store``.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from __future__ import annotations
 import asyncio
 import random
 import re
-import sqlite3
 import sys
 import tempfile
-from contextlib import closing
 from pathlib import Path
 from time import perf_counter, time
 
@@ -81,42 +79,6 @@ def hot_path(directory):
     print(f"hot path: {best:.2f} us a request in memory; SQLite / memory = {ratio:.3f}", flush=True)
 
 
-async def many_records(directory, count):
-    """A file of many records, written and read as a crawl does it."""
-    path = directory / "robots.sqlite"
-    bounds = {"max_size": 512_000, "max_age": 5e6, "max_bytes": 2**33, "timeout": 30.0}
-    store = SQLiteStore(path, **bounds, clock=time)
-    await store.get("https://warm.example")
-    before = resident_mib()
-    start = perf_counter()
-    now = time()
-    for first in range(0, count, AT_ONCE):
-        await asyncio.gather(*(store.put(record_of(n, now)) for n in range(first, first + AT_ONCE)))
-    took = perf_counter() - start
-    await store.close()
-    size = path.stat().st_size
-    encoded = len(record_of(count, now).encode())
-    print(
-        f"{count} records of {encoded} bytes: {size / count:.0f} bytes each in the file, {size / 2**20:.0f} MiB"
-    )
-    print(f"writes: {count / took:,.0f} a second, {AT_ONCE} at once")
-    store = SQLiteStore(path, **bounds, clock=time)
-    for at_once in (1, 100):
-        looks = 20_000
-        start = perf_counter()
-        for _ in range(looks // at_once):
-            origins = [f"https://site-{random.randrange(count)}.example" for _ in range(at_once)]
-            await asyncio.gather(*(store.get(origin) for origin in origins))
-        print(f"look-ups: {looks / (perf_counter() - start):,.0f} a second, {at_once} at once")
-    await store.close()
-    print(
-        f"resident memory of the store: {before:.0f} MiB before, {resident_mib():.0f} MiB after",
-        flush=True,
-    )
-    with closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT count(*) FROM records").fetchone() == (count,)
-
-
 async def known_origins(directory):
     """What it costs to look up an origin that a store knows, and to reserve a turn, above memory."""
     sizes = {"max_bytes": 2**26, "max_size": 512_000}
@@ -174,12 +136,11 @@ def memory_level(count):
 
 
 def main():
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 400_000
     with tempfile.TemporaryDirectory() as directory:
         hot_path(Path(directory))
         asyncio.run(known_origins(Path(directory)))
-        asyncio.run(many_records(Path(directory), count))
-    memory_level(min(count, 400_000))
+    memory_level(count)
 
 
 if __name__ == "__main__":
