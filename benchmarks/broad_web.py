@@ -19,6 +19,8 @@ RULES = b"User-agent: *\nDisallow: /private\n"
 WITH_RULES = {"rules", "slow", "redirect", "recovers", "late"}
 SHUT = {"hang", "failing"}
 RECOVERS_AFTER = 20.0
+IDLE_SECONDS = 5.0
+"""After which a connection is closed: a process may have some thousands."""
 
 
 def host(number):
@@ -73,11 +75,14 @@ class Connection(asyncio.Protocol):
     def __init__(self, web):
         self.web = web
         self.data = b""
+        self.timer = None
 
     def connection_made(self, transport):
         self.transport = transport
 
     def data_received(self, data):
+        if self.timer is not None:
+            self.timer.cancel()
         self.data += data
         if not self.data.endswith(b"\r\n\r\n"):
             return
@@ -90,9 +95,17 @@ class Connection(asyncio.Protocol):
         seconds, text = found
         seconds = self.web.seconds if seconds is None else seconds
         if seconds:
-            asyncio.get_running_loop().call_later(seconds, self.transport.write, text)
+            asyncio.get_running_loop().call_later(seconds, self.write, text)
         else:
-            self.transport.write(text)
+            self.write(text)
+
+    def write(self, text):
+        self.transport.write(text)
+        self.timer = asyncio.get_running_loop().call_later(IDLE_SECONDS, self.transport.close)
+
+    def connection_lost(self, error):
+        if self.timer is not None:
+            self.timer.cancel()
 
 
 class Web:
