@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import resource
 import sys
 import time
 from collections import Counter
@@ -17,6 +18,7 @@ from multiprocessing import Pool
 
 from tests.simulation import turns
 from tests.simulation.breakages import BREAKAGES, BREAKAGES_OF_TURNS, broken
+from tests.simulation.loop import START
 from tests.simulation.world import ViolationError, simulate
 
 SIZES = ("workers", "origins", "requests")
@@ -29,11 +31,14 @@ def run(task):
         try:
             if is_of_turns:
                 world = turns.simulate(seed, **sizes)
-                return seed, None, world.loop.steps, world.requests, world.sends, dict(world.faults)
-            world = simulate(seed, **sizes)
+                ends = world.sends
+            else:
+                world = simulate(seed, **sizes)
+                ends = world.fetches
         except ViolationError as violation:
-            return seed, str(violation), 0, 0, 0, {}
-    return seed, None, world.loop.steps, world.requests, world.fetches, dict(world.faults)
+            return seed, str(violation), 0, 0, 0, 0.0, {}
+    loop = world.loop
+    return seed, None, loop.steps, world.requests, ends, loop.now - START, dict(world.faults)
 
 
 def main():
@@ -54,7 +59,7 @@ def main():
             (turns.simulate if options.turns else simulate)(options.seed, **sizes)
         return 0
     start = time.monotonic()
-    steps = requests = fetches = 0
+    steps = requests = fetches = passed = 0
     faults, failed = Counter(), []
     seeds = range(options.first, options.first + options.seeds)
     with Pool(options.jobs) as pool:
@@ -62,8 +67,8 @@ def main():
         at_once = 1 if options.requests else 20
         for done, result in enumerate(pool.imap_unordered(run, tasks, at_once), 1):
             seed, violation, *numbers, kinds = result
-            steps, requests, fetches = map(
-                sum, zip((steps, requests, fetches), numbers, strict=True)
+            steps, requests, fetches, passed = map(
+                sum, zip((steps, requests, fetches, passed), numbers, strict=True)
             )
             faults.update(kinds)
             if violation:
@@ -71,9 +76,15 @@ def main():
                 print(violation, flush=True)
             if done % 5_000 == 0:
                 print(f"{done} seeds, {steps} steps, {len(failed)} failed", flush=True)
+        pool.close()
+        pool.join()
     seconds = time.monotonic() - start
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
+    what = "sent" if options.turns else "fetches"
     print(
-        f"{len(seeds)} seeds in {seconds:.0f} s: {steps} steps, {requests} requests, {fetches} {'sent' if options.turns else 'fetches'}"
+        f"{len(seeds)} seeds in {seconds:.0f} s: {steps} steps, {requests} requests, {fetches} {what};"
+        f" {passed:.0f} s of made-up time, {fetches / passed:.3g} a second of it; peak memory of a"
+        f" process {peak} MiB"
     )
     for kind, count in faults.most_common():
         print(f"{count:10}  {kind}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 
+START = 1_000.0
 LAG = 0.2
 """Seconds that pass at most while something is ready to go on."""
 
@@ -19,7 +20,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def __init__(self, random):
         super().__init__()
         self.random = random
-        self.now = 1_000.0
+        self.now = START
         self.steps = 0
         self.lag = 0.0
         """How probable it is that a timer comes before what is ready."""
