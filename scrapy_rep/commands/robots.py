@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +20,7 @@ from scrapy_rep.commands.check import check
 from scrapy_rep.commands.evidence import evidence
 from scrapy_rep.commands.explain import explain
 from scrapy_rep.commands.lint import lint
+from scrapy_rep.commands.plan import plan
 from scrapy_rep.commands.spider import Asking
 from scrapy_rep.commands.terminal import UNKNOWN
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
@@ -40,6 +43,7 @@ _QUIET: Final[dict[str, Any]] = {
     "TELNETCONSOLE_ENABLED": False,
     "REMOTE_CONTROL_ENABLED": False,
     "LOGSTATS_INTERVAL": 0,
+    "AUTOTHROTTLE_ENABLED": False,
     "CLOSESPIDER_TIMEOUT": 0,
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
 }
@@ -50,22 +54,44 @@ _SUBCOMMANDS: Final = {
     "lint": lint,
     "cache": cache,
     "evidence": evidence,
+    "plan": plan,
 }
 _BELONGS_TO: Final = {
     "file": ("--file", "check", "explain"),
-    "urls_from": ("--urls-from", "check"),
-    "purpose": ("--purpose", "explain"),
+    "urls_from": ("--urls-from", "check", "plan"),
+    "purpose": ("--purpose", "explain", "plan"),
+    "delay": ("--delay", "plan"),
+    "other_agent": ("--other-agent", "plan"),
+    "sitemaps": ("--sitemaps", "plan"),
     "evidence": ("--in", "evidence"),
 }
 """Options, and the subcommands that take them."""
 
 
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < math.inf:
+        raise ValueError(text)
+    return seconds
+
+
+def _tokens(option: str, value: str) -> None:
+    """Raise UsageError where the value of an option names no crawler."""
+    with suppress(ValueError):
+        if tokens_of_setting(value):
+            return
+    raise UsageError(f"{option} must be a product token or a User-Agent", print_help=False)
+
+
 class Command(ScrapyCommand):
-    """``scrapy robots check|explain|lint|cache|evidence``."""
+    """``scrapy robots check|explain|lint|cache|evidence|plan``."""
 
     def syntax(self) -> str:
         """Return the line behind ``scrapy robots``."""
-        return "[options] check URL... | explain URL | lint FILE|URL | cache ... | evidence URL"
+        return (
+            "[options] check URL... | explain URL | lint FILE|URL | cache ... | evidence URL | "
+            "plan URL..."
+        )
 
     def short_desc(self) -> str:
         """Return what it is for."""
@@ -77,7 +103,8 @@ class Command(ScrapyCommand):
             "check: whether URLs may be fetched. explain: why, and how robots.txt was fetched. "
             "lint: the meaning of each line, and mistakes. cache list, show ORIGIN, refresh "
             "ORIGIN, drop ORIGIN, prune: the contents of the store. evidence: the decisions about "
-            "a URL that crawls have written (REP_EVIDENCE). robots.txt is fetched as in a crawl. "
+            "a URL that crawls have written (REP_EVIDENCE). plan: how many URLs may be fetched, "
+            "and how long that takes at least. robots.txt is fetched as in a crawl. "
             "Exit status: 0 allowed or nothing found, 1 disallowed, findings or nothing stored, "
             "2 unknown or wrong usage."
         )
@@ -101,7 +128,7 @@ class Command(ScrapyCommand):
             "--urls-from",
             metavar="FILE",
             help="read URLs from FILE, or standard input (-), one per line; lines that start with "
-            "# are comments (check)",
+            "# are comments (check, plan)",
         )
         parser.add_argument(
             "--purpose",
@@ -109,7 +136,23 @@ class Command(ScrapyCommand):
             action="append",
             choices=PURPOSES,
             default=[],
-            help=f"also show the result for this purpose ({', '.join(PURPOSES)}; explain)",
+            help=f"also show the result for this purpose ({', '.join(PURPOSES)}; explain, plan)",
+        )
+        parser.add_argument(
+            "--delay",
+            metavar="SECONDS",
+            type=_seconds,
+            help="also show what changes with this DOWNLOAD_DELAY (plan)",
+        )
+        parser.add_argument(
+            "--other-agent",
+            metavar="TOKEN",
+            help="also show what changes for this product token or User-Agent (plan)",
+        )
+        parser.add_argument(
+            "--sitemaps",
+            action="store_true",
+            help="also count the URLs in the sitemaps that robots.txt names (plan)",
         )
         parser.add_argument(
             "--in",
@@ -138,16 +181,13 @@ class Command(ScrapyCommand):
         addons = settings.getdict("ADDONS")
         if not any(load_object(addon) is Addon for addon in addons):
             settings.set("ADDONS", {**addons, "scrapy_rep.Addon": 500}, priority="cmdline")
+        if opts.other_agent is not None:
+            _tokens("--other-agent", opts.other_agent)
         if opts.agent is not None:
-            try:
-                tokens = tokens_of_setting(opts.agent)
-            except ValueError:
-                tokens = ()
-            if not tokens:
-                raise UsageError(
-                    "--agent must be a product token or a User-Agent", print_help=False
-                )
+            _tokens("--agent", opts.agent)
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
+        if args[:1] == ["plan"] and opts.purpose:
+            settings.set("REP_PURPOSES", opts.purpose, priority="cmdline")
         super().process_options(args, opts)
         if opts.fresh:
             settings.set("REP_STORE", "memory://", priority="cmdline")
@@ -167,7 +207,7 @@ class Command(ScrapyCommand):
             got = f" (got: {args[0]!a})" if args else ""
             raise UsageError(f"a subcommand is required, one of: {', '.join(_SUBCOMMANDS)}{got}")
         for dest, (option, *takes) in _BELONGS_TO.items():
-            if getattr(opts, dest) and args[0] not in takes:
+            if getattr(opts, dest) not in (None, False, []) and args[0] not in takes:
                 raise UsageError(
                     f"{option} is an option of {' and '.join(takes)} only", print_help=False
                 )

@@ -57,9 +57,10 @@ def with_scheme(text: str) -> str:
 class Progress:
     """How many of several sites have answered, in the last line of a terminal."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int = 0) -> None:
+        """Take how many there are; 0 where ``at`` will tell."""
         # One answer needs none; what is no terminal keeps its lines.
-        self._shows = total > 1 and sys.stderr.isatty()
+        self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
         self._done = 0
         self._draw()
@@ -72,6 +73,12 @@ class Progress:
     def step(self) -> None:
         """Tell that another has answered."""
         self._done += 1
+        self._draw()
+
+    def at(self, done: int, total: int) -> None:
+        """Tell how many have answered, of so many."""
+        self.clear()
+        self._done, self._total = done, total
         self._draw()
 
     def _draw(self) -> None:

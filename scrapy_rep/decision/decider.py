@@ -142,6 +142,19 @@ class Decider:
             judged = self._judged(request, found, said)
         return judged
 
+    async def find_out_for(self, tokens: Tokens, request: Request, decision: Decision) -> Decision:
+        """Return what ``decision`` would be for a crawler with these product tokens.
+
+        An override decides for each of them alike. Raises CrawlClosingError.
+        """
+        origin, target, _, _, entry, override, _ = decision
+        if origin is None or entry is None or override is not None:
+            return decision
+        if entry.verdict(target, tokens) is None:
+            entry = await self._cache.find_out(origin, tokens, request)
+        target, verdict = self._strictest(request, target, tokens, entry.verdict)
+        return self._judged(request, Decision(origin, target, tokens, verdict, entry))
+
     def verdict_on_hop(self, hop: Request) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
 

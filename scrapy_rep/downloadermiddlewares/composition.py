@@ -31,7 +31,6 @@ from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
-from scrapy_rep.stores.registry import outlives_the_process
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, lift_pool_limits
@@ -88,9 +87,7 @@ class Composition:
             lease=options.timeout + _LEASE_SLACK,
         )
         self.decider = Decider(crawler, options, self.cache, overrides)
-        polite = options.crawl_delay and not options.dry_run
-        reserves = polite and outlives_the_process(options.store)
-        self.delays = Delays(crawler, options, reserved=reserves, clock=clock) if polite else None
+        self.delays = Delays.of(crawler, options, clock)
         self.turns = (
             Turns(crawler, self._shared.store, self.decider.known, self.delays, clock)
             if self.delays is not None

@@ -12,6 +12,7 @@ from scrapy import signals
 from scrapy_rep import stats
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.signals import Announcer
+from scrapy_rep.stores.registry import outlives_the_process
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.pace import (
     delay_of_new_slots,
@@ -96,6 +97,13 @@ class Delays:
             if "delay" in own
         }
 
+    @classmethod
+    def of(cls, crawler: Crawler, options: Options, clock: Clock) -> Delays | None:
+        """Return those of a crawl with these options, None where it obeys no delays of sites."""
+        if not options.crawl_delay or options.dry_run:
+            return None
+        return cls(crawler, options, reserved=outlives_the_process(options.store), clock=clock)
+
     @property
     def reserved(self) -> bool:
         """Whether turns of requests are reserved, which they are, too, where slots aren't known."""
@@ -112,7 +120,7 @@ class Delays:
                 asked.ask(origin, None)
                 self._said.drop(origin)
             return
-        asked = self._ask(name, origin, min(delay.seconds, self._max))
+        asked = self._ask(name, origin, self._bounded(delay))
         if self._said.get(origin) != delay.seconds:
             self._said.put(origin, delay.seconds)
             self._say(name, origin, delay, asked)
@@ -125,9 +133,18 @@ class Delays:
         name = slot_name(self._crawler, request)
         if delay is None or name in self._own:
             return 0.0
-        seconds = min(delay.seconds, self._max)
+        seconds = self._bounded(delay)
         self._ask(name, origin, seconds)
         return seconds
+
+    def planned(self, request: Request, delay: Delay | None, own: float) -> float:
+        """Return the seconds between two requests of the slot of ``request``, as far as is known.
+
+        ``own`` is the delay that the slot has without ``delay``, which its site asks for.
+        """
+        if delay is None or slot_name(self._crawler, request) in self._own:
+            return own
+        return max(own, self._bounded(delay))
 
     def seconds_until_free(self, request: Request) -> float:
         """Return for how long the slot of ``request`` keeps it, or when to ask that again."""
@@ -161,6 +178,10 @@ class Delays:
         if active > len(slot.transferring):
             seconds = max(seconds, slot.delay)
         return Hold(HoldReason.SLOT, self._clock.monotonic() + seconds) if seconds else None
+
+    def _bounded(self, delay: Delay) -> float:
+        """Return what the crawl keeps of the seconds that a site asks for."""
+        return min(delay.seconds, self._max)
 
     def _ask(self, name: str, origin: Origin, seconds: float) -> _Asked:
         asked = self._slots.get(name)

@@ -115,6 +115,17 @@ def delay_of_new_slots(crawler: Crawler) -> float:
     return float(getattr(downloader_of(crawler), "_delay", delay))
 
 
+def own_delay_of(crawler: Crawler, name: str, seconds: float | None = None) -> float:
+    """Return the delay that the download slot ``name`` has when it is made.
+
+    ``seconds`` stands in for DOWNLOAD_DELAY.
+    """
+    own = crawler.settings.getdict("DOWNLOAD_SLOTS").get(name, {}).get("delay")
+    if own is not None:
+        return float(own)
+    return delay_of_new_slots(crawler) if seconds is None else seconds
+
+
 def seconds_until_free(slot: Slot) -> float:
     """Return how long the delay of ``slot`` still keeps a request.
 

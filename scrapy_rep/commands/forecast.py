@@ -1,0 +1,77 @@
+"""What is known of the URLs of a crawl before it begins, and how long it takes at least."""
+
+from __future__ import annotations
+
+from collections import Counter
+from heapq import nlargest
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy_rep.protocol.verdict import Reason
+
+if TYPE_CHECKING:
+    from scrapy_rep.decision.decider import Decision
+    from scrapy_rep.protocol.origin import Origin
+
+_SLOWEST: Final = 10
+"""Origins that are named."""
+_UNKNOWN: Final = {Reason.UNREACHABLE, Reason.ERROR}
+
+
+class _Pages:
+    """Pages of one origin, and the seconds between two of them."""
+
+    __slots__ = ("count", "delay")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.delay = 0.0
+
+
+class Forecast:
+    """Counts URLs by what is decided of them. Its memory is bounded by origins, not by URLs."""
+
+    def __init__(self, *, shared: bool) -> None:
+        """``shared``: each origin of a host takes its own delay, and not the longest of them."""
+        self._shared = shared
+        self.counts: Counter[str] = Counter()
+        self._origins: set[Origin] = set()
+        self._slots: dict[str, dict[Origin, _Pages]] = {}
+
+    def add(self, decision: Decision, slot: str, delay: float) -> None:
+        """Count a page, whose download slot leaves ``delay`` seconds between two."""
+        verdict, origin = decision.verdict, decision.origin
+        if verdict is None or origin is None:
+            return
+        self._origins.add(origin)
+        if decision.usage is not None and decision.usage.refused:
+            self.counts["refused"] += 1
+        if not verdict.allowed:
+            if verdict.reason is not Reason.USAGE:
+                self.counts["unreachable" if verdict.reason in _UNKNOWN else "disallowed"] += 1
+            return
+        self.counts["allowed"] += 1
+        pages = self._slots.setdefault(slot, {}).setdefault(origin, _Pages())
+        pages.count += 1
+        pages.delay = delay
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        hosts = [self._host(origins) for origins in self._slots.values()]
+        slowest = nlargest(_SLOWEST, hosts, key=lambda host: host["seconds"])
+        return {
+            **{name: self.counts[name] for name in ("allowed", "disallowed", "unreachable")},
+            "refused": self.counts["refused"],
+            "origins": len(self._origins),
+            "seconds": max((host["seconds"] for host in slowest), default=0.0),
+            "slowest": [host for host in slowest if host["seconds"]],
+        }
+
+    def _host(self, origins: dict[Origin, _Pages]) -> dict[str, Any]:
+        """Return the row of one host: the origin that takes longest, and what all take."""
+        urls = sum(pages.count for pages in origins.values())
+        delay = max(pages.delay for pages in origins.values())
+        seconds = (urls - 1) * delay
+        if self._shared:
+            seconds = sum(pages.count * pages.delay for pages in origins.values()) - delay
+        name = max(origins, key=lambda origin: origins[origin].count * origins[origin].delay)
+        return {"origin": str(name), "urls": urls, "delay": delay, "seconds": round(seconds, 3)}

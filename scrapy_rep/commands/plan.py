@@ -1,0 +1,275 @@
+"""``scrapy robots plan``: what robots.txt leaves of a list of URLs, and how long that takes."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from codecs import BOM_UTF8
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from scrapy import Request
+from scrapy.exceptions import UsageError
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from twisted.internet.defer import DeferredSemaphore
+
+from scrapy_rep.commands.forecast import Forecast
+from scrapy_rep.commands.sitemaps import Sitemaps
+from scrapy_rep.commands.spider import robots_of, together
+from scrapy_rep.commands.terminal import FINE, UNKNOWN, Progress, coloured, span, with_scheme
+from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.scheduler.delays import Delays
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Workers
+from scrapy_rep.utils.pace import own_delay_of, slot_name
+from scrapy_rep.utils.text import counted, printable, show, without_credentials
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.commands.spider import Asking
+    from scrapy_rep.decision.decider import Decision
+    from scrapy_rep.protocol.origin import Origin
+
+logger = logging.getLogger(__name__)
+
+_AT_A_TIME: Final = 500
+"""Lines that are read together."""
+_MAX_LINE: Final = 100_000
+"""Bytes of a line; no URL is longer."""
+_MOST_WAITING: Final = 5_000
+"""URLs that wait for a robots.txt, before more of them are read."""
+_SITEMAPS_AT_A_TIME: Final = 16
+_MAX_TOLD: Final = 10
+"""Lines about URLs, or sitemaps, that are none."""
+
+
+def plan(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+    """Print what becomes of URLs, without fetching one; return the exit status."""
+    stream = _opened(opts.urls_from) if opts.urls_from else None
+    if not urls and stream is None:
+        raise UsageError("plan requires URLs", print_help=False)
+    plans: list[_Plan] = []
+
+    async def question(crawler: Crawler) -> bool:
+        plans.append(_Plan(crawler, opts, asking))
+        await plans[0].make(urls, stream)
+        return True
+
+    complete = False
+    try:
+        complete = asking.ask(question)
+    except CrawlClosingError:
+        if not plans:
+            raise
+    result = plans[0].result(complete=complete)
+    print(json.dumps(result) if opts.json else "\n".join(_lines(result)))
+    return FINE if result["complete"] else UNKNOWN
+
+
+def _opened(path: str) -> BinaryIO:
+    try:
+        # Not sys.stdin: a lock of its would be held when the process ends by Ctrl-C.
+        return open(0, "rb", closefd=False) if path == "-" else open(path, "rb")  # noqa: PTH123
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}", print_help=False) from None
+
+
+class _Plan:
+    """Sorts URLs by what is decided of them, as they are read."""
+
+    def __init__(self, crawler: Crawler, opts: argparse.Namespace, asking: Asking) -> None:
+        self._crawler = crawler
+        self._robots = robots_of(crawler)
+        self._decider = self._robots.decider
+        self._delays = Delays.of(crawler, asking.options, Clock())
+        shared = self._delays is not None and self._delays.reserved
+        self._forecast = Forecast(shared=shared)
+        self._delay: float | None = opts.delay
+        self._slower = None if opts.delay is None else Forecast(shared=shared)
+        self._agent: str | None = opts.other_agent
+        self._tokens = tokens_of_setting(opts.other_agent) if opts.other_agent else ()
+        self._other = Forecast(shared=shared) if opts.other_agent else None
+        self._sitemaps = Sitemaps(crawler, self._tell) if opts.sitemaps else None
+        self._progress = Progress()
+        self._closing = False
+        self._urls = self._invalid = self._told = self._done = 0
+        self._waiting: dict[Origin, list[Request]] = {}
+        self._places = DeferredSemaphore(_MOST_WAITING)
+        self._origins: dict[Origin, None] = {}
+
+    async def make(self, urls: list[str], stream: BinaryIO | None) -> None:
+        """Count all URLs. Raises CrawlClosingError."""
+        for url in urls:
+            await self._add(url)
+        if stream is not None:
+            reader = Workers("plan")
+            lines = iter(partial(stream.readline, _MAX_LINE), b"")
+            is_first = True
+            while batch := await reader.call(partial(_batch, lines)):
+                if is_first:
+                    batch[0] = batch[0].removeprefix(BOM_UTF8)
+                    is_first = False
+                for line in batch:
+                    text = line.decode("utf-8", "surrogateescape").strip()
+                    if text and not text.startswith("#"):
+                        await self._add(text)
+                self._progress.at(self._done, self._urls)
+            await reader.stop()
+        await self._settle()
+        if self._sitemaps is not None:
+            origins = iter(list(self._origins))
+            await together(self._read_sitemaps(origins) for _ in range(_SITEMAPS_AT_A_TIME))
+            await self._settle()
+        self._progress.at(self._urls, self._urls)
+
+    async def _add(self, url: str, *, from_sitemap: bool = False) -> None:
+        """Count a URL, now or when its robots.txt is known. Raises CrawlClosingError."""
+        if self._closing:
+            raise CrawlClosingError
+        self._urls += 1
+        try:
+            origin = origin_of(url)
+            if origin.scheme == "ftp":
+                raise ValueError("not an absolute http or https URL")  # noqa: TRY301
+            request = Request(url)
+            decision = self._decider.known(request)
+        except ValueError as error:
+            self._invalid += 1
+            self._done += 1
+            self._tell(f"{printable(without_credentials(url))}: {error}{with_scheme(url)}")
+            return
+        if self._sitemaps is not None and not from_sitemap:
+            self._origins[origin] = None
+        if decision is not None and self._is_enough(decision) and origin not in self._waiting:
+            await self._count(request, decision)
+            return
+        # Those of an origin wait together: one that hangs holds up the others that late.
+        await maybe_deferred_to_future(self._places.acquire())
+        if origin in self._waiting:
+            self._waiting[origin].append(request)
+        else:
+            self._waiting[origin] = [request]
+            deferred_from_coro(self._find_out(origin))
+
+    def _is_enough(self, decision: Decision) -> bool:
+        verdict, entry = decision.verdict, decision.entry
+        if verdict is None or self._other is None or entry is None:
+            return verdict is not None
+        return entry.verdict(decision.target, self._tokens) is not None
+
+    async def _find_out(self, origin: Origin) -> None:
+        """Count all that wait for the robots.txt of ``origin``."""
+        requests = self._waiting[origin]
+        for request in requests:  # more may come meanwhile
+            try:
+                _, decision = await self._robots.decide(request)
+                await self._count(request, decision)
+            except CrawlClosingError:
+                self._closing = True
+            except Exception:
+                logger.exception("Error while planning %s", show(request))
+            self._places.release()
+        del self._waiting[origin]
+        self._progress.at(self._done, self._urls)
+
+    async def _settle(self) -> None:
+        """Wait until no URL waits."""
+        for _ in range(_MOST_WAITING):
+            await maybe_deferred_to_future(self._places.acquire())
+        for _ in range(_MOST_WAITING):
+            self._places.release()
+        if self._closing:
+            raise CrawlClosingError
+
+    async def _count(self, request: Request, decision: Decision) -> None:
+        name = slot_name(self._crawler, request)
+        own = own_delay_of(self._crawler, name)
+        self._forecast.add(decision, name, self._between(request, decision, own))
+        if self._slower is not None:
+            slower = own_delay_of(self._crawler, name, self._delay)
+            self._slower.add(decision, name, self._between(request, decision, slower))
+        if self._other is not None:
+            other = await self._decider.find_out_for(self._tokens, request, decision)
+            self._other.add(other, name, self._between(request, other, own))
+        self._done += 1
+
+    def _between(self, request: Request, decision: Decision, own: float) -> float:
+        if self._delays is None or decision.entry is None:
+            return own
+        return self._delays.planned(request, decision.entry.delay(decision.tokens), own)
+
+    async def _read_sitemaps(self, origins: Iterator[Origin]) -> None:
+        for origin in origins:
+            named = await self._robots.sitemaps(origin.robotstxt_url)
+            if self._sitemaps is not None and named:
+                async for url in self._sitemaps.urls(named, origin.robotstxt_url):
+                    await self._add(url, from_sitemap=True)
+
+    def _tell(self, text: str) -> None:
+        self._told += 1
+        if self._told <= _MAX_TOLD:
+            self._progress.clear()
+            print(text, file=sys.stderr)
+        elif self._told == _MAX_TOLD + 1:
+            print("further lines like these are left out", file=sys.stderr)
+
+    def result(self, *, complete: bool) -> dict[str, Any]:
+        """Return all that is known, as plain values."""
+        self._progress.clear()
+        result = {
+            "urls": self._urls,
+            **self._forecast.as_dict(),
+            "invalid": self._invalid,
+            "pending": self._urls - self._done,
+            "complete": complete and self._done == self._urls,
+        }
+        if self._slower is not None:
+            seconds = self._slower.as_dict()["seconds"]
+            result["with_delay"] = {"delay": self._delay, "seconds": seconds}
+        if self._other is not None:
+            other = self._other.as_dict()
+            del other["slowest"], other["origins"]
+            result["with_agent"] = {"agent": self._agent, **other}
+        return result
+
+
+def _batch(lines: Iterator[bytes]) -> list[bytes]:
+    return list(islice(lines, _AT_A_TIME))
+
+
+def _lines(result: dict[str, Any]) -> list[str]:
+    """Return it for people."""
+    names = ["urls", "allowed", "disallowed", "unreachable", "refused", "invalid", "pending"]
+    always = ("urls", "allowed", "disallowed", "unreachable")
+    lines = [f"{name:12}{result[name]:>10,}" for name in names if result[name] or name in always]
+    lines += [f"{'origins':12}{result['origins']:>10,}", f"at least    {_time(result):>10}"]
+    if result["slowest"]:
+        lines += ["", coloured("heading", "The slowest hosts")]
+        for host in result["slowest"]:
+            pages = f"{counted(host['urls'], 'page')}, {host['delay']:g} s between two"
+            lines.append(f"  {_time(host):>10}  {host['origin']}  {pages}")
+    if "with_delay" in result:
+        other = result["with_delay"]
+        lines += ["", f"with DOWNLOAD_DELAY = {other['delay']:g}: at least {_time(other)}"]
+    if "with_agent" in result:
+        other = result["with_agent"]
+        counts = ", ".join(f"{name} {other[name]:,}" for name in always[1:])
+        name = printable(other["agent"])
+        lines += ["", f"as {name}: {counts}, at least {_time(other)}"]
+    if not result["complete"]:
+        lines += ["", "The plan was ended before all URLs were known."]
+    return lines
+
+
+def _time(result: dict[str, Any]) -> str:
+    seconds: float = result["seconds"]
+    hours = f"{seconds / 3_600:.1f} h"
+    return hours if seconds >= 3_600 else span(seconds)  # noqa: PLR2004 - an hour

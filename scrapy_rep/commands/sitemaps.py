@@ -1,0 +1,91 @@
+"""The URLs in the sitemaps that a robots.txt names, within bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urljoin
+
+from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.gz import gunzip, gzip_magic_number
+from scrapy.utils.sitemap import Sitemap
+
+from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.utils.text import printable, without_credentials
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable
+
+    from scrapy.crawler import Crawler
+
+_MAX_DEPTH: Final = 3
+"""Sitemap indexes within each other; the protocol allows one."""
+_MAX_BYTES: Final = 50 * 2**20
+"""Bytes of a sitemap, unpacked, as the protocol has it."""
+_MAX_SITEMAPS: Final = 1_000
+_MAX_URLS: Final = 1_000_000
+"""Sitemaps and URLs of an origin."""
+
+
+class Sitemaps:
+    """Fetches sitemaps with the downloader of a crawl; robots.txt holds for them, too."""
+
+    def __init__(self, crawler: Crawler, tell: Callable[[str], None]) -> None:
+        """``tell`` is called with what goes wrong, and with each bound that is hit."""
+        self._crawler = crawler
+        self._tell = tell
+
+    async def urls(self, sitemaps: Iterable[str], robotstxt_url: str) -> AsyncIterator[str]:
+        """Yield the URLs in ``sitemaps``, as that robots.txt names them, and in those they name."""
+        queue = [(urljoin(robotstxt_url, url), 0) for url in sitemaps]
+        seen: set[str] = set()
+        found = 0
+        while queue:
+            url, depth = queue.pop(0)
+            if url in seen:
+                continue
+            if len(seen) == _MAX_SITEMAPS:
+                self._tell(f"{robotstxt_url}: more than {_MAX_SITEMAPS} sitemaps")
+                return
+            seen.add(url)
+            sitemap = await self._fetched(url)
+            if sitemap is None:
+                continue
+            for entry in sitemap:
+                target = urljoin(url, entry["loc"])
+                if sitemap.type != "sitemapindex":
+                    if found == _MAX_URLS:
+                        self._tell(f"{robotstxt_url}: more than {_MAX_URLS} URLs in sitemaps")
+                        return
+                    found += 1
+                    yield target
+                elif depth == _MAX_DEPTH:
+                    self._tell(f"{_shown(url)}: more than {_MAX_DEPTH} indexes in each other")
+                    break
+                elif len(queue) <= _MAX_SITEMAPS:
+                    queue.append((target, depth + 1))
+
+    async def _fetched(self, url: str) -> Sitemap | None:
+        try:
+            meta = {"download_maxsize": _MAX_BYTES, "download_warnsize": 0}
+            request = Request(url, callback=NO_CALLBACK, meta=meta)
+            response = await self._crawler.engine.download_async(request)
+            if response.status != 200:  # noqa: PLR2004
+                self._tell(f"{_shown(url)}: status {response.status}")
+                return None
+            body = response.body
+            if gzip_magic_number(response):
+                body = gunzip(body, max_size=_MAX_BYTES)
+            return Sitemap(body)
+        except CrawlClosingError:
+            raise
+        except IgnoreRequest as error:
+            self._tell(f"{_shown(url)}: {printable(str(error)) or 'not fetched'}")
+        except Exception as error:  # noqa: BLE001 - a sitemap more or less ends no plan
+            self._tell(f"{_shown(url)}: {type(error).__name__}: {printable(str(error))}")
+        return None
+
+
+def _shown(url: str) -> str:
+    return printable(without_credentials(url))
