@@ -116,14 +116,14 @@ def delay_of_new_slots(crawler: Crawler) -> float:
 
 
 def own_delay_of(crawler: Crawler, name: str, seconds: float | None = None) -> float:
-    """Return the delay that the download slot ``name`` has when it is made.
+    """Return the shortest delay that the download slot ``name`` has by the settings of Scrapy.
 
-    ``seconds`` stands in for DOWNLOAD_DELAY.
+    ``seconds`` stands in for DOWNLOAD_DELAY. AutoThrottle sets longer ones.
     """
-    own = crawler.settings.getdict("DOWNLOAD_SLOTS").get(name, {}).get("delay")
-    if own is not None:
-        return float(own)
-    return delay_of_new_slots(crawler) if seconds is None else seconds
+    if seconds is None:
+        seconds = crawler.settings.getfloat("DOWNLOAD_DELAY")
+    own = crawler.settings.getdict("DOWNLOAD_SLOTS").get(name, {})
+    return float(own.get("delay", seconds))
 
 
 def seconds_until_free(slot: Slot) -> float:

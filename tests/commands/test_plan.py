@@ -1,0 +1,182 @@
+"""``scrapy robots plan``, run as people run it, against sites whose requests are counted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.crawling.web import HANGS, answer, robots
+from tests.waiting import PATIENCE, wait_until
+
+RULES = (
+    "User-agent: *\nDisallow: /private\nCrawl-delay: 2\n\nUser-agent: other\nDisallow: /\n"
+    "Content-Usage: ai=n\n"
+)
+XML = '<?xml version="1.0"?>\n<{0} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{1}</{0}>'
+CRAWL = """
+import scrapy
+class Pages(scrapy.Spider):
+    name = "pages"
+    def parse(self, response):
+        pass
+"""
+
+
+def urlset(*urls):
+    return XML.format("urlset", "".join(f"<url><loc>{url}</loc></url>" for url in urls))
+
+
+def index(*urls):
+    return XML.format("sitemapindex", "".join(f"<sitemap><loc>{u}</loc></sitemap>" for u in urls))
+
+
+def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
+    site, failing = web.site(robots(RULES), host="127.0.0.1"), web.site(answer(503))
+    lines = [site.url(f"/{n}") for n in range(11)]
+    lines += [site.url("/private/1"), failing.url("/")]
+    text = "\ufeff" + "\r\n".join([*lines, "", "# comment", "example.com/x", "ftp://a.example/"])
+    (tmp_path / "urls.txt").write_text(text, encoding="utf-8", newline="")
+    run = robots_command(
+        "plan", "--urls-from", "urls.txt", "--json", "--delay", "7", "--other-agent", "other/1.0"
+    )
+    slow = {"origin": site.url(""), "urls": 11, "delay": 2.0, "seconds": 20.0}
+    assert json.loads(run.out) == {
+        "urls": 15,
+        "allowed": 11,
+        "disallowed": 1,
+        "unreachable": 1,
+        "refused": 0,
+        "origins": 2,
+        "seconds": 20.0,
+        "slowest": [slow],
+        "invalid": 2,
+        "pending": 0,
+        "complete": True,
+        "with_delay": {"delay": 7.0, "seconds": 70.0},
+        "with_agent": {
+            "agent": "other/1.0",
+            "allowed": 0,
+            "disallowed": 12,
+            "unreachable": 1,
+            "refused": 0,
+            "seconds": 0.0,
+        },
+    }
+    assert run.status == 0
+    assert run.err.splitlines() == [
+        "example.com/x: not an absolute http, https or ftp URL; "
+        "did you mean https://example.com or http://example.com?",
+        "ftp://a.example/: not an absolute http or https URL",
+    ]
+    assert site.targets == failing.targets == []
+    assert len(site.robots_requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "seconds"),
+    [
+        (["REP_CRAWL_DELAY_MAX=1"], 1.0),
+        (["REP_CRAWL_DELAY=False"], 0.0),
+        (["DOWNLOAD_DELAY=3"], 3.0),
+        (['DOWNLOAD_SLOTS={"127.0.0.1": {"delay": 0.5}}'], 0.5),
+        (["AUTOTHROTTLE_ENABLED=True"], 2.0),
+    ],
+)
+def test_the_delay_is_that_of_the_crawl(web, robots_command, settings, seconds):
+    site = web.site(robots(RULES))
+    chosen = [part for each in settings for part in ("-s", each)]
+    run = robots_command("plan", *chosen, "--json", site.url("/1"), site.url("/2"))
+    assert json.loads(run.out)["seconds"] == seconds
+
+
+def test_purposes_refuse(web, robots_command):
+    site = web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n"))
+    run = robots_command("plan", "--purpose", "ai-training", "--json", site.url("/"))
+    found = json.loads(run.out)
+    assert found["refused"] == 1, found
+
+
+def test_a_crawl_finds_the_records(web, run_scrapy, robots_command, tmp_path):
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"))
+    store = ["-s", f"REP_STORE=sqlite:///{tmp_path}/robots.sqlite"]
+    run = robots_command("plan", *store, site.url("/a"), site.url("/private"))
+    assert "allowed              1" in run.out
+    (tmp_path / "pages.py").write_text(
+        CRAWL + f"    start_urls = [{site.url('/a')!r}, {site.url('/private')!r}]\n"
+    )
+    addon = ["-s", 'ADDONS={"scrapy_rep.Addon": 500}', "-s", "ROBOTSTXT_OBEY=True"]
+    done = run_scrapy("runspider", "pages.py", *store, *addon, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert site.targets == ["/a"]
+    assert len(site.robots_requests) == 1
+
+
+def test_sitemaps_are_followed_and_obey(web, robots_command):
+    site = web.site()
+    packed = gzip.compress(urlset(site.url("/3"), site.url("/private")).encode(), mtime=0)
+    paths = {
+        "/index.xml": [
+            answer(
+                body=index(site.url("/a.xml"), site.url("/b.xml.gz"), site.url("/private/c.xml"))
+            )
+        ],
+        "/a.xml": [answer(body=urlset(site.url("/1"), site.url("/2")))],
+        "/b.xml.gz": [answer(body=packed)],
+    }
+    site.change(robots("User-agent: *\nDisallow: /private\nSitemap: /index.xml\n"), paths=paths)
+    run = robots_command("plan", "--sitemaps", "--json", site.url("/"))
+    found = json.loads(run.out)
+    assert (found["urls"], found["allowed"], found["disallowed"]) == (5, 4, 1), run.err
+    assert sorted(site.targets) == ["/a.xml", "/b.xml.gz", "/index.xml"]
+    assert "/private/c.xml" in run.err
+
+
+def test_indexes_in_each_other_end(web, robots_command):
+    site = web.site()
+    paths = {f"/{n}.xml": [answer(body=index(site.url(f"/{n + 1}.xml")))] for n in range(9)}
+    site.change(robots("Sitemap: /0.xml\n"), paths=paths)
+    run = robots_command("plan", "--sitemaps", "--json", site.url("/"))
+    assert site.targets == ["/0.xml", "/1.xml", "/2.xml", "/3.xml"]
+    assert "more than 3 indexes in each other" in run.err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@pytest.mark.parametrize("from_stdin", [False, True])
+@pytest.mark.real_process
+def test_what_is_known_is_told_when_it_is_ended(web, tmp_path, from_stdin):
+    site, hanging = web.site(robots(RULES)), web.site(HANGS)
+    urls = [site.url("/1"), hanging.url("/")]
+    arguments = ["--urls-from", "-"] if from_stdin else urls
+    command = [sys.executable, "-m", "scrapy", "robots", f"--set=REP_TIMEOUT={PATIENCE}", "plan"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(
+        [*command, "--json", *arguments], cwd=tmp_path, text=True, **pipes
+    ) as process:
+        if from_stdin:  # which stays open
+            process.stdin.write("\n".join(urls * 250) + "\n")
+            process.stdin.flush()
+        wait_until(lambda: hanging.robots_requests and site.robots_requests)
+        process.send_signal(signal.SIGINT)
+        wait_until(lambda: process.poll() is not None)
+        out, err = process.stdout.read(), process.stderr.read()
+    found = json.loads(out)
+    assert (process.returncode, found["complete"], err) == (2, False, "")
+    assert found["pending"] >= 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--urls-from", "none.txt"],
+        ["--delay", "-1", "http://a/"],
+        ["--other-agent", "", "http://a/"],
+    ],
+)
+def test_wrong_usage(robots_command, arguments):
+    assert robots_command("plan", *arguments).status == 2
