@@ -92,7 +92,7 @@ class _Plan:
         self._delays = Delays.of(crawler, asking.options, Clock())
         shared = self._delays is not None and self._delays.reserved
         self._forecast = Forecast(shared=shared)
-        self._delay: float | None = opts.delay
+        self._seconds: float | None = opts.delay
         self._slower = None if opts.delay is None else Forecast(shared=shared)
         self._agent: str | None = opts.other_agent
         self._tokens = tokens_of_setting(opts.other_agent) if opts.other_agent else ()
@@ -194,7 +194,7 @@ class _Plan:
         own = own_delay_of(self._crawler, name)
         self._forecast.add(decision, name, self._between(request, decision, own))
         if self._slower is not None:
-            slower = own_delay_of(self._crawler, name, self._delay)
+            slower = own_delay_of(self._crawler, name, self._seconds)
             self._slower.add(decision, name, self._between(request, decision, slower))
         if self._other is not None:
             other = await self._decider.find_out_for(self._tokens, request, decision)
@@ -233,7 +233,7 @@ class _Plan:
         }
         if self._slower is not None:
             seconds = self._slower.as_dict()["seconds"]
-            result["with_delay"] = {"delay": self._delay, "seconds": seconds}
+            result["with_delay"] = {"delay": self._seconds, "seconds": seconds}
         if self._other is not None:
             other = self._other.as_dict()
             del other["slowest"], other["origins"]

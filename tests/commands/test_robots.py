@@ -301,7 +301,7 @@ def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
             "a subcommand is required, one of: check, explain, lint",
             marks=pytest.mark.real_process,
         ),
-        (["chekc"], "one of: check, explain, lint, cache, evidence (got: 'chekc')\n"),
+        (["chekc"], "one of: check, explain, lint, cache, evidence, plan (got: 'chekc')\n"),
         (["check"], "check requires URLs"),
         (["check", "--frobnicate", "http://a.example/"], "unknown option: --frobnicate"),
         (["check", "--file", "none.txt", "http://a.example/"], "none.txt: No such file"),
@@ -316,7 +316,7 @@ def test_what_a_site_wrote_cannot_steer_a_terminal(web, robots_command):
         (["explain", "mailto:a@b"], "not an absolute http, https or ftp URL"),
         (["explain", "--file", "x", "http://a.example/"], "x: No such file"),
         (["lint", "--file", "x", "x"], "--file is an option of check and explain only"),
-        (["lint", "--urls-from", "x", "x"], "--urls-from is an option of check only"),
+        (["lint", "--urls-from", "x", "x"], "--urls-from is an option of check and plan only"),
         (["check", "-s", "REP_TIMEOUT=soon", "http://a.example/"], "REP_TIMEOUT is 'soon'"),
     ],
 )
@@ -437,4 +437,4 @@ def test_commands_name_the_statements_that_a_page_is_dropped_for(web, robots_com
 def test_a_purpose_belongs_to_explain(robots_command):
     run = robots_command("check", "--purpose", "tdm", "http://a.example/")
     assert run.status == 2
-    assert "--purpose is an option of explain only" in run.err
+    assert "--purpose is an option of explain and plan only" in run.err
