@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _CREDENTIALS: Final = re.compile(r"\S+@")
+_LACKS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 _MAX_TEXT: Final = 300
 """Characters of an error's message that are kept."""
 _MAX_DEPTH: Final = 10
@@ -42,7 +44,7 @@ def cause_of(error: BaseException) -> str:
     """Return why a fetch failed, in printable ASCII."""
     if isinstance(error, FetchError | DecodingError):
         return as_message(str(error))
-    chain = list(_beneath(error, _MAX_DEPTH))
+    chain = _chain(error)
     # What is beneath knows better: a connection may be lost in the handshake of TLS.
     for each in reversed(chain):
         for kind in type(each).__mro__:
@@ -55,9 +57,20 @@ def cause_of(error: BaseException) -> str:
     return as_message(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
 
 
+def lacks_resources(error: BaseException) -> bool:
+    """Return whether this machine lacked what it takes to connect, as open files or memory."""
+    # Twisted's have the number elsewhere.
+    numbers = ((getattr(e, "errno", None), getattr(e, "osError", None)) for e in _chain(error))
+    return any(number in _LACKS for pair in numbers for number in pair)
+
+
 def as_message(text: str) -> str:
     """Return ``text`` in ASCII, short, without what may be a password."""
     return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_TEXT]
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    return list(_beneath(error, _MAX_DEPTH))
 
 
 def _beneath(error: BaseException, depth: int) -> Iterator[BaseException]:

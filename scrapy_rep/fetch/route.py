@@ -15,6 +15,7 @@ from urllib.parse import urljoin, urlsplit
 from scrapy import exceptions
 from scrapy.exceptions import NotSupported, StopDownload
 
+from scrapy_rep.fetch.causes import lacks_resources
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import FetchError, InterferenceError, StoppedError
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -193,6 +194,11 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
         what = "another component of the crawl interfered"
     elif isinstance(error, FetchError | DecodingError):
         return None  # broken answers, and redirects that are refused
+    elif lacks_resources(error):
+        what, advice = (
+            "this machine could not connect",
+            "see how many files it may open (ulimit -n)",
+        )
     elif transfer is not None and not transfer.sent:
         what = f"another middleware raised {name}"
     elif transfer is not None and (transfer.rewritten or transfer.proxy):

@@ -245,6 +245,28 @@ async def test_nobody_waits_for_a_handler_that_will_never_be_there(web, store, w
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_machine_that_may_open_no_more_files_says_nothing_of_the_site(web):
+    resource = pytest.importorskip("resource")  # not on Windows
+    site = web.site(robots(""))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def opened(crawler):
+        with socket.socket() as free:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (free.fileno(), before[1]))
+
+    try:
+        settings = {"REP_UNREACHABLE_ACTION": "drop"}
+        result = await crawl(site.url("/1"), opened=opened, settings=settings)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert list(result.dropped.values()) == ["unreachable"]
+    (warning,) = result.messages(30)
+    assert "this machine could not connect" in warning
+    assert "This is not an error of the site" in warning
+    assert result.stats["robotstxt/not_of_origin_count"] == 1
+
+
+@pytest_twisted.ensureDeferred
 async def test_nobody_waits_where_robots_txt_leads_to_what_has_no_handler(web):
     site = web.site(redirect("https://127.0.0.1/robots.txt"))
     settings = {**DEFERS, "DOWNLOAD_HANDLERS": {"https": None}}
