@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
 
-VERSION: Final = 2
+VERSION: Final = 3
 _LEVEL: Final = 3
 """Of zlib: a third of the time of its own choice, for 9 % more bytes."""
 _MAX_HEADER: Final = 262_144
@@ -20,7 +20,12 @@ _MAX_HEADER: Final = 262_144
 def max_encoded(max_size: int) -> int:
     """Return the bytes that a record with a body of ``max_size`` bytes takes at most."""
     # zlib adds 5 bytes to every 16 KiB that it can't make smaller, and 11 to the whole.
-    return 5 + _MAX_HEADER + max_size + 5 * (max_size // 16_384 + 1) + 11
+    most = _max_inflated(max_size)
+    return 1 + most + 5 * (most // 16_384 + 1) + 11
+
+
+def _max_inflated(max_size: int) -> int:
+    return 4 + _MAX_HEADER + max_size
 
 
 class RecordError(ValueError):
@@ -54,7 +59,9 @@ class Record:
         return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> bytes:
-        """Return the record as bytes: version, header as JSON, body compressed.
+        """Return the record as bytes: version; compressed, the length of a header, it, the body.
+
+        The header is JSON.
 
         Raises ValueError for one that isn't stored.
         """
@@ -71,8 +78,9 @@ class Record:
             "next_try": self.next_try,
         }
         head = json.dumps(header, separators=(",", ":")).encode()
-        body = b"" if self.copy is None else zlib.compress(self.copy.body, _LEVEL)
-        return bytes([VERSION]) + len(head).to_bytes(4, "big") + head + body
+        body = b"" if self.copy is None else self.copy.body
+        inflated = len(head).to_bytes(4, "big") + head + body
+        return bytes([VERSION]) + zlib.compress(inflated, _LEVEL)
 
     @classmethod
     def decode(cls, data: bytes, origin: str, *, max_size: int) -> Record:
@@ -100,10 +108,12 @@ _KINDS: Final = {
 def _decode(data: bytes, origin: str, max_size: int) -> Record:
     if data[:1] != bytes([VERSION]):
         raise RecordError("record of another version")
-    length = int.from_bytes(data[1:5], "big")
-    if length > _MAX_HEADER:
-        raise RecordError("record with too large a header")
-    header = json.loads(data[5 : 5 + length])
+    inflated = _inflate(data[1:], max_size)
+    end = 4 + int.from_bytes(inflated[:4], "big")
+    body = inflated[end:]
+    if end - 4 > _MAX_HEADER or len(body) > max_size:
+        raise RecordError("record with too large a header or body")
+    header = json.loads(inflated[4:end])
     if header["origin"] != origin:
         raise RecordError("record of another origin")
     last = dict(header["last"])
@@ -112,7 +122,7 @@ def _decode(data: bytes, origin: str, max_size: int) -> Record:
     copied: Evidence | None = evidence
     if kind is not Kind.AVAILABLE:
         copied = None if header["copy"] is None else _evidence(header["copy"])
-    copy = None if copied is None else Available(_body(data[5 + length :], max_size), copied)
+    copy = None if copied is None else Available(body, copied)
     outcome: Outcome
     if kind is Kind.AVAILABLE and copy is not None:
         outcome = copy
@@ -128,12 +138,12 @@ def _decode(data: bytes, origin: str, max_size: int) -> Record:
     return Record(origin, outcome, copy, since, seconds, tries, next_try)
 
 
-def _body(compressed: bytes, max_size: int) -> bytes:
+def _inflate(data: bytes, max_size: int) -> bytes:
     inflater = zlib.decompressobj()
-    body = inflater.decompress(compressed, max_size + 1)
-    if len(body) > max_size or not inflater.eof:
-        raise RecordError("record with a body that is too large or cut")
-    return body
+    inflated = inflater.decompress(data, _max_inflated(max_size))
+    if not inflater.eof:
+        raise RecordError("record that is too large or cut")
+    return inflated
 
 
 def _time(value: object) -> float | None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.record import Record, RecordError, max_encoded
+from scrapy_rep.protocol.record import VERSION, Record, RecordError, max_encoded
 
 ORIGIN = "https://example.com"
 URL = f"{ORIGIN}/robots.txt"
@@ -51,10 +51,20 @@ def test_what_was_written_is_read(record):
     assert (again.last is again.copy) == isinstance(record.last, Available)
 
 
+def packed(head, body=b""):
+    text = len(head).to_bytes(4, "big") + head + body
+    return bytes([VERSION]) + zlib.compress(text)
+
+
+def parts_of(record):
+    text = zlib.decompress(record.encode()[1:])
+    end = 4 + int.from_bytes(text[:4], "big")
+    return text[4:end], text[end:]
+
+
 def altered(record, **changes):
-    data = record.encode()
-    length = int.from_bytes(data[1:5], "big")
-    header = json.loads(data[5 : 5 + length])
+    head, body = parts_of(record)
+    header = json.loads(head)
     for path, value in changes.items():
         part = header
         *names, name = path.split("__")
@@ -64,19 +74,19 @@ def altered(record, **changes):
             del part[name]
         else:
             part[name] = value
-    head = json.dumps(header).encode()
-    return data[:1] + len(head).to_bytes(4, "big") + head + data[5 + length :]
+    return packed(json.dumps(header).encode(), body)
 
 
 DAMAGED = [
     b"",
-    b"\x02",
-    b"\x01" + RECORDS[0].encode()[1:],
+    bytes([VERSION]),
+    bytes([VERSION - 1]) + RECORDS[0].encode()[1:],
     RECORDS[0].encode()[:40],
     RECORDS[0].encode()[:-3],
-    b"\x02\xff\xff\xff\xff",
-    b"\x02\x00\x00\x00\x02[]",
-    b"\x02\x00\x00\x00\x04null",
+    bytes([VERSION]) + zlib.compress(b"\xff\xff\xff\xff"),
+    bytes([VERSION]) + zlib.compress(b"\x00"),
+    packed(b"[]"),
+    packed(b"null"),
     altered(RECORDS[0], origin="https://other.example"),
     altered(RECORDS[0], last__kind="other"),
     altered(RECORDS[0], last__kind="unreachable"),
@@ -133,11 +143,9 @@ def test_a_record_takes_no_more_than_is_read_of_a_store(body):
 
 
 def test_a_bomb_in_the_store_is_refused():
-    data = altered(RECORDS[0])
-    length = int.from_bytes(data[1:5], "big")
-    bomb = zlib.compress(b"\0" * 10_000_000)
+    head, _ = parts_of(RECORDS[0])
     with pytest.raises(RecordError, match="too large"):
-        read(data[: 5 + length] + bomb)
+        read(packed(head, b"\0" * 10_000_000))
 
 
 @given(st.binary(max_size=400))

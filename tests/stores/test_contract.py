@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import zlib
 from contextlib import closing
 from time import time
 
@@ -23,6 +24,11 @@ MAX_SIZE = 512_000
 LONG = 3600
 """Seconds between two turns that no test waits for."""
 OTHER = "http://example.com:8080"
+
+
+def rewritten(data, old, new):
+    """A record with another text."""
+    return data[:1] + zlib.compress(zlib.decompress(data[1:]).replace(old, new))
 
 
 class Contract:
@@ -242,22 +248,22 @@ class PersistentContract(Contract):
             lambda data: b"",
             lambda data: data[:20],
             lambda data: bytes([VERSION + 1]) + data[1:],
-            lambda data: data.replace(b"https://example.com", b"https://example.org"),
+            lambda data: rewritten(data, b"https://example.com", b"https://example.org"),
             lambda data: data[:-1],
             lambda data: data + b"\0" * 2_000_000,
             lambda data: b"\x80\x04}\x94.",
-            lambda data: data.replace(b'"tries":0', b'"tries":7'),
+            lambda data: rewritten(data, b'"tries":0', b'"tries":7'),
         ],
         ids=["empty", "cut", "version", "origin", "body", "huge", "pickle", "shape"],
     )
     @in_asyncio
-    async def test_a_record_altered_by_hand_is_a_miss(self, opened, change):
+    async def test_a_record_altered_by_hand_is_a_miss(self, opened, change, request):
         store = opened()
         await store.put(available())
         await store.close()
         self.alter(ORIGIN, change)
         store = opened()
-        if change(b'"tries":0') == b'"tries":7':
+        if "shape" in request.node.name:
             # Tries without a time since when: of no use, and of no harm.
             held = await store.get(ORIGIN)
             assert held.record is None or held.record.copy == available().copy
