@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.scheduler.trouble import tell
 from scrapy_rep.stores.sqlite_file import identity_of
 from scrapy_rep.utils.scrapy_internals import in_progress
 from scrapy_rep.utils.text import without_credentials
@@ -60,7 +60,8 @@ _NEXT: Final = """SELECT priority, start, place FROM requests
     WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, place) > (?, ?, ?)
     ORDER BY priority, start, place"""
 _GROUPS: Final = """SELECT slot, origin, count(*) FROM requests
-    WHERE NOT unreadable GROUP BY slot, origin"""
+    WHERE NOT unreadable AND {where} AND number NOT IN ({taken})
+    GROUP BY slot, origin ORDER BY slot, origin LIMIT ?"""
 _LEAST: Final = -(1 << 63)
 _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
 _PAUSE: Final = 1.0
@@ -93,6 +94,8 @@ class Disk:
         """Requests that are on their way, by their numbers."""
         self._ended: set[int] = set()
         """Numbers of those that the engine is done with, whose rows are still to be deleted."""
+        self._left: set[int] = set()
+        """Numbers of those that can't be read, and could not be marked."""
         self._delete_at = -math.inf
         self._pause = _PAUSE
         self._in_trouble = False
@@ -108,18 +111,42 @@ class Disk:
                     [(slot, json.dumps([*priorities])) for slot, priorities in scrapys.items()],
                 )
                 self._number: int = self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
-                self._groups = self._run(_GROUPS).fetchall()
             except BaseException:
                 self._connection.close()
                 raise
         self._path, self._identity = path, identity_of(path)
         self._is_told = False
 
-    def lanes(self) -> Iterator[tuple[str, Origin | None, int]]:
-        """Yield the slot, the origin and the size of each lane that the crawl before left."""
-        for slot, origin, size in self._groups:
-            yield slot, origin_of(origin) if origin else None, size
-        self._groups.clear()
+    def count(self) -> int:
+        """Return how many requests there are that can be read."""
+        number: int = self._run("SELECT count(*) FROM requests WHERE NOT unreadable").fetchone()[0]
+        return number
+
+    def groups(self, after: str, lanes: int) -> list[tuple[str, str, int]]:
+        """Return slots, origins and sizes of the next lanes, behind the slot ``after``, sorted.
+
+        These are fewer than ``lanes`` if there are no more behind them; else they may be more, as
+        the last slot is whole.
+        """
+        rows = self._groups("slot > ?", after, lanes)
+        if len(rows) == lanes:
+            last = rows[-1][0]
+            while rows and rows[-1][0] == last:
+                rows.pop()
+            rows += self.groups_of(last)
+        return rows
+
+    def groups_of(self, slot: str) -> list[tuple[str, str, int]]:
+        """Return the same of all lanes of ``slot``."""
+        return self._groups("slot = ?", slot, -1)
+
+    def _groups(self, where: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
+        taken = ",".join(map(str, (*self._out, *self._ended, *self._left)))
+        try:
+            return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
+        except sqlite3.Error as error:
+            tell(self._crawler, error, "The requests in %s can't be read", self._path)
+            return []
 
     def look(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
         """See what is next of ``lane``, of what comes behind ``after``."""
@@ -127,7 +154,21 @@ class Disk:
         lane.held = [*islice((row for row in rows if self._is_here(abs(row[2]))), 1)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Write ``request``.
+        """Write ``request``, which is one of ``lane``. Raises as ``write`` does."""
+        key = self.write(lane.slot.name, lane.origin, priority, start, order, request)
+        if not lane.held or key < lane.held[0]:
+            lane.held = [key]
+
+    def write(  # noqa: PLR0913, PLR0917 - a row
+        self,
+        slot: str,
+        origin: Origin | None,
+        priority: int,
+        start: bool,
+        order: int,
+        request: Request,
+    ) -> tuple[int, bool, int]:
+        """Write ``request``; return its place.
 
         :raises ValueError: it can't be written. Scrapy's scheduler takes this for: keep it in
             memory.
@@ -142,11 +183,9 @@ class Disk:
         number = self._number + 1
         key = priority, start, number * order
         with self._writing("Requests are kept in memory until they can be written"):
-            self._run(_INSERT, (number, *_of(lane), *key, data))
+            self._run(_INSERT, (number, slot, "" if origin is None else str(origin), *key, data))
             self._number = number
-            if not lane.held or key < lane.held[0]:
-                lane.held = [key]
-            return
+            return key
         raise ValueError("the requests can't be written to JOBDIR")
 
     def read(self, lane: Lane) -> Request:
@@ -165,8 +204,10 @@ class Disk:
         try:
             request = self._decoded(data)
         except UnreadableError:
+            self._left.add(number)
             with self._writing("What can't be read isn't marked"):
                 self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
+                self._left.remove(number)
             raise
         self._out[number] = request
         return request
@@ -194,7 +235,7 @@ class Disk:
 
     def _is_here(self, number: int) -> bool:
         """Return whether a row is that of a request that has not been taken."""
-        return number not in self._out and number not in self._ended
+        return not any(number in taken for taken in (self._out, self._ended, self._left))
 
     def look_for_file(self) -> None:
         """Tell, once, that the file is not there any more: what is written is lost at the close."""

@@ -124,6 +124,8 @@ class Lanes:
         """The download slots that have lanes, by name."""
         self.size = 0
         """Requests in all of them."""
+        self.on_disk = 0
+        """Requests of slots that are on disk alone."""
 
     def lane(self, name: str, origin: Origin | None) -> Lane:
         """Return the lane of an origin in a download slot; a new one is to be given a size."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
+from scrapy_rep.scheduler.backlog import Backlog
 from scrapy_rep.scheduler.disk import Disk, UnreadableError
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
@@ -90,7 +91,6 @@ class RobotsAwarePriorityQueue:
         self._lanes = Lanes(self._head)
         self._waiting = Waiting(crawler, self._gate, self._lanes, self._clock)
         self._ranks = count()
-        self._rotation = Rotation(self._lanes.slots, crawler)
         kind = KINDS[downstream_queue_cls]
         self._order = kind.order
         self._start_order = KINDS[start_queue_cls].order if start_queue_cls else 0
@@ -98,17 +98,13 @@ class RobotsAwarePriorityQueue:
         self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals) if key else None
         self._requests = self._disk or Memory()
         self._mover: Mover | None = None
+        self._backlog: Backlog | None = None
+        if self._disk is not None:
+            self._backlog = Backlog(self._disk, self._lanes, self._loaded, self._may_load)
+        self._rotation = Rotation(self._lanes.slots, crawler, self._backlog)
         if self._disk is None:
             return
         keep_scrapys_queue_out(key)
-        for name, origin, size in self._disk.lanes():
-            lane = self._lanes.lane(name, origin)
-            self._disk.look(lane)
-            self._lanes.resize(lane, size)
-            if lane.held:
-                self._place(lane)
-            else:
-                self._leave(lane)
         classes = downstream_queue_cls, start_queue_cls
         self._mover = Mover(crawler, self._disk, self.push, key, classes, self._clock)
         self._mover.move()
@@ -121,20 +117,26 @@ class RobotsAwarePriorityQueue:
         :raises ValueError: it can't be written to disk, and is to be kept in memory.
         """
         # A spider may give it a name of any type, and names are sorted here.
-        slot = str(self._slot_name(request))
-        lane = self._lanes.lane(slot, self._origin(request))
+        slot, origin = str(self._slot_name(request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = 1 if moved else self._start_order if start else self._order
+        place = -request.priority, start, order, request
+        if self._backlog is not None and self._backlog.takes(slot, self._rotation.passed):
+            self._backlog.push(slot, origin, *place)
+        else:
+            self._push(self._lanes.lane(slot, origin), *place)
+        if self._gate is not None:
+            self._gate.idle.came()
+
+    def _push(self, lane: Lane, *place: Any) -> None:
         try:
-            self._requests.add(lane, -request.priority, start, order, request)
+            self._requests.add(lane, *place)
         except BaseException:
             self._resize(lane, lane.size)
             raise
         self._lanes.resize(lane, lane.size + 1)
         self._place(lane)
-        if self._gate is not None:
-            self._waiting.pushed(lane)
-            self._gate.idle.came()
+        self._waiting.pushed(lane)
 
     def pop(self) -> Request | None:
         """Return the next request that may leave, or None."""
@@ -173,10 +175,12 @@ class RobotsAwarePriorityQueue:
         return OURS if self._disk is not None and self._disk.close() else {}
 
     def __len__(self) -> int:
-        return self._lanes.size + (self._mover is not None and self._mover.is_at_work)
+        is_moving = self._mover is not None and self._mover.is_at_work
+        return self._lanes.size + self._lanes.on_disk + is_moving
 
     def __contains__(self, slot: str) -> bool:
-        return slot in self._lanes.slots
+        is_on_disk = self._backlog is not None and self._backlog.has(slot)
+        return slot in self._lanes.slots or is_on_disk
 
     # Lanes.
 
@@ -239,7 +243,19 @@ class RobotsAwarePriorityQueue:
             lane.size,
             extra={"spider": self._crawler.spider},
         )
+        if self._backlog is not None:
+            self._backlog.leave(lane)
         self._resize(lane, 0)
+
+    def _loaded(self, lane: Lane) -> None:
+        if lane.held:
+            self._place(lane)
+        else:
+            self._leave(lane)
+
+    def _may_load(self) -> bool:
+        """Return whether more lanes may be loaded: not while those that are wait for look-ups."""
+        return self._gate is None or self._gate.has_room
 
     # Whose turn it is.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.scheduler.backlog import Backlog
     from scrapy_rep.scheduler.origin_queues import Slot
 
 
@@ -24,12 +25,16 @@ class Rotation:
     something was taken, or into which something was put, are asked again.
     """
 
-    def __init__(self, slots: Mapping[str, Slot], crawler: Crawler) -> None:
+    def __init__(
+        self, slots: Mapping[str, Slot], crawler: Crawler, backlog: Backlog | None = None
+    ) -> None:
+        """``backlog`` has the slots that are on disk alone."""
         self._slots = slots
+        self._backlog = backlog
         self._downloader = downloader_of(crawler)
         self._last = ""
         """The name of the slot of which something was taken last; those behind it come first."""
-        self._passed = ""
+        self.passed = ""
         """Names up to this one are the next round's."""
         # Heaps of names.
         self._this_round: list[str] = []
@@ -42,7 +47,7 @@ class Rotation:
 
     def served(self, slot: Slot) -> None:
         """Remember that something was taken of ``slot``."""
-        self._last = self._passed = slot.name
+        self._last = self.passed = slot.name
 
     def add(self, slot: Slot) -> None:
         """Let ``slot`` have its turn, where it hasn't yet."""
@@ -63,7 +68,7 @@ class Rotation:
                 self.add(slot)
             else:
                 yield slot
-        self._passed = self._last
+        self.passed = self._last
         # Not more than there are downloads, as the others have been found to be idle.
         for name in sorted(self._new, key=self._load):
             self._new.remove(name)
@@ -86,16 +91,24 @@ class Rotation:
                 self._new.add(name)
             else:
                 self._idle.add(name)
-                later = name <= self._passed
+                later = name <= self.passed
                 heappush(self._next_round if later else self._this_round, name)
 
     def _next_idle(self) -> Slot | None:
-        while self._idle:
-            if not self._this_round:
+        is_new_round = False
+        while True:
+            if self._backlog is not None and self._backlog.load(next(iter(self._this_round), None)):
+                self._sort_new()
+            elif self._this_round:
+                name = heappop(self._this_round)
+                self._idle.remove(name)
+                if (slot := self._slots.get(name)) is not None:
+                    return slot
+            elif is_new_round:
+                return None
+            else:
+                is_new_round = True
                 self._this_round, self._next_round = self._next_round, self._this_round
-                self._passed = ""
-            name = heappop(self._this_round)
-            self._idle.remove(name)
-            if (slot := self._slots.get(name)) is not None:
-                return slot
-        return None
+                self.passed = ""
+                if self._backlog is not None:
+                    self._backlog.begin_round()

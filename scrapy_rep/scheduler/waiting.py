@@ -123,7 +123,8 @@ class Waiting:
 
     def deferred(self) -> tuple[int, bool]:
         """Return how many lanes are deferred, and whether there is nothing else in the queue."""
-        return len(self._deferred), len(self._deferred) == len(self._lanes)
+        only = not self._lanes.on_disk and len(self._deferred) == len(self._lanes)
+        return len(self._deferred), only
 
     def idle_line(self) -> str:
         """Return what the log says when everything in the queue is deferred."""

@@ -13,12 +13,14 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import patch
 
 from scrapy import Request, squeues
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.scheduler import backlog
 from scrapy_rep.scheduler.gate import MARGIN, Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.source import NOTE_KEY, note_returned
@@ -89,6 +91,9 @@ class Model:
         """URLs of requests that can't be read."""
         self.order = self.choose(["Fifo", "Lifo"])
         self.places = self.choose([1, 2, 3])
+        # Most of what is on disk is not in memory.
+        lanes, step = self.choose([(1, 1), (1, 2), (2, 1), (1_000, 100)])
+        self.resources.enter_context(patch.multiple(backlog, _MAX_LANES=lanes, _STEP=step))
         self.folder = None
         if self.choose([False, True, True]):
             self.root = Path(tempfile.mkdtemp())

@@ -55,6 +55,7 @@ class Doors:
     """A gate that is opened and shut by hand; ``open`` is None where all is open."""
 
     defer_timeout = 300.0
+    has_room = True
 
     def __init__(self):
         self.open = None

@@ -585,3 +585,70 @@ def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp
     queue._requests.take = take
     assert waiting.head_of(A).url == "https://a.example/1"
     queue.close()
+
+
+@pytest.fixture
+def small_memory(monkeypatch):
+    """As in a crawl of a million hosts: most slots are on disk alone."""
+    monkeypatch.setattr("scrapy_rep.scheduler.backlog._MAX_LANES", 10)
+    monkeypatch.setattr("scrapy_rep.scheduler.backlog._STEP", 5)
+
+
+def many_pages(slots):
+    # Neither in the order of their names nor against it.
+    return [
+        Request(f"http://{n * 37 % slots:03}.example/{page}") for page in "ab" for n in range(slots)
+    ]
+
+
+def test_what_is_not_next_is_on_disk_alone(tmp_path, small_memory):
+    queue = filled(tmp_path, *many_pages(100))
+    assert len(queue) == 200
+    assert len(queue._lanes) == 10
+    queue.close()
+    queue = ours(FakeCrawler(), key=tmp_path)
+    assert (len(queue), len(queue._lanes)) == (200, 0)
+    assert "050.example" in queue
+    queue.pop()
+    assert (len(queue), len(queue._lanes)) == (199, 5)
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["pushed", "opened again"])
+def test_the_order_is_that_of_a_queue_in_memory(tmp_path, small_memory, again):
+    requests = many_pages(100)
+    in_memory = ours(FakeCrawler())
+    for request in requests:
+        in_memory.push(request)
+    queue = filled(tmp_path, *requests)
+    if again:
+        queue.close()
+        queue = ours(FakeCrawler(), key=tmp_path)
+    assert drain(queue) == drain(in_memory)
+
+
+def test_links_that_come_meanwhile_have_their_turns(tmp_path, small_memory):
+    queue = filled(tmp_path, *many_pages(40))
+    in_memory = ours(FakeCrawler())
+    for request in many_pages(40):
+        in_memory.push(request)
+    for number in range(60):
+        links = [f"http://{number * 7 % 40:03}.example/{number}", f"http://new-{number}.example/"]
+        for each in (queue, in_memory):
+            each.pop()
+            for link in links:
+                each.push(Request(link))
+    assert sorted(drain(queue)) == sorted(drain(in_memory))
+    assert len(queue) == 0
+
+
+def test_no_more_is_loaded_than_look_ups_have_room_for(tmp_path, small_memory):
+    filled(tmp_path, *many_pages(100)).close()
+    doors = Doors()
+    doors.open = set()
+    queue = ours(FakeCrawler(doors), key=tmp_path)
+    doors.has_room = False
+    assert queue.pop() is None
+    assert len(queue._lanes) == 0
+    doors.has_room = True
+    doors.open = None
+    assert len(drain(queue)) == 200
