@@ -171,6 +171,8 @@ measure: $(INSTALLED)
 	@$(BIN)/python -m benchmarks.compare --only rules --json $(FIGURES)/rules.json
 	@$(BIN)/python -m benchmarks.compare --only memory --json $(FIGURES)/memory.json
 	@$(BIN)/python -m benchmarks.broad pop --slots 100 300 1000 3000 10000 --json $(FIGURES)/pop.json
+	@$(BIN)/python -m benchmarks.origins --origins 5000 20000 100000 --rounds 1 \
+		--json $(FIGURES)/origins.json --memory-json $(FIGURES)/peak.json
 
 figures: $(INSTALLED) $(if $(RUN),measure)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group figures

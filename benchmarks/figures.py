@@ -79,6 +79,29 @@ FIGURES = {
         "bytes",
         [Line("scrapy-rep", "ours", OURS), Line("Protego", "Protego", THEIRS)],
     ),
+    "origins": Figure(
+        "Processor time for a new origin",
+        "origins",
+        "origins of the crawl",
+        "microseconds",
+        [
+            Line("scrapy-rep", "ours", OURS),
+            Line("the same, stored before", "again", {**OURS, "linestyle": ":"}),
+            Line("Scrapy's built-in", "built-in", THEIRS),
+        ],
+        {"xscale": "log"},
+    ),
+    "peak": Figure(
+        "Peak memory of a crawl",
+        "origins",
+        "origins of the crawl",
+        "MiB",
+        [
+            Line("without robots.txt", "off", NONE),
+            Line("scrapy-rep", "ours", OURS),
+            Line("Scrapy's built-in", "built-in", THEIRS),
+        ],
+    ),
     "pop": Figure(
         "Time to take a request from the queue",
         "slots",

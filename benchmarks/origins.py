@@ -1,18 +1,20 @@
 """What one more origin costs: crawls of many hosts, one page each, without a network.
 
-    python -m benchmarks.origins [--origins 20000] [--rounds 3] [--mode asyncio] [--json FILE]
+    python -m benchmarks.origins [--origins 20000 ...] [--rounds 3] [--mode asyncio] [--json FILE]
 
 A download handler in the process answers for every host after some 50 ms: robots.txt files of the
 corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its own: off, built-in,
 ours, and ours again with the store that it has left, in turns. All requests are start requests of
 one moment. Printed are the processor time of an origin above that of a crawl without robots.txt and
-its ratio to the built-in's; peak memory above the start; and the most look-ups under way at a time.
+its ratio to the built-in's; peak memory above the start; the most look-ups under way at a time; and
+the size of the store.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import random
 import re
 import resource
@@ -26,6 +28,7 @@ import scrapy
 from scrapy.http import Response
 from scrapy.utils.asyncio import create_looping_call
 
+from benchmarks import results
 from benchmarks.broad_crawl import BUILTIN, OFF, OURS, SETTINGS
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.utils.concurrency import sleep
@@ -164,46 +167,66 @@ def crawl(order):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measure(options):
+def measure(options, origins):
+    """Return what an origin costs by crawl, and how much memory each takes."""
     rows = {name: [] for name in options.crawls}
+    stores = []
     for _ in range(options.rounds):
         with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "robots.sqlite")
             for name in options.crawls:
-                settings = {**CRAWLS[name], "REP_STORE": f"sqlite:///{folder}/robots.sqlite"}
-                order = {"mode": options.mode, "origins": options.origins, "settings": settings}
+                settings = {**CRAWLS[name], "REP_STORE": f"sqlite:///{path}"}
+                order = {"mode": options.mode, "origins": origins, "settings": settings}
                 rows[name].append(crawl(order))
-    base = [row["seconds"] for row in rows["off"]]
-    print(f"{options.origins} origins, mode {options.mode}, median of {options.rounds}")
+            stores.append(path.stat().st_size / origins if path.exists() else 0)
+    print(f"{origins:,} origins, mode {options.mode}, median of {options.rounds}")
     print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7} {'look-ups':>9} {'pages':>8}")
-    results, builtin = {}, None
-    for name, found in rows.items():
-        above = statistics.median(
-            1e6 * (row["seconds"] - off) / options.origins
-            for row, off in zip(found, base, strict=True)
+    base = [row["seconds"] for row in rows["off"]]
+    costs = {
+        name: statistics.median(
+            1e6 * (row["seconds"] - off) / origins for row, off in zip(found, base, strict=True)
         )
-        builtin = above if name == "built-in" else builtin
-        memory = statistics.median(row["memory"] for row in found)
+        for name, found in rows.items()
+    }
+    memory = {name: statistics.median(row["memory"] for row in rows[name]) for name in rows}
+    for name, found in rows.items():
         most, pages = (max(row[key] for row in found) for key in ("most", "pages"))
-        ratio = above / builtin if builtin else float("nan")
-        results[name] = {"us": above, "ratio": ratio, "memory": memory, "most": most}
-        print(f"{name:>10} {above:13.0f} {ratio:6.2f} {memory:7.0f} {most:9} {pages:8}")
-    if options.json:
-        Path(options.json).write_text(json.dumps(results, indent=1) + "\n")
+        ratio = costs[name] / costs.get("built-in", math.nan)
+        print(f"{name:>10} {costs[name]:13.0f} {ratio:6.2f} {memory[name]:7.0f} {most:9} {pages:8}")
+    print(f"the store: {statistics.median(stores):.0f} bytes an origin", flush=True)
+    return costs, memory
+
+
+def _ratios(row, *names):
+    pairs = (name.split("/") for name in names)
+    return {f"{one}/{other}": float(row[one] / row[other]) for one, other in pairs}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--origins", type=int, default=20_000)
+    parser.add_argument("--origins", type=int, nargs="+", default=[20_000])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mode", choices=MODES, default="asyncio")
     parser.add_argument("--crawls", nargs="+", choices=CRAWLS, default=list(CRAWLS))
-    parser.add_argument("--json")
+    results.add_option(parser)
+    parser.add_argument("--memory-json", type=Path, metavar="FILE", help="and the memory there")
     parser.add_argument("--order", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.order:
         run(json.loads(options.order))
     else:
-        measure(options)
+        found = {origins: measure(options, origins) for origins in options.origins}
+        rows = [
+            {"origins": origins, **costs, **_ratios(costs, "ours/built-in", "again/built-in")}
+            for origins, (costs, _) in found.items()
+        ]
+        memory = [
+            {"origins": origins, **each, **_ratios(each, "ours/off", "built-in/ours")}
+            for origins, (_, each) in found.items()
+        ]
+        for path, each in ((options.json, rows), (options.memory_json, memory)):
+            if path:
+                results.write(path, "benchmarks.origins", each)
 
 
 if __name__ == "__main__":

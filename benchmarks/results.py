@@ -25,8 +25,7 @@ def add_option(parser):
 
 def write(path, module, rows):
     """Write *rows*, with the command that ran *module* and what it ran with."""
-    ours = {"--json", str(path), f"--json={path}"}
-    arguments = [argument for argument in sys.argv[1:] if argument not in ours]
+    arguments = [each for each in sys.argv[1:] if "json" not in each]
     run = {
         "command": shlex.join(["python", "-m", module, *arguments]),
         "date": datetime.now(timezone.utc).date().isoformat(),

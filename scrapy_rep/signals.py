@@ -82,9 +82,8 @@ class Announcer:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
         if robotstxt_verdict in _receivers_of(self._sender, ()):
-            self._send(
-                robotstxt_verdict, request=request, verdict=verdict.of(origin), decision=decision
-            )
+            verdict = verdict.of(origin)
+            self._send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
     def forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
         """Tell that ``request`` is dropped, or would be but for a dry run."""
@@ -154,4 +153,5 @@ class Announcer:
         self._send(robotstxt_usage, request=request, usage=usage, results=results, refused=refused)
 
     def _send(self, signal: object, **what: Any) -> None:
-        self._crawler.signals.send_catch_log(signal=signal, **what)
+        if signal in _receivers_of(self._sender, ()):
+            self._crawler.signals.send_catch_log(signal=signal, **what)
