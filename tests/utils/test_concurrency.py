@@ -1,0 +1,116 @@
+"""Time limits, values to come and places, as the event loop of asyncio has them."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scrapy_rep.cache.fetch_limit import FetchLimit
+from scrapy_rep.utils.concurrency import Promise, within
+from tests.running import in_asyncio
+from tests.waiting import PATIENCE
+
+SOON = 0.01
+
+
+async def a_turn():
+    """Let the event loop go on once."""
+    turn = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(turn.set_result, None)
+    await turn
+
+
+async def never():
+    await Promise()
+
+
+@in_asyncio
+async def test_what_ends_in_time_gives_its_value():
+    async def work():
+        await a_turn()
+        return 7
+
+    assert await within(PATIENCE, work()) == 7
+
+
+@in_asyncio
+async def test_what_takes_longer_is_cancelled():
+    cancelled = []
+
+    async def work():
+        try:
+            await never()
+        except asyncio.CancelledError:
+            cancelled.append(True)
+            raise
+
+    with pytest.raises(TimeoutError, match=r"took longer than 0.01 s"):
+        await within(SOON, work())
+    assert cancelled == [True]
+
+
+@in_asyncio
+async def test_a_limit_within_a_limit():
+    async def inner():
+        with pytest.raises(TimeoutError):
+            await within(SOON, never())
+        await never()
+
+    with pytest.raises(TimeoutError, match=r"0.05"):
+        await within(5 * SOON, inner())
+
+
+@in_asyncio
+async def test_an_error_is_no_timeout():
+    async def work():
+        await a_turn()
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        await within(PATIENCE, work())
+
+
+@in_asyncio
+async def test_who_is_cancelled_is_cancelled():
+    task = asyncio.ensure_future(_awaited(within(PATIENCE, never())))
+    await a_turn()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@in_asyncio
+async def test_nobody_is_told_of_what_comes_later():
+    promise = Promise()
+    task = asyncio.ensure_future(_awaited(promise))
+    await a_turn()
+    task.cancel()
+    await asyncio.wait([task])
+    assert promise.is_over
+    promise.keep(1)
+    promise.fail(KeyError())
+    assert not promise.is_kept
+
+
+@in_asyncio
+async def test_a_place_that_is_given_to_who_gives_up_is_not_lost():
+    limit = FetchLimit(1)
+    await limit.acquire()
+    first, second = (asyncio.ensure_future(limit.acquire()) for _ in range(2))
+    await a_turn()
+    limit.release()  # to the first, which is cancelled before it goes on
+    first.cancel()
+    await asyncio.wait([first, second])
+    assert first.cancelled()
+    assert second.exception() is None
+    third = asyncio.ensure_future(limit.acquire())
+    await a_turn()
+    third.cancel()  # while it waits
+    await asyncio.wait([third])
+    limit.release()
+    await limit.acquire()
+
+
+async def _awaited(awaitable):
+    return await awaitable
