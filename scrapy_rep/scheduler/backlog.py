@@ -7,18 +7,24 @@ as the highest priority in it comes first.
 
 from __future__ import annotations
 
+import math
+import sqlite3
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.scheduler.trouble import PAUSES, tell
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy.crawler import Crawler
+
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.disk import Disk
     from scrapy_rep.scheduler.origin_queues import Lane, Lanes
+    from scrapy_rep.utils.clock import Clock
 
 _MAX_LANES: Final = 1_000
 """Lanes in memory, above which new slots are left on disk."""
@@ -29,26 +35,35 @@ _STEP: Final = 100
 class Backlog:
     """The slots that are on disk alone; each is loaded when its turn comes."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
         self,
+        crawler: Crawler,
         disk: Disk,
         lanes: Lanes,
-        loaded: Callable[[Lane], None],
+        enter: Callable[[Lane], None],
         may_load: Callable[[], bool],
+        clock: Clock,
     ) -> None:
         """Take the parts of a queue.
 
-        ``loaded`` is called with each lane that is loaded; ``may_load`` tells whether to load more.
+        ``enter`` is called with each lane that is loaded; ``may_load`` tells whether to load more.
         """
+        self._crawler = crawler
+        self._clock = clock
         self._disk = disk
         self._lanes = lanes
-        self._loaded = loaded
+        self._enter = enter
         self._may_load = may_load
         self._reached = ""
         """All slots up to this name have been loaded in this round."""
         self._is_through = False
         """Whether all slots have been loaded in this round that it has left to come to."""
-        self._left: set[tuple[str, Origin | None]] = set()
+        self._left: dict[tuple[str, Origin | None], int] = {}
+        """Lanes that can't be read, and how many requests they have."""
+        self._failures = 0
+        """How often in a row none could be loaded."""
+        self._load_at = -math.inf
+        """When to try again, by the monotonic clock."""
         lanes.on_disk = disk.count()
 
     def takes(self, slot: str, passed: str) -> bool:
@@ -61,8 +76,10 @@ class Backlog:
         if self._lanes.on_disk:
             # Between the two names this round comes to it without looking on disk.
             if passed < slot <= self._reached:
-                self._load(self._disk.groups_of(slot))
-                return False
+                rows = self._read(lambda: self._disk.groups_of(slot))
+                self._load(rows or [])
+                if rows is not None:
+                    return False
         elif len(self._lanes) < _MAX_LANES:
             return False
         else:
@@ -77,11 +94,15 @@ class Backlog:
     def push(self, slot: str, origin: Origin | None, *place: Any) -> None:
         """Write a request that is left on disk. Raises as ``Disk.write`` does."""
         self._disk.write(slot, origin, *place)
-        self._lanes.on_disk += 1
+        self._lanes.on_disk += 1 + self.recall(slot, origin)
 
     def leave(self, lane: Lane) -> None:
-        """Load ``lane`` no more, which can't be read."""
-        self._left.add((lane.slot.name, lane.origin))
+        """Load ``lane``, which can't be read, no more until something new comes to it."""
+        self._left[lane.slot.name, lane.origin] = lane.size
+
+    def recall(self, slot: str, origin: Origin | None) -> int:
+        """Return how many requests of a lane were left; they are to be counted again."""
+        return self._left.pop((slot, origin), 0)
 
     def begin_round(self) -> None:
         """Begin with the first name again, if it has come to the last one."""
@@ -97,13 +118,37 @@ class Backlog:
         while self._lanes.on_disk and not self._is_through and self._may_load():
             if before is not None and before <= self._reached:
                 return False
-            rows = self._disk.groups(self._reached, _STEP)
+            rows = self._read(lambda: self._disk.groups(self._reached, _STEP))
+            if rows is None:
+                return False
             self._is_through = len(rows) < _STEP
             if rows:
                 self._reached = rows[-1][0]
             if self._load(rows):
                 return True
         return False
+
+    def _read(
+        self, read: Callable[[], list[tuple[str, str, int]]]
+    ) -> list[tuple[str, str, int]] | None:
+        """Return what ``read`` does; None where it fails, or is not to be tried again yet."""
+        now = self._clock.monotonic()
+        if now < self._load_at:
+            return None
+        try:
+            rows = read()
+        except sqlite3.Error as error:
+            what, left = "Requests in JOBDIR can't be read: %d", self._lanes.on_disk
+            if self._failures < len(PAUSES):
+                self._load_at = now + PAUSES[self._failures]
+                self._failures += 1
+            else:  # so that the crawl can end
+                what = "Requests can't be read, and are left in JOBDIR: %d"
+                self._lanes.on_disk = 0
+            tell(self._crawler, error, what, left)
+            return None
+        self._failures = 0
+        return rows
 
     def _load(self, rows: list[tuple[str, str, int]]) -> bool:
         is_any = False
@@ -115,9 +160,9 @@ class Backlog:
                 if (slot, origin) in self._left:
                     continue
                 lane = self._lanes.lane(slot, origin)
-                self._disk.look(lane)
-                self._lanes.on_disk -= size
+                # Fewer are counted where some could not be read.
+                self._lanes.on_disk = max(0, self._lanes.on_disk - size)
                 self._lanes.resize(lane, size)
-                self._loaded(lane)
+                self._enter(lane)
                 is_any = True
         return is_any

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.scheduler.trouble import tell
 from scrapy_rep.stores.sqlite_file import identity_of
 from scrapy_rep.utils.scrapy_internals import in_progress
 from scrapy_rep.utils.text import without_credentials
@@ -126,7 +125,7 @@ class Disk:
         """Return slots, origins and sizes of the next lanes, behind the slot ``after``, sorted.
 
         These are fewer than ``lanes`` if there are no more behind them; else they may be more, as
-        the last slot is whole.
+        the last slot is whole. Raises sqlite3.Error.
         """
         rows = self._groups("slot > ?", after, lanes)
         if len(rows) == lanes:
@@ -137,26 +136,23 @@ class Disk:
         return rows
 
     def groups_of(self, slot: str) -> list[tuple[str, str, int]]:
-        """Return the same of all lanes of ``slot``."""
+        """Return the same of all lanes of ``slot``. Raises sqlite3.Error."""
         return self._groups("slot = ?", slot, -1)
 
     def _groups(self, where: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
         taken = ",".join(map(str, (*self._out, *self._ended, *self._left)))
-        try:
-            return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
-        except sqlite3.Error as error:
-            tell(self._crawler, error, "The requests in %s can't be read", self._path)
-            return []
+        return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
 
     def look(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
-        """See what is next of ``lane``, of what comes behind ``after``."""
+        """See what is next of ``lane``, of what comes behind ``after``. Raises sqlite3.Error."""
         rows = self._run(_NEXT, (*_of(lane), *after))
         lane.held = [*islice((row for row in rows if self._is_here(abs(row[2]))), 1)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request``, which is one of ``lane``. Raises as ``write`` does."""
         key = self.write(lane.slot.name, lane.origin, priority, start, order, request)
-        if not lane.held or key < lane.held[0]:
+        # What is next of a lane that could not be read yet is seen when it can be.
+        if key < lane.held[0] if lane.held else not lane.size:
             lane.held = [key]
 
     def write(  # noqa: PLR0913, PLR0917 - a row

@@ -19,7 +19,7 @@ from scrapy_rep.scheduler.origin_queues import Lanes, Memory
 from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, keep_scrapys_queue_out, read_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
-from scrapy_rep.scheduler.trouble import tell, tell_unreadable
+from scrapy_rep.scheduler.trouble import PAUSES, tell, tell_unreadable
 from scrapy_rep.scheduler.waiting import Waiting
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import downloader_of
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_PAUSES: Final = (1, 2, 4, 8, 16, 32)
-"""Seconds to the next try to read a lane that can't be read; after the last one it is left."""
 _LOOK_EVERY: Final = 5
 """Seconds between two looks for the file; the engine asks for a request as often, at least."""
 
@@ -100,7 +98,9 @@ class RobotsAwarePriorityQueue:
         self._mover: Mover | None = None
         self._backlog: Backlog | None = None
         if self._disk is not None:
-            self._backlog = Backlog(self._disk, self._lanes, self._loaded, self._may_load)
+            self._backlog = Backlog(
+                crawler, self._disk, self._lanes, self._enter, self._may_load, self._clock
+            )
         self._rotation = Rotation(self._lanes.slots, crawler, self._backlog)
         if self._disk is None:
             return
@@ -134,8 +134,11 @@ class RobotsAwarePriorityQueue:
         except BaseException:
             self._resize(lane, lane.size)
             raise
-        self._lanes.resize(lane, lane.size + 1)
-        self._place(lane)
+        left = 0 if self._backlog is None else self._backlog.recall(lane.slot.name, lane.origin)
+        if left:
+            lane.held.clear()  # they are looked at again
+        self._lanes.resize(lane, lane.size + 1 + left)
+        self._enter(lane)
         self._waiting.pushed(lane)
 
     def pop(self) -> Request | None:
@@ -228,10 +231,10 @@ class RobotsAwarePriorityQueue:
 
     def _put_aside(self, lane: Lane) -> None:
         """Try ``lane`` again later; in the end leave it on disk, so that the crawl can end."""
-        if lane.failures == len(_PAUSES):
+        if lane.failures == len(PAUSES):
             self._leave(lane)
             return
-        until = self._clock.monotonic() + _PAUSES[lane.failures]
+        until = self._clock.monotonic() + PAUSES[lane.failures]
         self._waiting.hold(lane, Hold(HoldReason.UNREADABLE, until))
         lane.failures += 1
 
@@ -247,17 +250,25 @@ class RobotsAwarePriorityQueue:
             self._backlog.leave(lane)
         self._resize(lane, 0)
 
-    def _loaded(self, lane: Lane) -> None:
-        if lane.held:
-            self._place(lane)
-        else:
-            self._leave(lane)
-
     def _may_load(self) -> bool:
         """Return whether more lanes may be loaded: not while those that are wait for look-ups."""
         return self._gate is None or self._gate.has_room
 
     # Whose turn it is.
+
+    def _enter(self, lane: Lane) -> None:
+        """Let ``lane`` have its turn, after something came to it or it has waited."""
+        try:
+            if not lane.held and self._disk is not None:
+                self._disk.look(lane)
+        except Exception as error:  # noqa: BLE001 - told
+            tell(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
+            self._put_aside(lane)
+            return
+        if lane.held:
+            self._place(lane)
+        else:
+            self._leave(lane)
 
     def _place(self, lane: Lane, *, served: bool = False) -> None:
         """Give ``lane`` the rank that its next request has, after a change of it."""
@@ -271,7 +282,7 @@ class RobotsAwarePriorityQueue:
     def _select(self) -> Lane | None:
         """Return the lane that the next request is to be taken from."""
         for woken, hold in self._waiting.woken():
-            self._place(woken)
+            self._enter(woken)
             if hold.reason is HoldReason.TURN:
                 self._rotation.add_first(woken.slot)
         try:

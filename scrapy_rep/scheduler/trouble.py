@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy import Request
 
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
+
+PAUSES: Final = (1, 2, 4, 8, 16, 32)
+"""Seconds to the next try to read what can't be read; after the last one it is left on disk."""
 
 
 def tell(crawler: Crawler, error: BaseException, message: str, of: object) -> None:

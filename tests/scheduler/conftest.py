@@ -10,3 +10,10 @@ def _files_are_closed():
     yield
     while OPENED:
         OPENED.pop()._connection.close()
+
+
+@pytest.fixture
+def small_memory(monkeypatch):
+    """As in a crawl of a million hosts: most slots are on disk alone."""
+    monkeypatch.setattr("scrapy_rep.scheduler.backlog._MAX_LANES", 10)
+    monkeypatch.setattr("scrapy_rep.scheduler.backlog._STEP", 5)

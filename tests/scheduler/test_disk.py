@@ -20,7 +20,7 @@ from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 
 from scrapy_rep import RobotsAwarePriorityQueue, SettingsError
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.queue import _PAUSES
+from scrapy_rep.scheduler.trouble import PAUSES
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
 
@@ -287,7 +287,7 @@ def timed(folder, time, doors=None):
     return queue, crawler
 
 
-@pytest.mark.parametrize("errors", [1, len(_PAUSES)])
+@pytest.mark.parametrize("errors", [1, len(PAUSES)])
 def test_a_passing_error_of_the_disk_is_tried_again(tmp_path, errors, caplog):
     time = MadeUpTime()
     queue, crawler = timed(tmp_path, time)
@@ -585,13 +585,6 @@ def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp
     queue._requests.take = take
     assert waiting.head_of(A).url == "https://a.example/1"
     queue.close()
-
-
-@pytest.fixture
-def small_memory(monkeypatch):
-    """As in a crawl of a million hosts: most slots are on disk alone."""
-    monkeypatch.setattr("scrapy_rep.scheduler.backlog._MAX_LANES", 10)
-    monkeypatch.setattr("scrapy_rep.scheduler.backlog._STEP", 5)
 
 
 def many_pages(slots):

@@ -1,0 +1,98 @@
+"""Slots that are on disk alone: memory, and errors while they are loaded."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from scrapy import Request
+
+from tests.made_up_time import MadeUpTime
+from tests.scheduler.queues import drain
+from tests.scheduler.test_disk import filled, many_pages, timed
+
+
+def drain_in_time(queue, time):
+    """Pop all that comes within five minutes; the engine asks every five seconds."""
+    urls = drain(queue)
+    for _ in range(60):
+        time.advance(5)
+        urls += drain(queue)
+    return urls
+
+
+def urls_of(requests):
+    return sorted(request.url for request in requests)
+
+
+@pytest.fixture
+def opened(tmp_path, small_memory):
+    """A queue with two requests to each of 40 hosts, all of them on disk, and its time."""
+    filled(tmp_path, *many_pages(40)).close()
+    time = MadeUpTime()
+    queue, _ = timed(tmp_path, time)
+    yield queue, time
+    queue.close()
+
+
+def failing(times, fails, call):
+    """Return ``call``, with so many errors where ``fails`` says so of its first argument."""
+    left = iter(range(times))
+
+    def calls(of, *others):
+        if fails(of) and next(left, None) is not None:
+            raise sqlite3.OperationalError("disk I/O error")
+        return call(of, *others)
+
+    return calls
+
+
+@pytest.mark.parametrize("times", [1, 6])
+def test_a_lane_that_can_not_be_looked_at_is_tried_again(opened, times):
+    queue, time = opened
+    queue._disk.look = failing(times, lambda lane: lane.slot.name[:3] == "003", queue._disk.look)
+    assert drain(queue), "others go on"
+    queue.push(Request("http://003.example/new"))
+    expected = urls_of([*many_pages(40), Request("http://003.example/new")])
+    assert len(queue) == 3
+    assert sorted(drain_in_time(queue, time)) == [url for url in expected if "//003." in url]
+
+
+@pytest.mark.parametrize("times", [1, 6])
+def test_an_error_while_slots_are_loaded_is_tried_again(opened, times):
+    queue, time = opened
+    queue._disk._run = failing(times, lambda sql: "GROUP BY" in sql, queue._disk._run)
+    assert queue.pop() is None
+    assert sorted(drain_in_time(queue, time)) == urls_of(many_pages(40))
+    assert len(queue) == 0
+
+
+def test_slots_that_can_never_be_loaded_are_left_so_that_the_crawl_ends(opened, caplog):
+    queue, time = opened
+    run = queue._disk._run
+    queue._disk._run = failing(99, lambda sql: "GROUP BY" in sql, run)
+    assert drain_in_time(queue, time) == []
+    assert len(queue) == 0
+    assert caplog.messages == [
+        *["Requests in JOBDIR can't be read: 80"] * 6,
+        "Requests can't be read, and are left in JOBDIR: 80",
+    ]
+    assert queue._disk.count() == 80
+    queue._disk._run = run
+    queue.push(Request("http://new.example/"))
+    assert drain(queue) == ["http://new.example/"]
+
+
+@pytest.mark.parametrize("name", ["000.example", "003.example"])
+def test_a_lane_that_was_left_comes_with_what_is_new_of_it(opened, name):
+    queue, _ = opened
+    first = queue.pop().url
+    (lane,) = [lane for lane in queue._lanes if lane.slot.name == name]
+    left = lane.size
+    queue._leave(lane)
+    assert len(queue) == 79 - left
+    queue.push(Request(f"http://{name}/new"))
+    assert len(queue) == 80
+    expected = urls_of([*many_pages(40), Request(f"http://{name}/new")])
+    assert sorted([first, *drain(queue)]) == expected
+    assert len(queue) == 0
