@@ -96,6 +96,18 @@ class Backlog:
         self._disk.write(slot, origin, *place)
         self._lanes.on_disk += 1 + self.recall(slot, origin)
 
+    def takes_back(self, lane: Lane) -> bool:
+        """Return whether ``lane``, which was served, is on disk alone until its next turn.
+
+        Several lanes of a slot stay, as their turns are known in memory alone.
+        """
+        if not lane.size or len(self._lanes) <= _MAX_LANES or lane.slot.lanes > 1:
+            return False
+        if lane.hold is not None or lane.since is not None:
+            return False
+        self._lanes.on_disk += lane.size
+        return True
+
     def leave(self, lane: Lane) -> None:
         """Load ``lane``, which can't be read, no more until something new comes to it."""
         self._left[lane.slot.name, lane.origin] = lane.size

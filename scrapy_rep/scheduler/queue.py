@@ -166,6 +166,8 @@ class RobotsAwarePriorityQueue:
                         continue
                 note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
                 self._gate.idle.went()
+            if self._backlog is not None and self._backlog.takes_back(lane):
+                self._resize(lane, 0)
             return request
         return None
 

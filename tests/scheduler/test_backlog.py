@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request
 
 from tests.made_up_time import MadeUpTime
-from tests.scheduler.queues import drain
+from tests.scheduler.queues import FakeCrawler, drain, ours
 from tests.scheduler.test_disk import filled, many_pages, timed
 
 
@@ -32,6 +32,36 @@ def opened(tmp_path, small_memory):
     time = MadeUpTime()
     queue, _ = timed(tmp_path, time)
     yield queue, time
+    queue.close()
+
+
+def test_what_was_served_is_on_disk_until_its_next_turn(tmp_path, small_memory):
+    requests = many_pages(300)
+    filled(tmp_path, *requests).close()
+    queue = ours(FakeCrawler(), key=tmp_path)
+    in_memory = ours(FakeCrawler())
+    for request in requests:
+        in_memory.push(request)
+    for left in range(600, 0, -1):
+        assert len(queue) == left
+        assert queue.pop().url == in_memory.pop().url
+        assert len(queue._lanes) <= 10 + 5
+    assert len(queue) == 0
+    queue.close()
+
+
+def test_origins_of_a_slot_keep_their_turns_in_memory(tmp_path, small_memory):
+    requests = [
+        Request(f"{scheme}://{n:03}.example/{page}")
+        for page in range(3)
+        for n in range(20)
+        for scheme in ("http", "https")
+    ]
+    queue = filled(tmp_path, *requests)
+    in_memory = ours(FakeCrawler())
+    for request in requests:
+        in_memory.push(request)
+    assert drain(queue) == drain(in_memory)
     queue.close()
 
 
