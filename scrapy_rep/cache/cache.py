@@ -234,10 +234,10 @@ class Cache:
                 self._returns,
             )
 
-    async def _landed(self, origin: Origin, found: _Found, page: Request) -> None:
+    async def _landed(self, origin: Origin, found: _Found | None, page: Request) -> None:
         await self._lookup.keep(origin)
         # When nobody waits any more: a handler may ask for pages of this very origin.
-        if found.robots is not None and found.is_news:
+        if found is not None and found.robots is not None and found.is_news:
             await self._parsed(found.robots, page)
 
     def remember(

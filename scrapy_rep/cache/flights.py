@@ -36,14 +36,14 @@ class Flights(Generic[T]):
     """The look-ups under way.
 
     ``look_up`` is awaited with an origin, product tokens and the request that asks, and its result
-    given to all who wait; ``landed`` is awaited with the origin, the result and the request, when
-    nobody waits any more.
+    given to all who wait; ``landed`` is awaited with the origin, the result, None after an error,
+    and the request, when nobody waits any more.
     """
 
     def __init__(
         self,
         look_up: Callable[[Origin, Tokens, Request], Awaitable[T]],
-        landed: Callable[[Origin, T, Request], Awaitable[None]],
+        landed: Callable[[Origin, T | None, Request], Awaitable[None]],
     ) -> None:
         self._look_up = look_up
         self._landed = landed
@@ -103,8 +103,7 @@ class Flights(Generic[T]):
                 failure = error
         finally:
             self._land(origin, flight, result, failure)
-        if result is not None:
-            await self._landed(origin, result, page)
+        await self._landed(origin, result, page)
 
     def _land(
         self, origin: Origin, flight: _Flight[T], result: T | None, failure: Exception

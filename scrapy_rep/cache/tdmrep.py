@@ -81,7 +81,7 @@ class TdmrepCache:
         self._held.put(origin, _Held(rules, access.start, access.end), rules.nbytes)
         return rules
 
-    async def _landed(self, origin: Origin, _: TdmRules, __: Request) -> None:
+    async def _landed(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
         await self._lookup.keep(origin)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import sqlite3
+from contextlib import closing
 
 import pytest
 import pytest_twisted
@@ -348,12 +350,18 @@ async def test_a_dry_run_tells_what_it_would_drop(web):
 
 
 @pytest_twisted.ensureDeferred
-async def test_an_error_of_ours_drops_the_page(web, monkeypatch):
+async def test_an_error_of_ours_drops_the_page(web, monkeypatch, tmp_path):
     site = site_of(web, file("/no"))
     monkeypatch.setattr("scrapy_rep.cache.tdmrep.TdmRules", None)
-    result = await crawl(site.url("/a"), settings=SETTINGS)
+    path = tmp_path / "robots.sqlite"
+    result = await crawl(site.url("/a"), settings={**SETTINGS, "REP_STORE": f"sqlite:///{path}"})
     assert pages(site) == set()
     assert result.dropped == {site.url("/a"): "error"}
+    # What was fetched is stored, and nobody waits for its lease.
+    with closing(sqlite3.connect(path)) as connection:
+        stored = {origin for (origin,) in connection.execute("SELECT origin FROM records")}
+        leases = connection.execute("SELECT * FROM leases").fetchall()
+    assert (stored, leases) == ({site.url(""), site.url(TDMREP)}, [])
 
 
 @pytest_twisted.ensureDeferred
