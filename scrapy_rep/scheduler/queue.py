@@ -135,10 +135,12 @@ class RobotsAwarePriorityQueue:
             self._resize(lane, lane.size)
             raise
         left = 0 if self._backlog is None else self._backlog.recall(lane.slot.name, lane.origin)
+        self._lanes.resize(lane, lane.size + 1 + left)
         if left:
             lane.held.clear()  # they are looked at again
-        self._lanes.resize(lane, lane.size + 1 + left)
-        self._enter(lane)
+            self._enter(lane)
+        else:
+            self._place(lane)
         self._waiting.pushed(lane)
 
     def pop(self) -> Request | None:
@@ -259,7 +261,7 @@ class RobotsAwarePriorityQueue:
     # Whose turn it is.
 
     def _enter(self, lane: Lane) -> None:
-        """Let ``lane`` have its turn, after something came to it or it has waited."""
+        """Let ``lane``, which was loaded or has waited, have its turn."""
         try:
             if not lane.held and self._disk is not None:
                 self._disk.look(lane)
