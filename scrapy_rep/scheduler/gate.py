@@ -98,7 +98,7 @@ class Gate:
         self.idle = Idle(crawler, self._only_deferred, self._idle_line)
         """Tells spiders that all that is left of the crawl waits."""
         self.origin_governing = decider.origin_governing
-        cache.when_slow(self._look_ups.begin)
+        cache.when_slow(self._has_room_again)
         if turns is not None:
             turns.listen(self._tell)
         _GATES.put(crawler, self)
@@ -221,6 +221,10 @@ class Gate:
         return sum(queue.stop() for queue in self._queues)
 
     # What the parts call.
+
+    def _has_room_again(self) -> None:
+        self._look_ups.begin()
+        nudge(self._crawler)  # a queue on disk may load more
 
     def _tell(self, origin: Origin) -> None:
         for call in self._listeners:
