@@ -191,6 +191,8 @@ class Options:
     )
     crawl_delay: bool = _setting("REP_CRAWL_DELAY", True, boolean, "True or False")
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 30.0, _not_negative, _SECONDS)
+    back_off: bool = _setting("REP_BACK_OFF", True, boolean, "True or False")
+    back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _positive, _SECONDS_ABOVE_0)
     overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides, _ENTRIES)
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags, "'drop', 'mark' or False")
     report: str | None = _setting(

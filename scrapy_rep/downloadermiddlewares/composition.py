@@ -25,6 +25,7 @@ from scrapy_rep.drops import Drops
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.robots import Robots
+from scrapy_rep.scheduler.back_off import BackOff
 from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.source import Source, note_source
@@ -100,6 +101,11 @@ class Composition:
             options=options,
             delays=self.delays,
             turns=self.turns,
+            back_off=(
+                BackOff(crawler, options, clock)
+                if options.back_off and not options.dry_run
+                else None
+            ),
             clock=clock,
         )
         self._robots = Robots(crawler, self.cache, self.decider, self.gate.holds)

@@ -168,10 +168,7 @@ def _obstacle_in_stand_ins(answer: Answer, url: str) -> Obstacle | None:
 
 
 def _obstacle_in_proxied(answer: Answer, proxy: str) -> Obstacle | None:
-    response, said = answer.response, _said(answer.response, _SERVICE_ERRORS)
-    # Through a tunnel of https such headers come from the origin's side.
-    if said is None and response.url.startswith("http:"):
-        said = _said_by_proxy(response)
+    response, said = answer.response, said_on_the_way(answer.response, proxied=True)
     if said is None and response.status != _PROXY_AUTHENTICATION_REQUIRED:
         return None
     return Obstacle(
@@ -218,6 +215,15 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
     else:
         what = f"a component of the crawl raised {name}"
     return Obstacle(what, message, advice, for_good)
+
+
+def said_on_the_way(response: Response, *, proxied: bool) -> str | None:
+    """Return what a service or a proxy says of itself in ``response``; None if it is the site's."""
+    said = _said(response, _SERVICE_ERRORS)
+    # Through a tunnel of https such headers come from the origin's side.
+    if said is None and proxied and response.url.startswith("http:"):
+        said = _said_by_proxy(response)
+    return said
 
 
 def _is_available(response: Response) -> bool:

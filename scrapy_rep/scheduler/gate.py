@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from scrapy_rep.decision.decider import Decider
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outage import Outage
+    from scrapy_rep.scheduler.back_off import BackOff
     from scrapy_rep.scheduler.delays import Delays
     from scrapy_rep.scheduler.turns import Turns
     from scrapy_rep.settings import Options
@@ -75,6 +76,7 @@ class Gate:
         options: Options,
         delays: Delays | None,
         turns: Turns | None = None,
+        back_off: BackOff | None = None,
         clock: Clock,
     ) -> None:
         self._crawler = crawler
@@ -82,6 +84,7 @@ class Gate:
         self._decider = decider
         self._delays = delays
         self._turns = turns
+        self._back_off = back_off
         self._clock = clock
         self._would_defer = (
             options.unreachable_action == "defer"
@@ -143,9 +146,10 @@ class Gate:
                 return None  # the middleware looks it up, and meets the same error
         if entry.may_come_back and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
-        if self._turns is not None and entry.asks_for_delay:
+        hold = None if self._back_off is None else self._back_off.hold(origin.host)
+        if hold is None and self._turns is not None and entry.asks_for_delay:
             return self._turns.hold(origin, head)
-        return None
+        return hold
 
     def hold_slot(self, slot: str) -> Hold | None:
         """Return why no request may leave to a download slot yet; None if one may.
