@@ -94,6 +94,11 @@ class Composition:
             if self.delays is not None
             else None
         )
+        self.back_off = (
+            BackOff(crawler, options, self._shared.store, clock)
+            if options.back_off and not options.dry_run
+            else None
+        )
         self.gate = Gate(
             crawler=crawler,
             cache=self.cache,
@@ -101,11 +106,7 @@ class Composition:
             options=options,
             delays=self.delays,
             turns=self.turns,
-            back_off=(
-                BackOff(crawler, options, clock)
-                if options.back_off and not options.dry_run
-                else None
-            ),
+            back_off=self.back_off,
             clock=clock,
         )
         self._robots = Robots(crawler, self.cache, self.decider, self.gate.holds)
@@ -134,6 +135,8 @@ class Composition:
         self.waits.close()
         if self.turns is not None:
             self.turns.close()
+        if self.back_off is not None:
+            self.back_off.close()
         if deferred and not self.scheduler_keeps:
             logger.info(
                 "Deferred requests lost, because JOBDIR is not set: %d",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
@@ -62,6 +62,9 @@ class RobotsTxtMiddleware:
         self._scheduler_keeps = parts.scheduler_keeps
         self._looks_closer = parts.dry_run is not None or parts.has_overrides
         self._takes_turns = parts.turns is not None
+        self._back_off = parts.back_off
+        if parts.back_off is not None:
+            parts.back_off.when_given_up(self._look_closer)
         self.decider = parts.decider
         """What it decides by."""
         self.gate = parts.gate
@@ -104,11 +107,14 @@ class RobotsTxtMiddleware:
             if verdict is None or not verdict.allowed or self._looks_closer or waits:
                 return self._act(request, decision, note)
             self._pass(request, decision, verdict)
-        except RobotsTxtDisallowed:
+        except IgnoreRequest:
             raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._fail(request, error)
         return _PASSED
+
+    def _look_closer(self) -> None:
+        self._looks_closer = True
 
     def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
         """Do what the table says of a request that may not simply pass."""
@@ -139,7 +145,9 @@ class RobotsTxtMiddleware:
                 return Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
             return Situation.CROWDED if self._waits.is_full else Situation.UNKNOWN
         if verdict.allowed:
-            return Situation.ALLOWED
+            host = "" if decision.origin is None else decision.origin.host
+            refused = self._back_off is not None and self._back_off.has_given_up(host)
+            return Situation.REFUSED if refused else Situation.ALLOWED
         if verdict.reason is Reason.UNREACHABLE and self.gate.defers(
             note.source, request, decision.entry
         ):
@@ -161,6 +169,8 @@ class RobotsTxtMiddleware:
         if action is Action.PASS:
             self._pass(request, decision, verdict)
             return None
+        if situation is Situation.REFUSED and self._back_off is not None:
+            raise self._back_off.dropped(request)
         if decision.origin is not None:
             self._announcer.verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:

@@ -15,6 +15,7 @@ class Situation(Enum):
     """What is known of a request when the middleware has it."""
 
     ALLOWED = "known, allowed"
+    REFUSED = "known, allowed, the site has refused requests for too long"
     FORBIDDEN = "known, disallowed"
     DEFERRED = "unreachable, deferred"
     UNKNOWN = "not known"
@@ -44,6 +45,8 @@ TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
     situation: dict(zip(Source, actions, strict=True))
     for situation, actions in {
         Situation.ALLOWED: (Action.PASS,) * len(Source),
+        # Only our queue holds requests of such a site, and lets go of them for this.
+        Situation.REFUSED: (Action.DROP, Action.DROP, Action.PASS, Action.PASS),
         Situation.FORBIDDEN: (Action.DROP,) * len(Source),
         # What comes directly waits once, for the next try.
         Situation.DEFERRED: (Action.GIVE_BACK, Action.DROP, Action.DROP, Action.WAIT),

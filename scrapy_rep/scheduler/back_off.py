@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
-from typing import TYPE_CHECKING, Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
 
 from scrapy import signals
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
@@ -14,14 +19,19 @@ from scrapy_rep.fetch.route import said_on_the_way
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.scheduler.hold import Hold, HoldReason
-from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.concurrency import trap_cancelled
+from scrapy_rep.utils.once import Once
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
+    from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -31,85 +41,267 @@ _SERVICE_UNAVAILABLE: Final = 503
 _FIRST: Final = 1.0
 """Seconds after the first 429 without Retry-After."""
 _JITTER: Final = 0.25
-"""By what part of itself that is made longer at most, so that workers don't return together."""
-_FORGOTTEN: Final = 60.0
-"""Seconds without a 429 after which the next one counts as the first."""
-
+"""By what part of itself that is made longer at most."""
+_LOOK: Final = 1.0
+"""Seconds between two looks whether there may be a probe, where another was let out."""
+_SOON: Final = 0.02
+"""Seconds by which the clock of the store may be behind."""
+_LEASE: Final = 10.0
+"""Seconds in which no other worker sends a probe."""
+_MAX_HOSTS: Final = 10_000
+"""Hosts above which those are forgotten that nothing waits for."""
 _SPARED_KEY: Final = "rep_back_off"
 """Meta key: when the host closed for which a retry was not counted, by the monotonic clock."""
 
 
-class _Closed(NamedTuple):
-    began: float
-    until: float
-    seconds: float
-    """What the next 429 without Retry-After doubles; 0: it is the first."""
+def lease_of(host: str) -> str:
+    """Return the name in the store of the lease that tells the fleet about ``host``.
+
+    It is held until the host may be asked again, by that time in seconds since the epoch, and then
+    by the worker that sends the probe.
+    """
+    return f"back-off:{host}"
+
+
+@dataclass(eq=False)
+class _Closed:
+    """A host that is left alone. Times are by the monotonic clock."""
+
+    since: float
+    """When it refused the first request in a row."""
+    closed_at: float = 0.0
+    """When it refused the last one that counts."""
+    until: float = 0.0
+    """What is sent after this is a probe."""
+    pause: float = 0.0
+    """Seconds of the last pause; without Retry-After the next one is twice as long."""
+    next_look: float = 0.0
+    """When to ask whether a probe may be sent; infinity: it is told."""
+    may_probe: bool = False
+    probe: Request | None = None
+    """The request that is on its way."""
+    given_up: bool = False
+    origins: dict[Origin, None] = field(default_factory=dict)
+    """The origins that wait."""
 
 
 class BackOff:
-    """Holds the requests of hosts that answered a page with 429, or with 503 and Retry-After."""
+    """Holds the requests of hosts that answered a page with 429, or with 503 and Retry-After.
 
-    def __init__(self, crawler: Crawler, options: Options, clock: Clock) -> None:
-        """Listen to the responses of a crawl."""
+    When the time is over, one request leaves, the probe; the others follow when it is answered.
+    Workers of a fleet agree by a lease in the store on who sends it. When a host has refused all
+    requests for REP_DEFER_TIMEOUT, those that wait are dropped.
+    """
+
+    def __init__(self, crawler: Crawler, options: Options, store: Store, clock: Clock) -> None:
+        """Take the parts of a crawl."""
         self._crawler = crawler
         self._max = options.back_off_max
+        self._timeout = options.defer_timeout
+        self._store = store
         self._clock = clock
-        self._hosts: BoundedCache[str, _Closed] = BoundedCache(options.memory_max_origins, 1)
-        crawler.signals.connect(self._downloaded, signals.response_downloaded)
+        self._name = uuid4().hex
+        self._hosts: dict[str, _Closed] = {}
+        self._told: Callable[[Origin], None] = lambda _: None
+        self._gives_up: Callable[[], None] = lambda: None
+        self._said = Once()
+        self._closing = False
 
-    def hold(self, host: str) -> Hold | None:
-        """Return until when the requests of ``host`` wait; None if they may leave."""
-        closed = self._hosts.get(host) if len(self._hosts) else None
-        if closed is None or closed.until <= self._clock.monotonic():
+    def start(self) -> None:
+        """Listen to the downloader: there is a queue that holds requests."""
+        connect = self._crawler.signals.connect
+        connect(self._reached, signals.request_reached_downloader)
+        connect(self._left, signals.request_left_downloader)
+        # A response from the HTTP cache sends no such signal.
+        connect(self._downloaded, signals.response_downloaded)
+
+    def listen(self, call: Callable[[Origin], None]) -> None:
+        """Call ``call`` with an origin when there is something new to be asked about it."""
+        self._told = call
+
+    def when_given_up(self, call: Callable[[], None]) -> None:
+        """Call ``call`` when requests to some host are to be dropped."""
+        self._gives_up = call
+
+    def hold(self, origin: Origin) -> Hold | None:
+        """Return until when the requests of ``origin`` wait; None if the next one may leave."""
+        closed = self._hosts.get(origin.host) if self._hosts else None
+        if closed is None or closed.may_probe or self.has_given_up(origin.host):
             return None
-        return Hold(HoldReason.BACK_OFF, closed.until)
+        closed.origins[origin] = None
+        if closed.next_look <= self._clock.monotonic():
+            closed.next_look = math.inf
+            self._begin(self._ask_for_probe(origin.host, closed))
+        return Hold(HoldReason.BACK_OFF, closed.next_look)
 
-    # A response from the HTTP cache sends no such signal.
+    def went(self, host: str) -> None:
+        """Take note that a request to ``host`` leaves."""
+        closed = self._hosts.get(host) if self._hosts else None
+        if closed is not None and closed.may_probe:
+            closed.may_probe = False
+            # It may come to nothing before it reaches the downloader.
+            closed.next_look = self._clock.monotonic() + _LOOK
+
+    def has_given_up(self, host: str) -> bool:
+        """Return whether requests to ``host`` are to be dropped."""
+        closed = self._hosts.get(host)
+        if closed is None or not closed.given_up:
+            return False
+        return self._clock.monotonic() < closed.until
+
+    def dropped(self, request: Request) -> IgnoreRequest:
+        """Count ``request``, which is dropped; return what is to be raised."""
+        stats.count(self._crawler, stats.BACK_OFF_DROPPED)
+        host = urlparse_cached(request).hostname
+        return IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
+
+    def close(self) -> None:
+        """Ask the store no more."""
+        self._closing = True
+
+    # What the downloader tells.
+
+    def _reached(self, request: Request) -> None:
+        closed = self._closed(request)
+        if closed and closed.probe is None and closed.until <= self._clock.monotonic():
+            closed.probe = request
+            closed.next_look = math.inf
+
+    def _left(self, request: Request) -> None:
+        closed = self._closed(request)
+        if closed and closed.probe is request:
+            # There was no answer. What becomes of the request is Scrapy's, and another is sent.
+            closed.probe = None
+            closed.next_look = self._clock.monotonic()
+            self._tell(closed)
+
+    def _closed(self, request: Request) -> _Closed | None:
+        if not self._hosts or TRANSFER_KEY in request.meta:
+            return None
+        return self._hosts.get(urlparse_cached(request).hostname or "")
+
     def _downloaded(self, response: Response, request: Request) -> None:
         status = response.status
-        if status not in {_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE}:
+        may_refuse = status in {_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE}
+        if not (may_refuse or self._hosts) or TRANSFER_KEY in request.meta:
             return
-        if TRANSFER_KEY in request.meta:
-            return
-        if said_on_the_way(response, proxied=bool(request.meta.get("proxy"))) is not None:
+        if may_refuse and said_on_the_way(response, proxied=bool(request.meta.get("proxy"))):
             return
         value = (response.headers.get("Retry-After") or b"").decode("latin-1")
         asked = retry_after(value, self._clock.time())
-        if status == _SERVICE_UNAVAILABLE and not asked:
-            return  # it may be of that page alone
         host = urlparse_cached(request).hostname or ""
-        now = self._clock.monotonic()
         closed = self._hosts.get(host)
-        sent = now - request.meta.get("download_latency", 0.0)
-        if closed is not None and sent < closed.until:
-            # It was under way when the host closed: this is to cost it none of RETRY_TIMES. Once
-            # for each time, as requests come back at once where nothing holds them.
-            if request.meta.get(_SPARED_KEY) != closed.began:
-                request.meta[_SPARED_KEY] = closed.began
-                request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
-            if asked:
-                until = max(closed.until, now + min(asked, self._max))
-                self._hosts.put(host, closed._replace(until=until), 0)
-            return
-        self._close(host, status, asked, closed, now)
-
-    def _close(
-        self, host: str, status: int, asked: float | None, closed: _Closed | None, now: float
-    ) -> None:
-        recent = closed is not None and now < closed.until + _FORGOTTEN
-        last = closed.seconds if closed is not None and recent else 0.0
-        if asked:
-            seconds = min(asked, self._max)
+        now = self._clock.monotonic()
+        under_way = (
+            closed is not None and now - request.meta.get("download_latency", 0.0) < closed.until
+        )
+        # A 503 alone may be of that page.
+        if not may_refuse or (status == _SERVICE_UNAVAILABLE and not asked):
+            if closed is not None and not under_way:
+                self._open(host, closed)
+        elif closed is None or not under_way:
+            self._close(host, status, asked, now)
         else:
-            last = min(2 * last or _FIRST, self._max)
-            seconds = min(last * (1 + _JITTER * random.random()), self._max)  # noqa: S311
-        self._hosts.put(host, _Closed(now, now + seconds, last), 0)
-        stats.count(self._crawler, stats.BACK_OFF)
+            self._spare(request, closed)
+            if asked and now + min(asked, self._max) > closed.until:
+                closed.until = closed.next_look = now + min(asked, self._max)
+
+    @staticmethod
+    def _spare(request: Request, closed: _Closed) -> None:
+        """Don't count a retry of a request that was under way when its host closed."""
+        # Once for each time, as requests come back at once where nothing holds them.
+        if request.meta.get(_SPARED_KEY) != closed.closed_at:
+            request.meta[_SPARED_KEY] = closed.closed_at
+            request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
+
+    # What becomes of a host.
+
+    def _close(self, host: str, status: int, asked: float | None, now: float) -> None:
+        closed = self._hosts.get(host)
         if closed is None:
-            logger.info(
-                "%s answered %d: no requests for %.3g s",
+            if len(self._hosts) >= _MAX_HOSTS:
+                self._hosts = {k: v for k, v in self._hosts.items() if v.origins or v.until > now}
+            closed = self._hosts[host] = _Closed(now)
+        if not asked:
+            closed.pause = min(2 * closed.pause or _FIRST, self._max)
+            asked = closed.pause * (1 + _JITTER * random.random())  # noqa: S311
+        seconds = min(asked, self._max)
+        closed.closed_at, closed.probe = now, None
+        stats.count(self._crawler, stats.BACK_OFF)
+        logger.log(
+            logging.INFO if self._said.is_first(host) else logging.DEBUG,
+            "%s answered %d: no requests for %.3g s",
+            ascii(host)[1:-1],
+            status,
+            seconds,
+            extra={"spider": self._crawler.spider},
+        )
+        self._wait(host, closed, now + seconds)
+        self._begin(self._tell_fleet(host, closed, seconds))
+
+    def _wait(self, host: str, closed: _Closed, until: float) -> None:
+        closed.until = closed.next_look = until
+        if not closed.given_up and until > closed.since + self._timeout + _LOOK:
+            closed.given_up = True
+            logger.warning(
+                "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: "
+                "its requests are dropped until then",
                 ascii(host)[1:-1],
-                status,
-                seconds,
                 extra={"spider": self._crawler.spider},
             )
+            self._gives_up()
+        self._tell(closed)
+
+    def _open(self, host: str, closed: _Closed) -> None:
+        del self._hosts[host]
+        self._tell(closed)
+        self._begin(self._store.release(lease_of(host), self._name))
+
+    def _tell(self, closed: _Closed) -> None:
+        origins, closed.origins = closed.origins, {}
+        for origin in origins:
+            self._told(origin)
+
+    # What the fleet shares.
+
+    def _begin(self, call: Coroutine[object, object, None]) -> None:
+        if self._closing:
+            call.close()
+            return
+        deferred_from_coro(call).addErrback(trap_cancelled)
+
+    async def _tell_fleet(self, host: str, closed: _Closed, seconds: float) -> None:
+        """Hold the lease until the host may be asked again; if another does, wait as long."""
+        end = self._clock.time() + seconds
+        await self._store.release(lease_of(host), self._name)
+        held = await self._store.claim(lease_of(host), f"{end:.3f}", seconds)
+        self._follow(host, closed, self._seconds_left(held.holder))
+
+    async def _ask_for_probe(self, host: str, closed: _Closed) -> None:
+        """Let one request leave, if no other worker of the fleet does, and none tells to wait."""
+        holder: str | None = None
+        try:
+            holder = (await self._store.claim(lease_of(host), self._name, _LEASE)).holder
+        except Exception:
+            logger.exception("Error while asking whether %s may be asked again", host)
+        if self._hosts.get(host) is not closed:
+            return
+        left = self._seconds_left(holder)
+        pause = _LOOK if left is None else max(left, _SOON)
+        closed.next_look = self._clock.monotonic() + pause
+        closed.may_probe = holder is None or holder == self._name
+        self._follow(host, closed, left)
+        self._tell(closed)
+
+    def _seconds_left(self, holder: str | None) -> float | None:
+        """Return for how long a host is to be left alone; None if ``holder`` is a worker."""
+        try:
+            return min(float(holder or "") - self._clock.time(), self._max)
+        except ValueError:
+            return None
+
+    def _follow(self, host: str, closed: _Closed, left: float | None) -> None:
+        """Wait as long as another worker says."""
+        until = -math.inf if left is None else self._clock.monotonic() + left
+        if until > closed.until + _SOON and self._hosts.get(host) is closed:
+            self._wait(host, closed, until)

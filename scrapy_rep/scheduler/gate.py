@@ -104,6 +104,8 @@ class Gate:
         cache.when_slow(self._has_room_again)
         if turns is not None:
             turns.listen(self._tell)
+        if back_off is not None:
+            back_off.listen(self._tell)
         _GATES.put(crawler, self)
 
     @classmethod
@@ -116,6 +118,8 @@ class Gate:
     def attach(self, queue: Queue) -> None:
         """Let ``queue`` keep the requests that may not leave."""
         self._queues.append(queue)
+        if self._back_off is not None:
+            self._back_off.start()
         self.listen(queue.ask_again)
 
     @property
@@ -146,9 +150,11 @@ class Gate:
                 return None  # the middleware looks it up, and meets the same error
         if entry.may_come_back and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
-        hold = None if self._back_off is None else self._back_off.hold(origin.host)
+        hold = None if self._back_off is None else self._back_off.hold(origin)
         if hold is None and self._turns is not None and entry.asks_for_delay:
-            return self._turns.hold(origin, head)
+            hold = self._turns.hold(origin, head)
+        if hold is None and self._back_off is not None:
+            self._back_off.went(origin.host)
         return hold
 
     def hold_slot(self, slot: str) -> Hold | None:

@@ -6,6 +6,7 @@ import logging
 
 import pytest
 import pytest_twisted
+import scrapy
 
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer
@@ -24,7 +25,7 @@ async def crawled(site, **settings):
 
 
 def told(result):
-    return [line for line in result.messages(logging.INFO) if "no requests for" in line]
+    return [line for line in result.messages() if "no requests for" in line]
 
 
 @pytest_twisted.ensureDeferred
@@ -60,11 +61,65 @@ async def test_what_is_no_back_off(web, first, settings):
 
 @pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("value", [None, "31536000", "-5", "soon", "9" * 400])
-async def test_the_maximum_holds_and_a_crawl_ends(web, value):
+async def test_a_site_that_refuses_for_ever_gets_one_request_at_a_time(web, value):
     site = web.site(answer(404), paths={"*": [refuses(429, value)]})
-    result = await crawled(site, REP_BACK_OFF_MAX=0.2)
+    result = await crawled(site, REP_BACK_OFF_MAX=0.05, RETRY_TIMES=2)
     assert result.stats["finish_reason"] == "finished"
-    assert "no requests for 0.2 s" in told(result)[0]
+    assert "no requests for 0.05 s" in told(result)[0]
+    # Each is sent three times at most, as Scrapy counts, beside those that were under way.
+    assert len(site.targets) <= 4 * len(PAGES)
+    assert result.stats["retry/max_reached"] == len(PAGES)
+    in_a_row = [at for at, line in enumerate(result.messages()) if "no requests for" in line]
+    assert len(in_a_row) >= len(site.targets) - len(PAGES)
+
+
+@pytest_twisted.ensureDeferred
+async def test_one_request_tells_whether_the_others_may_follow(web):
+    site = web.site(answer(404), paths={"*": [refuses()] * 9 + [OK]})
+    result = await crawled(site, REP_BACK_OFF_MAX=0.05, RETRY_TIMES=9)
+    # Six were under way at most; then one by one until one is answered.
+    assert result.stats["downloader/response_status_count/200"] == len(PAGES)
+    assert result.stats["robotstxt/back_off"] >= 10 - len(PAGES)
+
+
+@pytest_twisted.ensureDeferred
+@pytest.mark.parametrize("retry_after", [None, "31536000"])
+async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, retry_after):
+    site = web.site(answer(404), paths={"*": [refuses(429, retry_after)]})
+    other = web.site(answer(404), host="127.0.0.2")
+    urls = [each.url(path) for each in (site, other) for path in PAGES]
+    settings = {"REP_DEFER_TIMEOUT": 0.5, "RETRY_TIMES": 100}
+    result = await crawl(*urls, settings=settings)
+    assert sorted(other.targets) == PAGES
+    assert len(site.targets) <= len(PAGES) + 1
+    assert result.stats["robotstxt/back_off_dropped"] == len(PAGES)
+    assert [str(failure.value) for failure in result.failures] == [
+        "'127.0.0.1' has refused all requests for REP_DEFER_TIMEOUT"
+    ] * len(PAGES)
+    (line,) = [line for line in result.messages(logging.WARNING) if "refuses" in line]
+    assert line.startswith("127.0.0.1 refuses all requests")
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_success_ends_the_doubling(web):
+    pages = {path: [refuses(), OK] for path in ("/0", "/3")}
+    site = web.site(answer(404), paths=pages)
+    settings = {"CONCURRENT_REQUESTS": 1, "CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    result = await crawled(site, RETRY_TIMES=1, **settings)
+    seconds = [float(line.split(" for ")[1].split()[0]) for line in told(result)]
+    assert len(seconds) == 2
+    assert max(seconds) <= 1.25
+
+
+@pytest_twisted.ensureDeferred
+@pytest.mark.parametrize("name", ["X-Squid-Error", "Proxy-Authenticate", "Zyte-Error"])
+async def test_what_a_proxy_says_of_itself_is_not_the_sites(web, name):
+    proxy = web.site(answer(404), paths={"*": [refuses(429, "2", **{name: "ERR_LIMIT 0"})]})
+    meta = {"proxy": proxy.url("")}
+    requests = [scrapy.Request(f"http://site.example{path}", meta=meta) for path in PAGES]
+    result = await crawl(*requests, settings={"RETRY_TIMES": 0})
+    assert "robotstxt/back_off" not in result.stats
+    assert len(proxy.targets) >= len(PAGES)
 
 
 @pytest_twisted.ensureDeferred
