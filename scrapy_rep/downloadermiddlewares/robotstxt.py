@@ -60,7 +60,8 @@ class RobotsTxtMiddleware:
         self._delays = parts.delays
         self._dry_run = parts.dry_run
         self._scheduler_keeps = parts.scheduler_keeps
-        self._looks_closer = parts.dry_run is not None or parts.has_overrides
+        has_floor = parts.delays is not None and parts.delays.has_floor
+        self._looks_closer = parts.dry_run is not None or parts.has_overrides or has_floor
         self._takes_turns = parts.turns is not None
         self._back_off = parts.back_off
         if parts.back_off is not None:

@@ -86,6 +86,8 @@ class Delays:
         """Take the options; ``reserved`` tells whether turns of requests are reserved."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
+        self._obeys = options.crawl_delay
+        self._min = options.crawl_delay_min
         self._max = options.crawl_delay_max
         self._reserved = reserved
         self._clock = clock
@@ -100,7 +102,7 @@ class Delays:
     @classmethod
     def of(cls, crawler: Crawler, options: Options, clock: Clock) -> Delays | None:
         """Return those of a crawl with these options, None where it obeys no delays of sites."""
-        if not options.crawl_delay or options.dry_run:
+        if options.dry_run or not (options.crawl_delay or options.crawl_delay_min):
             return None
         return cls(crawler, options, reserved=outlives_the_process(options.store), clock=clock)
 
@@ -109,19 +111,32 @@ class Delays:
         """Whether turns of requests are reserved, which they are, too, where slots aren't known."""
         return self._reserved or missing(self._crawler) is not None
 
+    @property
+    def has_floor(self) -> bool:
+        """Whether all sites have a delay, whatever they ask for."""
+        return self._min > 0
+
+    def concerns(self, entry: Entry) -> bool:
+        """Return whether the requests of an origin may have a delay."""
+        return self.has_floor or (self._obeys and entry.asks_for_delay)
+
     def obey(self, request: Request, origin: Origin, delay: Delay | None) -> None:
         """Remember what ``origin`` asks for, before ``request`` goes to its slot."""
-        if delay is None and not len(self._slots):
+        if not self._obeys:
+            delay = None
+        if delay is None and not self.has_floor and not len(self._slots):
             return
         name = slot_name(self._crawler, request)
         asked = self._slots.get(name)
-        if delay is None:
+        if delay is None and not self.has_floor:
             if asked is not None and origin in asked.origins:
                 asked.ask(origin, None)
                 self._said.drop(origin)
             return
         asked = self._ask(name, origin, self._bounded(delay))
-        if self._said.get(origin) != delay.seconds:
+        if delay is None:
+            self._said.drop(origin)
+        elif self._said.get(origin) != delay.seconds:
             self._said.put(origin, delay.seconds)
             self._say(name, origin, delay, asked)
 
@@ -129,11 +144,10 @@ class Delays:
         self, request: Request, origin: Origin, entry: Entry, tokens: tuple[str, ...]
     ) -> float:
         """Return the seconds that the fleet leaves between ``request`` and the one before it."""
-        delay = entry.delay(tokens)
+        seconds = self._bounded(entry.delay(tokens))
         name = slot_name(self._crawler, request)
-        if delay is None or name in self._own:
+        if not seconds or name in self._own:
             return 0.0
-        seconds = self._bounded(delay)
         self._ask(name, origin, seconds)
         return seconds
 
@@ -142,7 +156,7 @@ class Delays:
 
         ``own`` is the delay that the slot has without ``delay``, which its site asks for.
         """
-        if delay is None or slot_name(self._crawler, request) in self._own:
+        if slot_name(self._crawler, request) in self._own:
             return own
         return max(own, self._bounded(delay))
 
@@ -179,9 +193,10 @@ class Delays:
             seconds = max(seconds, slot.delay)
         return Hold(HoldReason.SLOT, self._clock.monotonic() + seconds) if seconds else None
 
-    def _bounded(self, delay: Delay) -> float:
-        """Return what the crawl keeps of the seconds that a site asks for."""
-        return min(delay.seconds, self._max)
+    def _bounded(self, delay: Delay | None) -> float:
+        """Return the seconds that the crawl keeps where a site asks for ``delay``."""
+        asked = 0.0 if delay is None or not self._obeys else delay.seconds
+        return max(self._min, min(asked, self._max))
 
     def _ask(self, name: str, origin: Origin, seconds: float) -> _Asked:
         asked = self._slots.get(name)

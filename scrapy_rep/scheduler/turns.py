@@ -90,6 +90,8 @@ class Turns:
         self._crawler = crawler
         self._known = known
         self._delays = delays
+        self.concerns = delays.concerns
+        """Tells whether the requests of an origin may have turns."""
         self._store = store
         self._clock = clock
         self._turns: dict[str, _Turn] = {}
@@ -106,7 +108,9 @@ class Turns:
         A request that is dropped, or waits for rules of other product tokens, takes nobody's time.
         """
         entry, verdict = decision.entry, decision.verdict
-        if entry is None or verdict is None or not verdict.allowed or not entry.asks_for_delay:
+        if entry is None or verdict is None or not verdict.allowed:
+            return 0.0
+        if not self._delays.concerns(entry):
             return 0.0
         if decision.origin is None or not self._delays.reserved:
             return 0.0

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
+from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import (
     CrawlClosingError,
-    RobotsTxtDisallowed,
     RobotsTxtFetchMiddleware,
     RobotsTxtMiddleware,
     RobotsTxtResponseMiddleware,
@@ -26,6 +26,7 @@ from scrapy_rep.utils.clock import Clock
 # As it was decided on, by hand: nothing of it is read from the code.
 TABLE = """
     known, allowed          | pass      | pass    | pass      | pass
+    refused for too long    | drop      | drop    | pass      | pass
     known, forbidden        | drop      | drop    | drop      | drop
     unreachable, deferring  | give back | drop    | drop      | wait
     not known, room         | wait      | wait    | wait      | wait
@@ -37,6 +38,7 @@ TABLE = """
 SOURCES = ("queue", "overdue", "scheduler", "direct")
 SITUATIONS = {
     "known, allowed": Situation.ALLOWED,
+    "refused for too long": Situation.REFUSED,
     "known, forbidden": Situation.FORBIDDEN,
     "unreachable, deferring": Situation.DEFERRED,
     "not known, room": Situation.UNKNOWN,
@@ -79,7 +81,7 @@ def test_nothing_but_what_is_allowed_passes():
     passed = {
         situation for situation, row in TRANSITIONS.items() if Action.PASS in set(row.values())
     }
-    assert passed == {Situation.ALLOWED}
+    assert passed == {Situation.ALLOWED, Situation.REFUSED}
 
 
 # The middleware in every situation, without a crawl.
@@ -173,7 +175,7 @@ def outcome(made, request):
         returned = made.process_request(request)
         if returned is not None:
             returned = run(returned)
-    except RobotsTxtDisallowed:
+    except IgnoreRequest:
         return "drop"
     finally:
         assert NOTE_KEY not in request.meta
@@ -189,6 +191,11 @@ def in_situation(situation, stand_in, made):
     """Bring it about; return whether the request was given back before."""
     if situation == "known, allowed":
         stand_in.verdict = ALLOWED
+    elif situation == "refused for too long":
+        stand_in.verdict = ALLOWED
+        if made._back_off is not None:
+            made._back_off.has_given_up = lambda host: True
+            made._look_closer()
     elif situation == "known, forbidden":
         stand_in.verdict = FORBIDDEN
     elif situation == "unreachable, deferring":

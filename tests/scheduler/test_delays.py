@@ -661,3 +661,26 @@ def test_a_signal_tells_what_is_taken_of_what_is_asked():
         ("http://slow.example", 2.0, 5.0),
         ("http://own.example", 2.0, None),
     ]
+
+
+@pytest_twisted.ensureDeferred
+@pytest.mark.parametrize("store", ["memory://", "sqlite:///{}"])
+@pytest.mark.parametrize(("lines", "obeys"), [((), True), (("Crawl-delay: 9",), False)])
+async def test_a_floor_holds_for_sites_that_ask_for_nothing(web, tmp_path, store, lines, obeys):
+    site = web.site(asks(*lines))
+    settings = {
+        "REP_STORE": store.format(tmp_path / "robots.sqlite"),
+        "REP_CRAWL_DELAY_MIN": 0.2,
+        "REP_CRAWL_DELAY": obeys,
+    }
+    result, _ = await watched(*(site.url(f"/{page}") for page in range(4)), settings=settings)
+    assert len(site.targets) == 4
+    assert min(result.gaps) >= 0.95 * 0.2
+
+
+def test_a_floor_and_a_maximum_bound_what_is_planned():
+    settings = Settings({"REP_CRAWL_DELAY_MIN": 2, "REP_CRAWL_DELAY_MAX": 5})
+    crawler = SimpleNamespace(settings=settings, signals=SignalManager())
+    delays = Delays(crawler, Options.from_settings(settings), reserved=True, clock=None)
+    planned = [delays._bounded(each and Delay(each, None)) for each in (None, 1, 3, 9)]
+    assert planned == [2, 2, 3, 5]

@@ -71,6 +71,10 @@ class Worker:
     reserved = True
 
     @staticmethod
+    def concerns(entry):
+        return entry.asks_for_delay
+
+    @staticmethod
     def asked(*_):
         return DELAY
 
