@@ -8,8 +8,10 @@ import pytest
 import pytest_twisted
 import scrapy
 
+from scrapy_rep import Robots
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer
+from tests.waiting import until
 
 PAGES = [f"/{number}" for number in range(6)]
 OK = answer(200, "x")
@@ -135,3 +137,34 @@ async def test_a_crawl_ends_with_the_scheduler_of_scrapy(web):
     result = await crawled(site, SCHEDULER_PRIORITY_QUEUE="scrapy.pqueues.ScrapyPriorityQueue")
     assert len(site.targets) <= 2 * len(PAGES)
     assert result.stats["finish_reason"] == "finished"
+
+
+@pytest_twisted.ensureDeferred
+async def test_it_is_told_what_waits_and_until_when(web):
+    site = web.site(answer(404), paths={path: [refuses(429, "2"), OK] for path in PAGES})
+    waits = []
+
+    async def look(crawler):
+        waits.extend(await until(lambda: Robots.of(crawler).waits()))
+
+    await crawl(*map(site.url, PAGES), settings={"REP_BACK_OFF_MAX": 0.5}, meanwhile=look)
+    assert {(wait.origin, wait.reason) for wait in waits} <= {
+        (site.url(""), "the site answered 429 or 503"),
+        (site.url(""), "robots.txt is being looked up"),
+    }
+
+
+@pytest_twisted.ensureDeferred
+@pytest.mark.parametrize("scheme", ["sqlite", "redis"])
+async def test_workers_of_a_fleet_wait_for_each_other(web, tmp_path, redis_server, scheme):
+    paths = {"*": [refuses(429, "3600")]}
+    site = web.site(answer(404), paths=paths)
+    uri = redis_server.uri if scheme == "redis" else f"sqlite:///{tmp_path / 'robots.sqlite'}"
+    settings = {"REP_STORE": uri, "REP_DEFER_TIMEOUT": 0.5, "REP_BACK_OFF_MAX": 100}
+    await crawled(site, **settings)
+    sent = len(site.targets)
+    # The second worker learns by its first request that another waits for longer than it would.
+    site.change(paths={"*": [refuses(429, "1")]})
+    result = await crawl(site.url("/0"), settings={**settings, "RETRY_TIMES": 5})
+    assert len(site.targets) == sent + 1
+    assert result.stats["robotstxt/back_off_dropped"] == 1
