@@ -11,7 +11,7 @@ from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from scrapy.crawler import Crawler
 
@@ -52,10 +52,12 @@ class Robots:
         cache: Cache,
         decider: Decider,
         holds: Callable[[], Iterable[tuple[Origin, str, float | None, int]]],
+        told_until: Callable[[str], Awaitable[float | None]] | None = None,
     ) -> None:
         self._cache = cache
         self.decider = decider
         self._holds = holds
+        self._told_until = told_until
         _ROBOTS.put(crawler, self)
 
     @classmethod
@@ -141,6 +143,14 @@ class Robots:
         """
         entry = self._cache.known(origin_of(_request(page).url))
         return entry.end if entry is not None and entry.is_unreachable else None
+
+    async def back_off(self, page: str | Request) -> float | None:
+        """Return until when the host of ``page`` is left alone, in seconds since the epoch.
+
+        Return None if it is not, or if this is not in the store. See REP_BACK_OFF.
+        """
+        host = origin_of(_request(page).url).host
+        return None if self._told_until is None else await self._told_until(host)
 
     def waits(self) -> list[Wait]:
         """Return which requests wait in the scheduler, why, and until when.

@@ -26,6 +26,7 @@ from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.usage.statement import LICENSE, REVISIONS
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import moment, printable, without_credentials
 
@@ -54,6 +55,8 @@ class Got:
     """What is said about use, by REP_USAGE_SOURCES."""
     started: float
     """When the command began, seconds since the epoch."""
+    back_off: float | None = None
+    """Until when the host is left alone, seconds since the epoch."""
     body: bytes | None = None
     """The rules, where they are a file's."""
 
@@ -91,7 +94,8 @@ def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         robots = robots_of(crawler)
         verdict, decision = await robots.decide(url)
         usage = await robots.usage(Request(url, meta=meta))
-        return Got(url, verdict, decision, await robots.record(url), usage, started)
+        record, back_off = await robots.record(url), await robots.back_off(url)
+        return Got(url, verdict, decision, record, usage, started, back_off)
 
     got = _by_file(url, opts.file, asking) if opts.file else asking.ask(question)
     show = _as_json if opts.json else _as_text
@@ -107,7 +111,7 @@ def _by_file(url: str, path: str, asking: Asking) -> Got:
     verdict = verdict_of_rules(robots.rules_for(*tokens), url, spellings)
     verdict = verdict._replace(robotstxt_url=name_of(path))
     decision = Decision(origin_of(url), target_of(url), tokens, verdict)
-    return Got(url, verdict, decision, None, robots.usage(url, *tokens), time(), body)
+    return Got(url, verdict, decision, None, robots.usage(url, *tokens), time(), body=body)
 
 
 def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
@@ -119,6 +123,7 @@ def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
         **got.verdict.as_dict(),
         "tokens": list(got.decision.tokens),
         "override": override and of_override(override),
+        "back_off_until": got.back_off,
         "target": got.decision.target,
         "group": None,
         "matching": [],
@@ -161,6 +166,9 @@ def _as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
         f"  {printable(in_words(got.verdict, got.decision.usage))}",
     ]
     override = got.decision.override
+    if got.back_off is not None:
+        why = HoldReason.BACK_OFF.text
+        lines += section("Back-off", [f"{why}: no requests until {moment(got.back_off)}"])
     if override is not None:
         until = override.until
         end = "does not expire" if until is None else f"valid until {moment(until)}"

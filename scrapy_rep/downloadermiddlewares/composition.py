@@ -109,7 +109,8 @@ class Composition:
             back_off=self.back_off,
             clock=clock,
         )
-        self._robots = Robots(crawler, self.cache, self.decider, self.gate.holds)
+        told_until = None if self.back_off is None else self.back_off.told_until
+        self._robots = Robots(crawler, self.cache, self.decider, self.gate.holds, told_until)
         self.waits = Waits(crawler, self.decider, self.gate, self.turns, clock)
         self.dry_run = (
             DryRun(crawler, self.cache, self.drops, self.gate, builtin) if builtin else None

@@ -155,6 +155,14 @@ class BackOff:
         host = urlparse_cached(request).hostname
         return IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
 
+    async def told_until(self, host: str) -> float | None:
+        """Return until when the fleet leaves ``host`` alone, in seconds since the epoch.
+
+        None where it doesn't, as far as the store knows.
+        """
+        left = self._seconds_left((await self._store.get(lease_of(host))).holder)
+        return None if left is None or left <= 0 else self._clock.time() + left
+
     def close(self) -> None:
         """Ask the store no more."""
         self._closing = True

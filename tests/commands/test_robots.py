@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
 import sys
+from threading import Thread
 
 import pytest
 from scrapy.cmdline import ScrapyArgumentParser
@@ -14,6 +16,9 @@ from scrapy.settings import Settings
 
 from scrapy_rep.commands import Command
 from scrapy_rep.commands.terminal import Progress
+from scrapy_rep.scheduler.back_off import lease_of
+from scrapy_rep.settings import Options
+from scrapy_rep.stores.registry import make_store
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import PATIENCE
 
@@ -207,6 +212,29 @@ def test_explain_for_programs(site, robots_command):
     assert explained["group"] == {"token": "mybot", "lines": [5]}
     assert explained["matching"] == [{"rule": "Disallow: /", "length": 1, "line": 6}]
     assert explained["robotstxt"]["from_store"] is False
+
+
+def test_explain_tells_until_when_a_site_is_left_alone(site, robots_command, tmp_path):
+    store = make_store(Options(store=f"sqlite:///{tmp_path / 'robots.sqlite'}").store_config)
+
+    async def close():
+        await store.claim(lease_of("127.0.0.1"), "4e9", 1e6)
+        await store.close()
+
+    # There is an event loop in this thread already.
+    thread = Thread(target=asyncio.run, args=(close(),))
+    thread.start()
+    thread.join(PATIENCE)
+    setting = f"REP_STORE=sqlite:///{tmp_path / 'robots.sqlite'}"
+    run = robots_command("explain", "-s", setting, site.url("/"))
+    assert "the site answered 429 or 503: no requests until " in run.out
+    explained = json.loads(robots_command("explain", "--json", "-s", setting, site.url("/")).out)
+    # At most REP_BACK_OFF_MAX from now.
+    assert explained["back_off_until"] < 4e9
+    other = robots_command(
+        "explain", "--json", "-s", setting, site.url("/").replace("127.0.0.1", "127.0.0.2")
+    )
+    assert json.loads(other.out)["back_off_until"] is None
 
 
 def test_explain_names_an_override(site, robots_command, tmp_path):
