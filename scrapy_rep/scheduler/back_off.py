@@ -48,6 +48,8 @@ _SOON: Final = 0.02
 """Seconds by which the clock of the store may be behind."""
 _LEASE: Final = 10.0
 """Seconds in which no other worker sends a probe."""
+_LEASES: Final = 3
+"""Leases of others that a worker waits for, before it sends a probe without one."""
 _MAX_HOSTS: Final = 10_000
 """Hosts above which those are forgotten that nothing waits for."""
 _SPARED_KEY: Final = "rep_back_off"
@@ -296,17 +298,20 @@ class BackOff:
             return
         left = self._seconds_left(holder)
         pause = _LOOK if left is None else max(left, _SOON)
-        closed.next_look = self._clock.monotonic() + pause
-        closed.may_probe = holder is None or holder == self._name
+        now = self._clock.monotonic()
+        closed.next_look = now + pause
+        is_ours = holder is None or holder == self._name
+        closed.may_probe = is_ours or (left is None and now > closed.until + _LEASES * _LEASE)
         self._follow(host, closed, left)
         self._tell(closed)
 
     def _seconds_left(self, holder: str | None) -> float | None:
         """Return for how long a host is to be left alone; None if ``holder`` is a worker."""
         try:
-            return min(float(holder or "") - self._clock.time(), self._max)
+            left = min(float(holder or "") - self._clock.time(), self._max)
         except ValueError:
             return None
+        return None if math.isnan(left) else left
 
     def _follow(self, host: str, closed: _Closed, left: float | None) -> None:
         """Wait as long as another worker says."""

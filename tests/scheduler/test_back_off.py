@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
 import scrapy
 
 from scrapy_rep import Robots
+from scrapy_rep.scheduler.back_off import BackOff
+from scrapy_rep.settings import Options
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer
+from tests.made_up_time import MadeUpTime
 from tests.waiting import until
 
 PAGES = [f"/{number}" for number in range(6)]
@@ -168,3 +172,13 @@ async def test_workers_of_a_fleet_wait_for_each_other(web, tmp_path, redis_serve
     result = await crawl(site.url("/0"), settings={**settings, "RETRY_TIMES": 5})
     assert len(site.targets) == sent + 1
     assert result.stats["robotstxt/back_off_dropped"] == 1
+
+
+@pytest.mark.parametrize(
+    ("holder", "left"),
+    [("1e400", 300), ("4e9", 300), ("1000000005", 5), ("nan", None), ("", None), ("name", None)],
+)
+def test_what_others_have_written_bounds_nothing(holder, left):
+    crawler = SimpleNamespace(signals=None)
+    back_off = BackOff(crawler, Options(), None, MadeUpTime().clock)
+    assert back_off._seconds_left(holder) == left
