@@ -193,7 +193,7 @@ class Options:
     crawl_delay_min: float = _setting(
         "REP_CRAWL_DELAY_MIN", 0.0, _not_negative, f"{_SECONDS}, at most REP_CRAWL_DELAY_MAX"
     )
-    crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 30.0, _not_negative, _SECONDS)
+    crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _not_negative, _SECONDS)
     back_off: bool = _setting("REP_BACK_OFF", True, boolean, "True or False")
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _positive, _SECONDS_ABOVE_0)
     overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides, _ENTRIES)

@@ -30,9 +30,7 @@ class _Pages:
 class Forecast:
     """Counts URLs by what is decided of them. Its memory is bounded by origins, not by URLs."""
 
-    def __init__(self, *, shared: bool) -> None:
-        """``shared``: each origin of a host takes its own delay, and not the longest of them."""
-        self._shared = shared
+    def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self._origins: set[Origin] = set()
         self._slots: dict[str, dict[Origin, _Pages]] = {}
@@ -70,8 +68,6 @@ class Forecast:
         """Return the row of one host: the origin that takes longest, and what all take."""
         urls = sum(pages.count for pages in origins.values())
         delay = max(pages.delay for pages in origins.values())
-        seconds = (urls - 1) * delay
-        if self._shared:
-            seconds = sum(pages.count * pages.delay for pages in origins.values()) - delay
+        seconds = sum(pages.count * pages.delay for pages in origins.values()) - delay
         name = max(origins, key=lambda origin: origins[origin].count * origins[origin].delay)
         return {"origin": str(name), "urls": urls, "delay": delay, "seconds": round(seconds, 3)}

@@ -90,13 +90,12 @@ class _Plan:
         self._robots = robots_of(crawler)
         self._decider = self._robots.decider
         self._delays = Delays.of(crawler, asking.options, Clock())
-        shared = self._delays is not None and self._delays.reserved
-        self._forecast = Forecast(shared=shared)
+        self._forecast = Forecast()
         self._seconds: float | None = opts.delay
-        self._slower = None if opts.delay is None else Forecast(shared=shared)
+        self._slower = None if opts.delay is None else Forecast()
         self._agent: str | None = opts.other_agent
         self._tokens = tokens_of_setting(opts.other_agent) if opts.other_agent else ()
-        self._other = Forecast(shared=shared) if opts.other_agent else None
+        self._other = Forecast() if opts.other_agent else None
         self._sitemaps = Sitemaps(crawler, self._tell) if opts.sitemaps else None
         self._progress = Progress()
         self._closing = False
@@ -204,7 +203,7 @@ class _Plan:
     def _between(self, request: Request, decision: Decision, own: float) -> float:
         if self._delays is None or decision.entry is None:
             return own
-        return self._delays.planned(request, decision.entry.delay(decision.tokens), own)
+        return max(own, self._delays.of_request(request, decision.entry.delay(decision.tokens)))
 
     async def _read_sitemaps(self, origins: Iterator[Origin]) -> None:
         for origin in origins:

@@ -110,11 +110,9 @@ class Turns:
         entry, verdict = decision.entry, decision.verdict
         if entry is None or verdict is None or not verdict.allowed:
             return 0.0
-        if not self._delays.concerns(entry):
+        if decision.origin is None or not self._delays.concerns(entry):
             return 0.0
-        if decision.origin is None or not self._delays.reserved:
-            return 0.0
-        return self._delays.asked(request, decision.origin, entry, decision.tokens)
+        return self._delays.of_request(request, entry.delay(decision.tokens))
 
     def listen(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin when the moment of its turn is known."""
@@ -125,8 +123,6 @@ class Turns:
 
         With that answer the turn is used.
         """
-        if not self._delays.reserved:
-            return None
         try:
             request = head()
         except LookupError:  # none of its requests could be read

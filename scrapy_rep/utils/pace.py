@@ -129,32 +129,16 @@ def own_delay_of(crawler: Crawler, name: str, seconds: float | None = None) -> f
 def seconds_until_free(slot: Slot) -> float:
     """Return how long the delay of ``slot`` still keeps a request.
 
-    From now on by its delay alone: without the random part, and without the timer that the slot has
-    set when it sent the last request, for the delay of that moment (AutoThrottle has changed it
-    since).
-    """
-    keep_apart(slot, slot.delay)
-    if not slot.queue:
-        slot.close()  # cancels the timer
-    return max(0.0, slot.lastseen + slot.delay - _now()) if slot.delay else 0.0
-
-
-def keep_apart(slot: Slot, seconds: float) -> bool:
-    """Let ``slot`` leave at least ``seconds`` between two requests; return whether it didn't.
-
-    Its delay is never lowered. The random part that Scrapy adds to a delay, and takes off it just
-    as often, is switched off where it would come below ``seconds``.
+    From now on by its delay alone: without the random part, which is switched off, and without the
+    timer that the slot has set when it sent the last request, for the delay of that moment
+    (AutoThrottle has changed it since).
     """
     if not slot.lastseen:  # as in slot_without_delay: nothing was sent yet
         slot.lastseen = _LONG_AGO
-    jitter = getattr(slot, "jitter", None)
-    if jitter is None:  # Scrapy before 2.19
-        jitter = 0.5 if slot.randomize_delay else 0.0
-    if slot.delay * (1 - jitter) >= seconds:
-        return False
-    slot.delay = max(slot.delay, seconds)
     if hasattr(slot, "jitter"):
         slot.jitter = 0.0
-    else:
+    else:  # Scrapy before 2.19
         slot.randomize_delay = False
-    return True
+    if not slot.queue:
+        slot.close()  # cancels the timer
+    return max(0.0, slot.lastseen + slot.delay - _now()) if slot.delay else 0.0

@@ -125,14 +125,11 @@ def main():
     result = Crawl()
     cancels = order["cancels"]
     ends = []
-    delays = {}
 
     class Spider(ListSpider):
         async def parse(self, response):
             """Ask for some pages besides; the first is cancelled while it waits."""
             self.crawl.responses.append(response)
-            slot = response.meta["download_slot"]
-            delays[slot] = self.crawler.engine.downloader.slots[slot].delay
             download = self.crawler.engine.download_async
             tasks = [deferred_from_coro(download(scrapy.Request(url))) for url in cancels]
             player.tasks = tasks
@@ -163,7 +160,6 @@ def main():
                 "failures": [repr(failure.value) for failure in result.failures],
                 "stats": stats,
                 "ends": ends,
-                "delays": delays,
                 "peak_kib": peak_kib(),
             }
         )

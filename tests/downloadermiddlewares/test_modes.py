@@ -344,7 +344,7 @@ def test_hanging_and_unreachable_origins_in_every_mode(web, mode):
     )
     for site in (recovers, healthy):
         assert sorted(site.targets) == ["/1", "/3", "/4"]
-    assert result["delays"] == {"127.0.0.1": 0.1}
+    assert result["stats"]["robotstxt/turns"] >= 6
     for site in (*hanging, fails):
         assert site.targets == []
     reasons = sorted(result["dropped"].values())

@@ -63,19 +63,19 @@ class Worker:
     def known(request):
         return SimpleNamespace(
             origin=origin_of(request.url),
-            entry=SimpleNamespace(asks_for_delay="free" not in request.url),
+            entry=SimpleNamespace(
+                asks_for_delay="free" not in request.url, delay=lambda tokens: None
+            ),
             verdict=SimpleNamespace(allowed=True),
             tokens=(),
         )
-
-    reserved = True
 
     @staticmethod
     def concerns(entry):
         return entry.asks_for_delay
 
     @staticmethod
-    def asked(*_):
+    def of_request(*_):
         return DELAY
 
     @staticmethod
