@@ -151,7 +151,7 @@ class Gate:
         if entry.may_come_back and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
         hold = None if self._back_off is None else self._back_off.hold(origin)
-        if hold is None and self._turns is not None and self._turns.concerns(entry):
+        if hold is None and self._turns and self._delays and self._delays.concerns(entry):
             hold = self._turns.hold(origin, head)
         if hold is None and self._back_off is not None:
             self._back_off.went(origin.host)

@@ -90,8 +90,6 @@ class Turns:
         self._crawler = crawler
         self._known = known
         self._delays = delays
-        self.concerns = delays.concerns
-        """Tells whether the requests of an origin may have turns."""
         self._store = store
         self._clock = clock
         self._turns: dict[str, _Turn] = {}

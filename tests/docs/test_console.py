@@ -110,7 +110,7 @@ def masked(text):
 async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     slow = [["wait", 0.5], *answer(200, "slow")]
-    delayed = web.site(robots(f"{RULES}Crawl-delay: 10\n"))
+    delayed = web.site(robots(f"{RULES}Crawl-delay: 60\n"))
     failing = web.site(answer(503))
     proxy = web.site(answer(407))
     differing = web.site(robots("User-agent: test\nDisallow: /\n"))  # Protego looks for parts
