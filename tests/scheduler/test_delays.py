@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
+from scrapy.exceptions import CloseSpider
 from scrapy.extensions.throttle import AutoThrottle
 from scrapy.http import Request
 from scrapy.settings import Settings
@@ -89,6 +90,24 @@ async def test_pages_are_as_far_apart_where_download_slots_are_not_known(web, mo
     assert len(site.targets) == 5
     assert min(result.gaps) > 0.38
     assert told(result)[0].endswith(": the delay is 0.4 s")
+
+
+@pytest.mark.parametrize("store", ["memory://", "sqlite:///{}/robots.sqlite"])
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_is_closed_does_not_wait_for_a_long_delay(web, tmp_path, store, queue):
+    site = web.site(asks("Crawl-delay: 300"))
+
+    class Closes(ListSpider):
+        def parse(self, response):
+            raise CloseSpider
+
+    urls = (site.url(f"/{n}") for n in range(20))
+    settings = {"REP_STORE": store.format(tmp_path), **queue}
+    result = await crawl(*urls, settings=settings, spidercls=Closes)
+    assert len(site.targets) == 1
+    (line,) = told(result)
+    assert line.endswith(": the delay is 300 s, at most 12 requests per hour")
 
 
 @pytest.mark.parametrize(
