@@ -42,6 +42,8 @@ robotstxt_differs: Final = object()
 """``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide otherwise."""
 robotstxt_crawl_delay: Final = object()
 """``(origin, delay, taken)``: a site asks for some time between two requests."""
+robotstxt_back_off: Final = object()
+"""``(origin, status, seconds)``: a site refused a request, and is left alone for some time."""
 robotstxt_usage: Final = object()
 """``(request, usage, results, refused)``: what is said about the use of a page was judged."""
 robotstxt_tdmrep: Final = object()
@@ -145,6 +147,10 @@ class Announcer:
     def crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
         """Tell what ``origin`` asks for, and the seconds that its slot has of it, if any."""
         self._send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
+
+    def back_off(self, origin: Origin, status: int, seconds: float) -> None:
+        """Tell that ``origin`` answered ``status``, and that its host is left alone."""
+        self._send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
     def usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool

@@ -18,7 +18,9 @@ from scrapy_rep import stats
 from scrapy_rep.fetch.route import said_on_the_way
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.freshness import retry_after
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.hold import Hold, HoldReason
+from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.once import Once
 
@@ -98,6 +100,7 @@ class BackOff:
     def __init__(self, crawler: Crawler, options: Options, store: Store, clock: Clock) -> None:
         """Take the parts of a crawl."""
         self._crawler = crawler
+        self._announcer = Announcer(crawler)
         self._max = options.back_off_max
         self._timeout = options.defer_timeout
         self._store = store
@@ -195,11 +198,14 @@ class BackOff:
         may_refuse = status in {_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE}
         if not (may_refuse or self._hosts) or TRANSFER_KEY in request.meta:
             return
+        if urlparse_cached(request).scheme not in {"http", "https"}:
+            return
         if may_refuse and said_on_the_way(response, proxied=bool(request.meta.get("proxy"))):
             return
         value = (response.headers.get("Retry-After") or b"").decode("latin-1")
         asked = retry_after(value, self._clock.time())
-        host = urlparse_cached(request).hostname or ""
+        origin = origin_of(request.url)
+        host = origin.host
         closed = self._hosts.get(host)
         now = self._clock.monotonic()
         under_way = (
@@ -210,7 +216,7 @@ class BackOff:
             if closed is not None and not under_way:
                 self._open(host, closed)
         elif closed is None or not under_way:
-            self._close(host, status, asked, now)
+            self._close(origin, status, asked, now)
         else:
             self._spare(request, closed)
             if asked and now + min(asked, self._max) > closed.until:
@@ -226,7 +232,8 @@ class BackOff:
 
     # What becomes of a host.
 
-    def _close(self, host: str, status: int, asked: float | None, now: float) -> None:
+    def _close(self, origin: Origin, status: int, asked: float | None, now: float) -> None:
+        host = origin.host
         closed = self._hosts.get(host)
         if closed is None:
             if len(self._hosts) >= _MAX_HOSTS:
@@ -246,6 +253,7 @@ class BackOff:
             seconds,
             extra={"spider": self._crawler.spider},
         )
+        self._announcer.back_off(origin, status, seconds)
         self._wait(host, closed, now + seconds)
         self._begin(self._tell_fleet(host, closed, seconds))
 

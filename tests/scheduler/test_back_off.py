@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from types import SimpleNamespace
 
@@ -77,6 +78,18 @@ async def test_a_site_that_refuses_for_ever_gets_one_request_at_a_time(web, valu
     assert result.stats["retry/max_reached"] == len(PAGES)
     in_a_row = [at for at, line in enumerate(result.messages()) if "no requests for" in line]
     assert len(in_a_row) >= len(site.targets) - len(PAGES)
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_report_tells_for_how_long_a_site_was_left_alone(web, tmp_path):
+    site = web.site(answer(404), paths={"/0": [refuses(429, "0.5"), OK]})
+    pages = {"json": tmp_path / "report.json", "html": tmp_path / "report.html"}
+    for path in pages.values():
+        site.change(answer(404), paths={"/0": [refuses(429, "1"), OK]})
+        await crawl(site.url("/0"), settings={"REP_REPORT": str(path)})
+    (row,) = json.loads(pages["json"].read_text())["origins"]
+    assert (row["back_offs"], row["back_off_seconds"]) == (1, 1.0)
+    assert "Sites that refused requests" in pages["html"].read_text()
 
 
 @pytest_twisted.ensureDeferred

@@ -164,6 +164,12 @@ class Collected:
         self.row(origin).crawl_delay = said
         return said
 
+    def back_off(self, origin: str, seconds: float) -> None:
+        """Note that an origin is left alone for ``seconds``."""
+        row = self.row(origin)
+        row.back_offs += 1
+        row.back_off_seconds += seconds
+
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values; those origins and rules first that dropped most."""
         origins = sorted(

@@ -70,6 +70,7 @@ class RobotsReport:
             (self._overridden, signals.robotstxt_overridden),
             (self._differs, signals.robotstxt_differs),
             (self._delays, signals.robotstxt_crawl_delay),
+            (self._back_off, signals.robotstxt_back_off),
             (self._usage, signals.robotstxt_usage),
             (self._sent, scrapy_signals.request_reached_downloader),
             (self._opened, scrapy_signals.spider_opened),
@@ -154,6 +155,10 @@ class RobotsReport:
     def _delays(self, origin: Origin, delay: Delay, taken: float | None) -> None:
         said = self._collected.delays(str(origin), delay, taken)
         self._write("crawl-delay", {"origin": str(origin), **said})
+
+    def _back_off(self, origin: Origin, status: int, seconds: float) -> None:
+        self._collected.back_off(str(origin), seconds)
+        self._write("back-off", {"origin": str(origin), "status": status, "seconds": seconds})
 
     def _usage(
         self, request: Request, usage: Usage, results: Mapping[str, str], refused: bool

@@ -71,6 +71,10 @@ class OriginRow:
     crawl_delay: dict[str, Any] | None = None
     """What it asks to be left between two requests: ``asked`` and ``taken``, in seconds, the
     ``field`` and its ``line``."""
+    back_offs: int = 0
+    """How many times it was left alone after 429 or 503."""
+    back_off_seconds: float = 0.0
+    """For how long, all times together."""
 
 
 @dataclass(slots=True)
