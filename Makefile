@@ -13,11 +13,13 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 STACKS := .venv-stacks
 CANARY := .venv-canary
+ENGINES := .venv-conformance
+ADAPTERS := tests/conformance/adapters
 FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
 .PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test test-just-started lint unit \
-	test-protocol test-all model faults stacks canary fuzz bench measure figures docs package clean
+	test-protocol test-all model faults stacks canary conformance fuzz bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +33,7 @@ help:
 	@echo "make faults        the table of everything that can go wrong with a fetch"
 	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
 	@echo "make canary        the tests of crawls with Scrapy's main branch"
+	@echo "make conformance   the conformance cases, asked of this and other parsers of robots.txt"
 	@echo "make fuzz          verdicts on random files beside a plain reference, for MINUTES=10"
 	@echo "make bench         the benchmarks that need a few minutes and no network"
 	@echo "make figures       the figures of the docs from docs/_static/figures/*.json; RUN=1 measures first"
@@ -127,6 +130,18 @@ canary:
 	@$(CANARY)/bin/scrapy version
 	@$(CANARY)/bin/python -m pytest -q -p no:cacheprovider --numprocesses=6 --ignore=tests/protocol
 
+# Other parsers are installed in an environment of their own, those for Node.js beside them. One that
+# can't be installed is left out.
+conformance: $(INSTALLED)
+	@test -d $(ENGINES) || $(PYTHON) -m venv $(ENGINES)
+	@while read -r package; do \
+		$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check "$$package" \
+			|| echo "== $$package could not be installed"; \
+	done < $(ADAPTERS)/requirements.txt
+	@cp $(ADAPTERS)/package.json $(ENGINES)
+	@npm install --silent --prefix $(ENGINES) || echo "== no parsers for Node.js: npm is missing or failed"
+	@$(BIN)/python -m tests.conformance $(ARGS)
+
 # Four processes, two hundred origins, one robots.txt request each; then with workers that die.
 fleet: $(INSTALLED) redis-server
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group fleet
@@ -189,4 +204,4 @@ package: $(INSTALLED)
 	@$(BIN)/twine check --strict dist/*
 
 clean:
-	rm -rf $(VENV) $(STACKS) $(CANARY) dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml
+	rm -rf $(VENV) $(STACKS) $(CANARY) $(ENGINES) dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml

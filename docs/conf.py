@@ -30,6 +30,7 @@ from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
+from tests.conformance import results as answers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -237,6 +238,22 @@ class Measured(SphinxDirective):
         return [table_of(rows), nodes.paragraph("", "", command, nodes.Text(text))]
 
 
+class Passed(SphinxDirective):
+    """The table of conformance cases that engines pass, from the results of a run."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table, and when it was made below it."""
+        run = answers.read()
+        self.env.note_dependency(str(answers.RESULTS))
+        day = date.fromisoformat(run["date"])
+        text = (
+            "Passed, of those that apply to the parser. "
+            f"{run['cases']} cases, {day.day} {day:%B %Y}."
+        )
+        rows = [*answers.table(run["engines"])]
+        return [table_of(rows, widths=(4, 2, 2, 2, 2, 2)), nodes.paragraph(text=text)]
+
+
 class Ratio(SphinxRole):
     """A ratio that a benchmark found: ``:ratio:`rules 300 Protego/ours```."""
 
@@ -269,6 +286,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("transitions", Transitions)
     app.add_directive("holds", Holds)
     app.add_directive("measured", Measured)
+    app.add_directive("passed", Passed)
     app.add_role("ratio", Ratio())
     app.add_directive("rooms", Rooms)
     app.add_directive("usage-meanings", UsageMeanings)

@@ -1,0 +1,29 @@
+"""What the adapters in Python share: a line of JSON in, a line of JSON out."""
+
+import base64
+import json
+import platform
+import sys
+from importlib.metadata import version
+
+
+def serve(answer, package=None, *, takes_several=False):
+    """Answer each case that comes: *answer* takes body, tokens and URL, and returns a dict.
+
+    With ``--version`` print that of *package*, or of Python. A crawler of several names can't be
+    asked of an engine that takes one, unless it *takes_several*.
+    """
+    if "--version" in sys.argv:
+        print(version(package) if package else platform.python_version())
+        return
+    for line in sys.stdin:
+        case = json.loads(line)
+        tokens = case["tokens"]
+        found = {}
+        if takes_several or len(tokens) == 1:
+            try:
+                body = base64.b64decode(case["body"])
+                found = answer(body, tokens if takes_several else tokens[0], case["url"])
+            except Exception as error:  # noqa: BLE001 - of whatever kind: the case is failed
+                found = {"error": repr(error)}
+        print(json.dumps(found), flush=True)

@@ -1,0 +1,20 @@
+"""Google's parser, whose binary ``robots_main`` is given: it is started anew for each case."""
+
+import subprocess
+import sys
+import tempfile
+
+from pipe import serve
+
+
+def answer(body, token, url):
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(body)
+        file.flush()
+        command = [sys.argv[1], file.name, token, url]
+        status = subprocess.run(command, check=False, capture_output=True).returncode
+    # Of an empty file robots_main says that it can't be read.
+    return {"allowed": {0: True, 1: False}[status]}
+
+
+serve(answer)

@@ -1,0 +1,407 @@
+"""Cases of matching: which pattern matches which URL, and which rule decides."""
+
+# A case is a line.
+# fmt: off
+from tests.conformance.writing import ALLOWED, DISALLOWED, Book, Repeat, joined, star
+
+BOOK = Book()
+
+
+def matches(c, name, pattern, path, why=""):
+    """A rule for *pattern* holds for *path*."""
+    c(name, f"{pattern} matches {path}{why and f': {why}'}.", star(f"disallow: {pattern}"), path, DISALLOWED, 2)
+
+
+def matches_not(c, name, pattern, path, why=""):
+    """A rule for *pattern* doesn't hold for *path*."""
+    c(name, f"{pattern} does not match {path}{why and f': {why}'}.", star(f"disallow: {pattern}"), path, ALLOWED, None)
+
+
+c = BOOK.clause("rfc-2.2.2-case")
+matches_not(c, "first-letter", "/fish", "/Fish", "the case of a letter counts")
+matches_not(c, "upper-case-rule", "/FISH", "/fish", "the case of a rule counts")
+matches_not(c, "in-directory", "/a/B/c", "/a/b/c", "case counts in every segment")
+matches_not(c, "in-query", "/a?Key=", "/a?key=1", "case counts in the query")
+matches_not(c, "behind-star", "/*.PHP", "/a.php", "case counts behind a *")
+c("allow", "The case of an allow counts.", star("disallow: /", "allow: /Public"), "/public", DISALLOWED, 2)
+
+c = BOOK.clause("rfc-2.2.2-first-octet")
+matches_not(c, "inside", "/fish", "/catfish/fish", "it begins with the path")
+matches_not(c, "second-segment", "/fish", "/desert/fish", "it begins with the path")
+matches_not(c, "in-query", "/fish", "/?id=/fish", "it begins with the path")
+matches_not(c, "two-slashes", "/fish", "//fish", "the second octet differs")
+matches(c, "two-slashes-in-both", "//fish", "//fish", "slashes are compared as they are")
+matches_not(c, "two-slashes-in-rule", "/a//b", "/a/b", "slashes are compared as they are")
+matches_not(c, "no-slash", "fish", "/fish", "the first octet differs")
+matches_not(c, "no-slash-anywhere", "fish/", "/a/fish/", "the first octet differs")
+matches_not(c, "full-url", "https://example.com/fish", "/fish", "the first octet of a path is its slash")
+matches_not(c, "host", "example.com/fish", "/fish", "a host is no part of the path")
+matches_not(c, "query-without-slash", "?id=", "/?id=1", "the first octet differs")
+c("allow-no-slash", "An allow without a slash opens nothing.", star("disallow: /", "allow: fish"), "/fish", DISALLOWED, 2)
+
+c = BOOK.clause("rfc-2.2.2-end-of-path")
+matches(c, "same", "/a/b.html", "/a/b.html")
+matches(c, "longer-name", "/a", "/abc", "the path of the rule is at its end before a difference")
+matches(c, "below", "/a", "/a/b/c")
+matches(c, "with-suffix", "/a", "/a.html")
+matches(c, "with-query", "/a", "/a?b=c")
+matches(c, "with-parameters", "/a", "/a;b")
+matches(c, "everything", "/", "/a/b?c")
+matches(c, "root", "/", "/")
+matches(c, "query-begins", "/a?b", "/a?bc=1")
+matches(c, "directory", "/a/", "/a/b")
+matches_not(c, "directory-itself", "/a/", "/a", "the rule is not at its end")
+matches_not(c, "shorter", "/abc", "/ab", "the rule is not at its end")
+matches_not(c, "query-missing", "/a?b", "/a", "the rule is not at its end")
+matches_not(c, "query-differs", "/a?b=1", "/a?b=2")
+matches_not(c, "query-elsewhere", "/a?b=1", "/a?x=2&b=1")
+matches_not(c, "differs-at-end", "/abcd", "/abce")
+matches_not(c, "dot-is-no-wildcard", "/a.b", "/axb", "a dot is a character")
+matches_not(c, "plus-is-no-wildcard", "/a+", "/aaa", "a plus is a character")
+matches_not(c, "brackets-are-no-class", "/[ab]", "/a", "brackets are characters")
+matches_not(c, "question-mark-is-no-wildcard", "/ab?c", "/ac", "a question mark is a character")
+matches_not(c, "alternation", "/(a|b)", "/a", "parentheses are characters")
+matches_not(c, "caret", "/^a", "/a", "a caret is a character")
+matches(c, "plus", "/a+b", "/a+b")
+matches(c, "parentheses", "/a(b)", "/a(b)")
+matches(c, "dot-segments", "/a/../b", "/a/../b", "dots are compared as they are")
+
+c = BOOK.clause("rfc-2.2.2-most-octets")
+c("allow-longer", "A longer allow opens a part of what is closed.", star("disallow: /a", "allow: /a/b"), "/a/b", ALLOWED, 3)
+c("allow-longer-first", "A longer allow opens a part of what is closed, also where it is first.", star("allow: /a/b", "disallow: /a"), "/a/b", ALLOWED, 2)
+c("disallow-longer", "A longer disallow closes a part of what is open.", star("allow: /a", "disallow: /a/b"), "/a/b", DISALLOWED, 3)
+c("disallow-longer-first", "A longer disallow closes a part of what is open, also where it is first.", star("disallow: /a/b", "allow: /a"), "/a/b", DISALLOWED, 2)
+c("only-what-matches", "A longer rule that doesn't match doesn't count.", star("allow: /a/b/c/d", "disallow: /a"), "/a/b", DISALLOWED, 3)
+c("three", "Of three rules that match the longest decides.", star("disallow: /a/b", "allow: /a", "allow: /a/b/c"), "/a/b/c", ALLOWED, 4)
+c("three-middle", "Of three rules the longest that matches decides, not the longest.", star("allow: /a", "disallow: /a/b", "allow: /a/b/c"), "/a/b/x", DISALLOWED, 3)
+c("one-octet", "One octet more decides.", star("allow: /a", "disallow: /ab"), "/abc", DISALLOWED, 3)
+c("slash-counts", "A slash at the end is an octet more.", star("allow: /a", "disallow: /a/"), "/a/", DISALLOWED, 3)
+c("root", "Any path is longer than /.", star("disallow: /", "allow: /a"), "/a", ALLOWED, 3)
+c("star-counts", "A * is an octet.", star("allow: /a", "disallow: /*a"), "/a", DISALLOWED, 3)
+c("star-at-end-counts", "A * at the end is an octet, too.", star("allow: /a", "disallow: /a*"), "/ab", DISALLOWED, 3)
+c("dollar-counts", "A $ is an octet.", star("allow: /a", "disallow: /a$"), "/a", DISALLOWED, 3)
+c("query-counts", "A query in the rule counts.", star("disallow: /a", "allow: /a?b"), "/a?b=1", ALLOWED, 3)
+c("of-pattern", "It's the octets of the pattern that count, not those that a * stands for.", star("allow: /a/", "disallow: /*"), "/a/bcdefgh", ALLOWED, 2)
+c("many-stars", "A pattern with many stars is as long as it is written.", star("allow: /ab", "disallow: /*****"), "/abc", DISALLOWED, 3)
+c("not-by-order", "The last of two rules doesn't win for being last.", star("disallow: /a/b/c", "allow: /"), "/a/b/c/d", DISALLOWED, 2)
+c("not-the-first", "The first of two rules doesn't win for being first.", star("allow: /", "disallow: /a"), "/a", DISALLOWED, 3)
+c("not-allow-first", "An allow doesn't win for being an allow.", star("allow: /", "allow: /a", "disallow: /a/b"), "/a/b", DISALLOWED, 4)
+
+c = BOOK.clause("rfc-2.2.2-equivalent")
+c("allow-last", "Of an allow and a disallow of the same path the allow is used, where it is last.", star("disallow: /a", "allow: /a"), "/a", ALLOWED, 3)
+c("allow-first", "Of an allow and a disallow of the same path the allow is used, where it is first.", star("allow: /a", "disallow: /a"), "/a", ALLOWED, 2)
+c("everything", "allow: / and disallow: / allow everything.", star("disallow: /", "allow: /"), "/a", ALLOWED, 3)
+c("wildcards", "Equal patterns with * are equivalent, too.", star("disallow: /*.php$", "allow: /*.php$"), "/a.php", ALLOWED, 3)
+c("in-two-groups", "Equal rules in two groups that are combined are equivalent, too.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot", "allow: /a"), "/a", ALLOWED, 4)
+c("escaped", "Rules are equivalent where they differ by an escape of a letter alone.", star("disallow: /ab", "allow: /%61b"), "/ab", ALLOWED, 3)
+c("disallow-twice", "Two disallows do not outweigh an allow.", star("disallow: /a", "disallow: /a", "allow: /a"), "/a", ALLOWED, 4)
+
+c = BOOK.clause("rfc-2.2.2-duplicates")
+c("disallow", "A rule that stands twice is one rule.", star("disallow: /a", "disallow: /a"), "/a", DISALLOWED)
+c("allow", "An allow that stands twice is one rule.", star("disallow: /", "allow: /a", "allow: /a"), "/a", ALLOWED)
+c("not-longer", "A rule that stands twice is no longer for that.", star("disallow: /a", "disallow: /a", "allow: /ab"), "/ab", ALLOWED, 4)
+
+c = BOOK.clause("rfc-2.2.2-no-match")
+c("no-rule-matches", "What no rule matches is allowed.", star("disallow: /a", "disallow: /b"), "/c", ALLOWED, None)
+c("root", "The root is allowed where rules are for what is below.", star("disallow: /a"), "/", ALLOWED, None)
+c("only-allow", "What no allow matches is allowed, too.", star("allow: /a"), "/b", ALLOWED, None)
+c("only-allow-own-group", "A group of allows alone forbids nothing.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "allow: /a"), "/b", ALLOWED, None)
+c("no-rules", "A group without rules allows everything.", "user-agent: *\n", "/a", ALLOWED, None)
+c("specific-no-match", "Where no rule of one's own group matches, those of * are not asked.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: *", "disallow: /b"), "/b", ALLOWED, None)
+
+c = BOOK.clause("rfc-2.2.2-robots-txt")
+c("all-disallowed", "/robots.txt is allowed where everything is disallowed.", star("disallow: /"), "/robots.txt", ALLOWED)
+c("star-disallowed", "/robots.txt is allowed where /* is disallowed.", star("disallow: /*"), "/robots.txt", ALLOWED)
+c("endings-disallowed", "/robots.txt is allowed where all that ends with .txt is disallowed.", star("disallow: /*.txt$"), "/robots.txt", ALLOWED)
+c("own-group", "/robots.txt is allowed to a crawler whose own group disallows everything.", "user-agent: ExampleBot\ndisallow: /\n", "/robots.txt", ALLOWED)
+c("prefix-disallowed", "/robots.txt is allowed where /robots is disallowed.", star("disallow: /robots"), "/robots.txt", ALLOWED)
+c("longer-name", "Another file whose name begins so is not.", star("disallow: /"), "/robots.txt.old", DISALLOWED, 2)
+c("in-directory", "A robots.txt in a directory is not.", star("disallow: /"), "/a/robots.txt", DISALLOWED, 2)
+
+c = BOOK.clause("rfc-2.3-name")
+c("upper-case", "/ROBOTS.TXT is not the file of rules.", star("disallow: /"), "/ROBOTS.TXT", DISALLOWED, 2)
+c("capital", "/Robots.txt is not the file of rules.", star("disallow: /"), "/Robots.txt", DISALLOWED, 2)
+
+c = BOOK.clause("rfc-2.2.3-dollar")
+matches(c, "exact", "/a$", "/a")
+matches_not(c, "longer", "/a$", "/ab", "$ is the end")
+matches_not(c, "below", "/a$", "/a/", "$ is the end")
+matches_not(c, "query", "/a$", "/a?b", "$ is the end of the query, too")
+matches(c, "query-in-rule", "/a?b$", "/a?b")
+matches_not(c, "query-longer", "/a?b$", "/a?bc", "$ is the end")
+matches(c, "root", "/$", "/")
+matches_not(c, "root-only", "/$", "/a", "$ is the end")
+matches_not(c, "dollar-in-url", "/a$", "/a$", "the $ of a rule is its end, no character")
+matches(c, "behind-star", "/*$", "/a/b?c")
+matches_not(c, "of-a-part", "/a/*/c$", "/a/b/c/d", "$ is the end")
+c("standard-example", "The standard's example: an allow that ends exactly there.", star("disallow: /this", "allow: /this/path/exactly$"), "/this/path/exactly", ALLOWED, 3)
+c("standard-example-longer", "The standard's example doesn't match anything longer.", star("disallow: /this", "allow: /this/path/exactly$"), "/this/path/exactly/not", DISALLOWED, 2)
+c("before-blanks", "A $ before a comment is at the end.", star("disallow: /a$#b"), "/ab", ALLOWED, None)
+
+c = BOOK.clause("rfc-2.2.3-star")
+matches(c, "nothing", "/a*b", "/ab", "* stands for nothing")
+matches(c, "one", "/a*b", "/axb", "* stands for a character")
+matches(c, "many", "/a*b", "/axyzb", "* stands for several")
+matches(c, "slash", "/a*b", "/a/x/y/b", "* stands for slashes, too")
+matches(c, "query", "/a*b", "/a?x=b", "* stands for a question mark, too")
+matches(c, "behind", "/a*b", "/axbc", "what is behind the pattern doesn't count")
+matches_not(c, "missing", "/a*b", "/axc")
+matches_not(c, "before", "/a*b", "/b/a")
+matches(c, "two", "/a*b*c", "/axbyc")
+matches_not(c, "two-order", "/a*b*c", "/acb", "the parts come in their order")
+matches(c, "two-stars", "/a**b", "/ab", "two stars are as one")
+matches(c, "at-start", "*/b", "/a/b", "a pattern may begin with *")
+matches(c, "at-start-no-slash", "*b", "/ab", "a pattern may begin with *")
+matches(c, "alone", "*", "/a", "* alone is anything")
+matches(c, "at-end", "/a*", "/a", "* at the end stands for nothing, too")
+matches(c, "at-end-below", "/a/*", "/a/b")
+matches(c, "at-end-itself", "/a/*", "/a/")
+matches_not(c, "at-end-needs-slash", "/a/*", "/a")
+matches(c, "backtracking", "/*ab$", "/aab", "an early a is not yet the end")
+matches(c, "backtracking-twice", "/*ab*cd$", "/abxabcdcd")
+matches(c, "overlap", "/*aba$", "/ababa")
+matches_not(c, "no-overlap", "/a*a$", "/a", "a character counts once")
+matches_not(c, "no-overlap-two", "/*ab*ba$", "/xaba", "a character counts once")
+matches(c, "query-key", "/*?id=", "/a/b?id=5")
+matches(c, "query-second-key", "/*&id=", "/a?x=1&id=5")
+matches_not(c, "query-key-missing", "/*?id=", "/a?x=1&id=5")
+matches(c, "star-in-url", "/a*b", "/a*b", "a * in a URL is a character, for which * stands, too")
+matches(c, "extension", "*.gif$", "/pictures/a.gif")
+matches_not(c, "extension-query", "*.gif$", "/a.gif?b")
+matches(c, "directory-anywhere", "/*/private/", "/a/b/private/c")
+matches_not(c, "directory-at-root", "/*/private/", "/private/c", "a slash is needed before")
+c("standard-example", "The standard's example: an allow with * between.", star("disallow: /this", "allow: /this/*/exactly"), "/this/path/exactly", ALLOWED, 3)
+
+c = BOOK.clause("rfc-2.2.3-verbatim")
+matches(c, "star", "/path/file-with-a-%2A.html", "/path/file-with-a-*.html")
+matches_not(c, "star-is-none", "/path/file-with-a-%2A.html", "/path/file-with-a-x.html", "an escaped * stands for itself")
+matches(c, "star-escaped-in-url", "/path/file-with-a-%2A.html", "/path/file-with-a-%2A.html")
+matches(c, "star-lower-case", "/path/file-with-a-%2a.html", "/path/file-with-a-*.html")
+matches(c, "dollar", "/path/foo-%24", "/path/foo-$")
+matches_not(c, "dollar-is-none", "/path/foo-%24", "/path/foo-", "an escaped $ stands for itself")
+matches(c, "dollar-goes-on", "/path/foo-%24", "/path/foo-$/bar", "an escaped $ is no end")
+matches(c, "dollar-escaped-in-url", "/path/foo-%24", "/path/foo-%24")
+matches(c, "dollar-and-end", "/path/foo-%24$", "/path/foo-$")
+matches_not(c, "dollar-and-end-longer", "/path/foo-%24$", "/path/foo-$bar")
+
+c = BOOK.clause("rfc-2.2.2-encode")
+matches(c, "rule-raw", "/é", "/%C3%A9", "characters beyond ASCII are escaped before they are compared")
+matches(c, "url-raw", "/%C3%A9", "/é", "those of the URL, too")
+matches(c, "both-raw", "/é", "/é")
+matches(c, "both-escaped", "/%C3%A9", "/%C3%A9")
+matches(c, "hex-lower-in-rule", "/%c3%a9", "/%C3%A9", "the case of an escape's digits doesn't count")
+matches(c, "hex-lower-in-url", "/%C3%A9", "/%c3%a9", "the case of an escape's digits doesn't count")
+matches(c, "hex-lower-reserved", "/a%2fb", "/a%2Fb", "the case of an escape's digits doesn't count")
+matches(c, "query", "/a?b=é", "/a?b=%C3%A9")
+matches(c, "half-escaped", "/日%E6%9C%AC", "/%E6%97%A5本")
+matches(c, "behind-star", "/*é", "/caf%C3%A9")
+matches(c, "before-dollar", "/é$", "/%C3%A9")
+matches_not(c, "not-latin-1", "/é", "/%E9", "UTF-8 is escaped, not Latin-1")
+matches_not(c, "not-composed", "/é", "/e%CC%81", "octets are compared, not characters that look alike")
+c("allow", "An allow beyond ASCII opens its part.", star("disallow: /", "allow: /日本"), "/%E6%97%A5%E6%9C%AC/a", ALLOWED, 3)
+
+c = BOOK.clause("rfc-2.2.2-decode")
+for name, char in [("letter", "a"), ("capital", "Z"), ("digit", "0"), ("hyphen", "-"), ("dot", "."), ("underscore", "_"), ("tilde", "~")]:
+    escape = f"%{ord(char):02X}"
+    matches(c, f"{name}-in-url", f"/x{char}", f"/x{escape}", f"{escape} is {char}")
+    matches(c, f"{name}-in-rule", f"/x{escape}", f"/x{char}", f"{escape} is {char}")
+matches(c, "lower-case-digits", "/~a", "/%7ea", "%7e is ~, too")
+matches(c, "whole-path", "/private", "/%70%72%69%76%61%74%65")
+matches(c, "in-query", "/a?b=c", "/a?%62=%63")
+matches_not(c, "case-of-letter", "/a", "/%41", "%41 is A")
+matches_not(c, "once", "/A", "/%2541", "an escape is decoded once")
+c("allow", "An allow opens what is escaped in the URL.", star("disallow: /", "allow: /~a"), "/%7Ea", ALLOWED, 3)
+matches(c, "behind-star", "/*~a", "/x/%7Ea")
+
+c = BOOK.clause("rfc-2.2.2-reserved")
+matches_not(c, "slash-in-url", "/a/b", "/a%2Fb", "%2F stays as it is")
+matches_not(c, "slash-in-rule", "/a%2Fb", "/a/b", "%2F is no /")
+matches(c, "slash-in-both", "/a%2Fb", "/a%2Fb")
+matches_not(c, "question-mark-in-url", "/a?b", "/a%3Fb", "%3F stays as it is")
+matches_not(c, "question-mark-in-rule", "/a%3Fb", "/a?b", "%3F is no ?")
+matches(c, "question-mark-in-both", "/a%3Fb", "/a%3Fb")
+matches_not(c, "percent", "/a%25", "/a", "%25 is a character")
+matches(c, "percent-in-both", "/a%25b", "/a%25b")
+matches(c, "blank-in-both", "/a%20b", "/a%20b")
+matches_not(c, "blank", "/a%20b", "/a+b", "%20 is no +")
+matches(c, "below-escape", "/a%2Fb", "/a%2Fb/c")
+c("allow", "An allow for a path with / doesn't open the one with %2F.", star("disallow: /", "allow: /a/b"), "/a%2Fb", DISALLOWED, 2)
+
+c = BOOK.clause("rfc-2.2.2-table")
+matches(c, "row-1", "/foo/bar?baz=quz", "/foo/bar?baz=quz")
+matches(c, "row-2", "/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar", "so says the table, though RFC 3986, section 2.2, tells them apart")
+matches(c, "row-2-raw", "/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https://foo.bar")
+matches(c, "row-2-escaped", "/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar")
+matches(c, "row-3", "/foo/bar/ツ", "/foo/bar/%E3%83%84")
+matches(c, "row-4", "/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84")
+matches(c, "row-5", "/foo/bar/%62%61%7A", "/foo/bar/baz")
+
+c = BOOK.clause("rfc-5.1-example")
+EXAMPLE = joined("User-Agent: *", "Disallow: *.gif$", "Disallow: /example/", "Allow: /publications/", "", "User-Agent: foobot", "Disallow:/", "Allow:/example/page.html", "Allow:/example/allowed.gif", "", "User-Agent: barbot", "User-Agent: bazbot", "Disallow: /example/page.html", "", "User-Agent: quxbot")
+for token, path, allowed, line in [
+    ("foobot", "/example/page.html", ALLOWED, 8),
+    ("foobot", "/example/allowed.gif", ALLOWED, 9),
+    ("foobot", "/example/other.gif", DISALLOWED, 7),
+    ("foobot", "/publications/", DISALLOWED, 7),
+    ("barbot", "/example/page.html", DISALLOWED, 13),
+    ("bazbot", "/example/page.html", DISALLOWED, 13),
+    ("barbot", "/example/a.gif", ALLOWED, None),
+    ("quxbot", "/example/a.gif", ALLOWED, None),
+    ("otherbot", "/a.gif", DISALLOWED, 2),
+    ("otherbot", "/example/page.html", DISALLOWED, 3),
+    ("otherbot", "/publications/a.html", ALLOWED, 4),
+    ("otherbot", "/publications/a.gif", ALLOWED, 4),
+    ("otherbot", "/other", ALLOWED, None),
+]:
+    c(f"{token}{path.replace('/', '-')}", f"In the standard's example {path} is {'allowed' if allowed else 'disallowed'} to {token}.", EXAMPLE, path, allowed, line, tokens=[token])
+
+c = BOOK.clause("rfc-5.2-example")
+LONGEST = joined("User-Agent: foobot", "Allow: /example/page/", "Disallow: /example/page/disallowed.gif")
+c("disallowed", "In the standard's example the longer disallow is used.", LONGEST, "/example/page/disallowed.gif", DISALLOWED, 3, tokens=["foobot"])
+c("other", "In the standard's example another page is allowed.", LONGEST, "/example/page/other.gif", ALLOWED, 2, tokens=["foobot"])
+
+PATHS = {
+    "/": ["/ /a /a/b?c", ""],
+    "/*": ["/ /a /a/b?c", ""],
+    "/$": ["/", "/a /index.html /?a"],
+    "/fish": ["/fish /fish.html /fish/salmon.html /fishheads /fishheads/yummy.html /fish.php?id=anything", "/Fish.asp /catfish /?id=fish /desert/fish"],
+    "/fish*": ["/fish /fish.html /fish/salmon.html /fishheads /fishheads/yummy.html /fish.php?id=anything", "/Fish.asp /catfish /?id=fish /desert/fish"],
+    "/fish/": ["/fish/ /fish/?id=anything /fish/salmon.htm", "/fish /fish.html /animals/fish/ /Fish/Salmon.asp"],
+    "/*.php": ["/index.php /filename.php /folder/filename.php /folder/filename.php?parameters /folder/any.php.file.html /filename.php/", "/ /windows.PHP"],
+    "/*.php$": ["/filename.php /folder/filename.php", "/filename.php?parameters /filename.php/ /filename.php5 /windows.PHP"],
+    "/fish*.php": ["/fish.php /fishheads/catfish.php?parameters", "/Fish.PHP"],
+}  # fmt: skip
+c = BOOK.clause("doc-paths")
+GOOGLEBOT = "user-agent: googlebot\ndisallow: {}\n"
+for row, (pattern, (matched, others)) in enumerate(PATHS.items(), 1):
+    for number, path in enumerate(matched.split(), 1):
+        c(f"row-{row}-matches-{number}", f"{pattern} matches {path}.", GOOGLEBOT.format(pattern), path, DISALLOWED, 2, tokens=["googlebot"])
+    for number, path in enumerate(others.split(), 1):
+        c(f"row-{row}-not-{number}", f"{pattern} does not match {path}.", GOOGLEBOT.format(pattern), path, ALLOWED, None, tokens=["googlebot"])
+
+c = BOOK.clause("doc-non-ascii")
+matches(c, "rule-utf-8", "/テスト", "/%E3%83%86%E3%82%B9%E3%83%88")
+matches(c, "rule-escaped", "/%E3%83%86%E3%82%B9%E3%83%88", "/テスト")
+matches(c, "url-longer", "/テ", "/%E3%83%86%E3%82%B9%E3%83%88")
+
+c = BOOK.clause("doc-rules")
+for name, path, allow, disallow, allowed, line in [
+    ("longer", "/page", "/p", "/", ALLOWED, 2),
+    ("tie", "/folder/page", "/folder", "/folder", ALLOWED, 2),
+    ("wildcard-longer", "/page.htm", "/page", "/*.htm", DISALLOWED, 3),
+    ("wildcard-tie", "/page.php5", "/page", "/*.ph", ALLOWED, 2),
+    ("root", "/", "/$", "/", ALLOWED, 2),
+    ("root-only", "/page.htm", "/$", "/", DISALLOWED, 3),
+]:
+    c(name, f"With allow: {allow} and disallow: {disallow}, {path} is {'allowed' if allowed else 'disallowed'}.", star(f"allow: {allow}", f"disallow: {disallow}"), path, allowed, line)
+c("tie-of-wildcards", "Of conflicting patterns with *, of one length, the least restrictive is used.", star("disallow: /*a", "allow: /*b"), "/ab", ALLOWED, 3)
+c("tie-disallow-first", "Of rules of one length the least restrictive is used, in either order.", star("disallow: /*.ph", "allow: /page"), "/page.php5", ALLOWED, 3)
+c("tie-of-dollar", "A rule with $ and one of its length conflict, and the least restrictive is used.", star("disallow: /ab", "allow: /a*"), "/ab", ALLOWED, 3)
+
+c = BOOK.clause("doc-no-path")
+c("disallow", "A disallow without path is ignored.", star("allow: /b", "disallow:"), "/a", ALLOWED)
+c("allow", "An allow without path is ignored.", star("disallow: /a", "allow:"), "/a", DISALLOWED, 2)
+c("with-others", "A rule without path between others is ignored.", star("allow: /b", "disallow:", "disallow: /a"), "/a", DISALLOWED, 4)
+
+c = BOOK.clause("doc-recipes")
+MEDIA = joined("User-agent: *", "Disallow: /", "", "User-agent: Mediapartners-Google", "Allow: /")
+ONE = joined("User-agent: Googlebot-news", "Allow: /", "", "User-agent: *", "Disallow: /")
+BUT_ONE = joined("User-agent: Unnecessarybot", "Disallow: /", "", "User-agent: *", "Allow: /")
+IMAGE = joined("User-agent: Googlebot-Image", "Disallow: /images/dogs.jpg")
+ENDINGS = joined("User-agent: Googlebot", "Disallow: /*.gif$", "Disallow: /*.xls$")
+TWO = joined("User-agent: googlebot", "Disallow: /directory1/", "Disallow: /directory2/", "Allow: /directory2/subdirectory1/", "", "User-agent: anothercrawler", "Disallow: /")
+for name, asks, body, path, allowed, line, token in [
+    ("all", "Disallow: / closes a whole site.", star("Disallow: /"), "/any/page", DISALLOWED, 2, "ExampleBot"),
+    ("directory", "A directory is closed with all that it has.", star("Disallow: /calendar/", "Disallow: /junk/"), "/junk/a/b", DISALLOWED, 3, "ExampleBot"),
+    ("directory-others", "Other directories are open.", star("Disallow: /calendar/", "Disallow: /junk/"), "/junkyard", ALLOWED, None, "ExampleBot"),
+    ("one-allowed", "One crawler is let in.", ONE, "/a", ALLOWED, 2, "Googlebot-news"),
+    ("one-allowed-others", "All but one are kept out.", ONE, "/a", DISALLOWED, 5, "ExampleBot"),
+    ("one-blocked", "One crawler is kept out.", BUT_ONE, "/a", DISALLOWED, 2, "Unnecessarybot"),
+    ("one-blocked-others", "All but one are let in.", BUT_ONE, "/a", ALLOWED, 5, "ExampleBot"),
+    ("one-page", "One page is closed.", star("Disallow: /private_file.html"), "/private_file.html", DISALLOWED, 2, "ExampleBot"),
+    ("one-image", "One picture is closed to a crawler of pictures.", IMAGE, "/images/dogs.jpg", DISALLOWED, 2, "Googlebot-Image"),
+    ("one-image-others", "Other pictures are open to it.", IMAGE, "/images/cats.jpg", ALLOWED, None, "Googlebot-Image"),
+    ("all-images", "All pictures are closed to a crawler of pictures.", "User-agent: Googlebot-Image\nDisallow: /\n", "/a.png", DISALLOWED, 2, "Googlebot-Image"),
+    ("file-type", "Files of one type are closed.", ENDINGS, "/a/b.gif", DISALLOWED, 2, "Googlebot"),
+    ("file-type-query", "A query behind such a file is another ending.", ENDINGS, "/a/b.gif?c", ALLOWED, None, "Googlebot"),
+    ("ending", "URLs that end with .xls are closed.", ENDINGS, "/table.xls", DISALLOWED, 3, "Googlebot"),
+    ("ending-longer", "URLs that end with .xlsx are open.", ENDINGS, "/table.xlsx", ALLOWED, None, "Googlebot"),
+    ("advertising", "The crawler of advertisements is let in.", MEDIA, "/a", ALLOWED, 5, "Mediapartners-Google"),
+    ("advertising-others", "All but the crawler of advertisements are kept out.", MEDIA, "/a", DISALLOWED, 2, "ExampleBot"),
+    ("subdirectory", "A directory in a closed one is opened.", TWO, "/directory2/subdirectory1/a", ALLOWED, 4, "googlebot"),
+    ("subdirectory-others", "What is beside it stays closed.", TWO, "/directory2/a", DISALLOWED, 3, "googlebot"),
+    ("second-crawler", "The second crawler is kept out of the whole site.", TWO, "/a", DISALLOWED, 7, "anothercrawler"),
+]:
+    c(name, asks, body, path, allowed, line, tokens=[token])
+
+c = BOOK.clause("parser-dollar")
+matches(c, "in-the-middle", "/a$b", "/a$b")
+matches_not(c, "no-end-in-the-middle", "/a$b", "/a", "a $ that is not last is a character")
+matches(c, "two", "/a$$", "/a$", "the first of two is a character")
+matches_not(c, "two-longer", "/a$$", "/a$b", "the last of two is the end")
+matches(c, "before-star", "/a$*", "/a$b", "a $ before a * is a character")
+matches_not(c, "no-end-before-star", "/a$*", "/a", "a $ before a * is a character")
+matches_not(c, "alone", "$", "/", "a pattern that is $ alone begins with no slash")
+
+c = BOOK.clause("parser-url")
+for name, asks, pattern, url, allowed in [
+    ("no-path", "A URL without a path has the path /.", "/$", "https://example.com", DISALLOWED),
+    ("query-without-path", "A query right behind the host has / before it.", "/?a", "https://example.com?a=b", DISALLOWED),
+    ("fragment", "A fragment is no part of what is matched.", "/a$", "https://example.com/a#b", DISALLOWED),
+    ("fragment-of-query", "A fragment behind a query is no part of what is matched.", "/a?b$", "https://example.com/a?b#c", DISALLOWED),
+    ("fragment-only", "A fragment behind the host leaves the path /.", "/$", "https://example.com/#/a", DISALLOWED),
+    ("rule-of-fragment", "A rule can't speak of a fragment.", "/b", "https://example.com/a#/b", ALLOWED),
+    ("parameters", "Parameters are a part of what is matched.", "/a;b$", "https://example.com/a;b", DISALLOWED),
+    ("parameters-count", "Parameters count before the end.", "/a$", "https://example.com/a;b", ALLOWED),
+    ("url-in-query", "A URL in the query leaves the path before it.", "/a?", "https://example.com/a?u=https://example.org/b", DISALLOWED),
+    ("url-in-query-is-no-path", "A URL in the query is not the one that is matched.", "/b", "https://example.com/a?u=https://example.org/b", ALLOWED),
+    ("slashes-in-query", "Slashes in the query are no path.", "/a?u=/b/c$", "https://example.com/a?u=/b/c", DISALLOWED),
+    ("port", "A port is no part of the path.", "/a", "https://example.com:8443/a", DISALLOWED),
+]:
+    c(name, asks, star(f"disallow: {pattern}"), url, allowed, 2 if not allowed else None)
+
+c = BOOK.clause("parser-index-file")
+INDEX = star("disallow: /", "allow: /a/index.html")
+c("directory", "An allow of index.html allows its directory.", INDEX, "/a/", ALLOWED, 3)
+c("file", "An allow of index.html allows the file.", INDEX, "/a/index.html", ALLOWED, 3)
+c("below", "An allow of index.html allows nothing else there.", INDEX, "/a/b", DISALLOWED, 2)
+c("without-slash", "An allow of index.html doesn't allow the directory without its slash.", INDEX, "/a", DISALLOWED, 2)
+c("query", "An allow of index.html doesn't allow the directory with a query.", INDEX, "/a/?b", DISALLOWED, 2)
+c("htm", "An allow of index.htm allows its directory.", star("disallow: /", "allow: /a/index.htm"), "/a/", ALLOWED, 3)
+c("root", "An allow of /index.html allows the root.", star("disallow: /", "allow: /index.html"), "/", ALLOWED, 3)
+c("dollar", "An allow of index.html$ allows its directory.", star("disallow: /", "allow: /a/index.html$"), "/a/", ALLOWED, 3)
+c("php", "An allow of index.php doesn't allow its directory.", star("disallow: /", "allow: /a/index.php"), "/a/", DISALLOWED, 2)
+c("disallow", "A disallow of index.html doesn't disallow its directory.", star("disallow: /a/index.html"), "/a/", ALLOWED, None)
+c("longer-disallow", "A disallow that is longer than the directory and $ decides.", star("allow: /a/index.html", "disallow: /a/**$"), "/a/", DISALLOWED, 3)
+c("not-the-beginning", "A last segment that only has index.htm in it is another file.", star("disallow: /", "allow: /a/myindex.html"), "/a/", DISALLOWED, 2)
+
+c = BOOK.clause("own-canonical")
+matches(c, "blank", "/a b", "/a%20b", "no URL may hold a blank")
+for char, name in zip('"<>\\^`{|}', ["quote", "less", "greater", "backslash", "caret", "backtick", "brace", "bar", "closing-brace"], strict=True):
+    matches(c, f"{name}-in-rule", f"/a{char}", f"/a%{ord(char):02X}", "no URL may hold that character")
+matches(c, "braces", "/{id}", "/%7Bid%7D", "no URL may hold braces")
+matches(c, "stray-percent", "/100%", "/100%")
+matches_not(c, "stray-percent-is-itself", "/100%$", "/100%25", "a % that begins no escape is itself")
+matches_not(c, "ampersand", "/a?b&c", "/a?b%26c", "an escape of a reserved character is none of it")
+matches_not(c, "plus", "/a?b+c", "/a?b%2Bc", "an escape of a reserved character is none of it")
+matches_not(c, "equals-sign", "/a?b%3Dc", "/a?b=c", "an escape of a reserved character is none of it")
+c("length-decoded", "A pattern is as long as it is with its letters decoded.", star("disallow: /abc", "allow: /%61%62"), "/abc", DISALLOWED, 2)
+c("length-encoded", "A pattern is as long as it is with its characters beyond ASCII escaped.", star("disallow: /%C3*", "allow: /é"), "/%C3%A9", ALLOWED, 3)
+c("not-idempotent", "An escape that comes of decoding is not decoded again.", star("disallow: /%%41a"), "/%25Aa", ALLOWED, None)
+
+c = BOOK.clause("own-first-of-equals")
+c("allows", "Of two allows of one length the first is shown.", star("disallow: /", "allow: /ab", "allow: /*b"), "/ab", ALLOWED, 3)
+c("allows-the-other-way", "Of two allows of one length the first is shown, whichever has a *.", star("disallow: /", "allow: /*b", "allow: /ab"), "/ab", ALLOWED, 3)
+c("disallows", "Of two disallows of one length the first is shown.", star("disallow: /*b", "disallow: /ab"), "/ab", DISALLOWED, 2)
+c("same", "Of a disallow that stands twice the first is shown.", star("disallow: /ab", "disallow: /ab"), "/ab", DISALLOWED, 2)
+
+c = BOOK.clause("own-effort")
+for name, asks, pattern, repeat, path, allowed in [
+    ("many-stars", "A pattern of 30 times *a is matched in time.", "/*a*b", Repeat(25, 27, 30), "/" + "a" * 120, ALLOWED),
+    ("many-stars-end", "A pattern of 30 times *a and $ is matched in time.", "/*a$", Repeat(25, 27, 30), "/" + "a" * 120 + "b", ALLOWED),
+    ("stars-only", "A pattern of a thousand stars is matched in time.", "/*b$", Repeat(25, 26, 1_000), "/" + "a" * 120, ALLOWED),
+    ("long-path", "A pattern of 10 times *a* is matched in time against a long path.", "/*a*b", Repeat(25, 28, 10), "/" + "a" * 2_000, ALLOWED),
+    ("long-literal", "A pattern of 10,000 characters is matched in time.", "/a*b", Repeat(25, 26, 10_000), "/" + "a" * 2_000, ALLOWED),
+]:
+    c(name, asks, star(f"disallow: {pattern}"), path, allowed, None, repeat=repeat)
+c("many-rules", "A file of 20,000 patterns is matched in time.", star("disallow: /*x*y", "disallow: /a"), "/a", DISALLOWED, 20_002, repeat=Repeat(14, 30, 20_000))

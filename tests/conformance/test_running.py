@@ -1,0 +1,90 @@
+"""An engine that fails fails no more than the cases that it fails."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.conformance.running import Engine, judge, run
+from tests.conformance.writing import Book, star
+from tests.waiting import PATIENCE
+
+# An engine that does what the path says.
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    path = json.loads(line)["url"].rpartition("/")[2]
+    if path == "crash":
+        sys.exit("out of order")
+    if path == "hang":
+        while True:
+            pass
+    print("?" if path == "nonsense" else json.dumps({"allowed": True}), flush=True)
+"""
+
+
+def cases(*paths):
+    book = Book()
+    case = book.clause("own-effort")
+    for number, path in enumerate(paths):
+        case(f"{path}-{number}", "It is allowed.", star(), f"/{path}", True, None)
+    return book.cases
+
+
+def outcomes(*paths):
+    asked = cases(*paths)
+    answers = run([sys.executable, "-c", PROGRAM], asked, seconds=PATIENCE)
+    return [
+        (judge(case, answers[case["id"]]).passed, answers[case["id"]].get("error"))
+        for case in asked
+    ]
+
+
+def test_an_engine_that_crashes_fails_that_case_only():
+    assert outcomes("a", "crash", "b", "crash") == [
+        (True, None),
+        (False, "crashed: out of order"),
+        (True, None),
+        (False, "crashed: out of order"),
+    ]
+
+
+def test_an_engine_that_hangs_fails_that_case_only():
+    first, hang, second = cases("a", "hang", "b")
+    engine = Engine([sys.executable, "-c", PROGRAM], seconds=PATIENCE)
+    assert engine.ask(first) == {"allowed": True}
+    engine.seconds = 0
+    assert engine.ask(hang) == {"error": "no answer in 0 s"}
+    engine.seconds = PATIENCE
+    assert engine.ask(second) == {"allowed": True}
+    engine.close()
+
+
+def test_an_answer_that_is_no_json_fails_its_case():
+    assert outcomes("nonsense", "a") == [(False, "no JSON object: ?"), (True, None)]
+
+
+def test_an_engine_that_can_not_be_started_is_an_error():
+    with pytest.raises(FileNotFoundError):
+        run(["no-such-engine"], cases("a"))
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "judged"),
+    [
+        ({"allowed": True, "line": 2}, {"allowed": True, "line": 2}, (True, True)),
+        ({"allowed": True, "line": 2}, {"allowed": True, "line": 3}, (True, False)),
+        ({"allowed": True, "line": 2}, {"allowed": True}, (True, None)),
+        ({"allowed": True, "line": None}, {"allowed": True, "line": None}, (True, True)),
+        ({"allowed": True}, {"allowed": True, "line": 3}, (True, None)),
+        ({"allowed": True}, {"allowed": False}, (False, None)),
+        ({"allowed": True}, {}, (None, None)),
+        ({"allowed": True}, {"error": "no"}, (False, None)),
+        ({"sitemaps": ["a"]}, {"allowed": True}, (None, None)),
+        ({"sitemaps": ["a"]}, {"allowed": True, "sitemaps": []}, (False, None)),
+        ({"crawl_delay": 5}, {"crawl_delay": 5.0}, (True, None)),
+    ],
+)
+def test_an_answer_is_judged_by_what_it_answers(expected, answer, judged):
+    assert judge({"expected": expected}, answer) == judged

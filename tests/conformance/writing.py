@@ -1,0 +1,91 @@
+"""What cases are written with: one call for a case, beside the clause that it is written for."""
+
+from __future__ import annotations
+
+import base64
+from typing import NamedTuple
+
+from tests.conformance.clauses import CLAUSES
+
+ALLOWED, DISALLOWED = True, False
+UNASKED = object()
+
+
+class Repeat(NamedTuple):
+    """What part of the body stands there how many times."""
+
+    start: int
+    stop: int
+    times: int
+
+
+class Book:
+    """Cases of one source file, in order."""
+
+    def __init__(self):
+        self.cases = []
+
+    def clause(self, clause):
+        """Return what adds a case of a clause: see ``add``."""
+        CLAUSES[clause]
+
+        def add(name, asks, body, url="/", allowed=UNASKED, line=UNASKED, **others):  # noqa: PLR0917 - a row of a table
+            expected = {"allowed": allowed, "line": line}
+            self.add(clause, name, asks, body, url, expected=expected, **others)
+
+        return add
+
+    def add(
+        self,
+        clause,
+        name,
+        asks,
+        body,
+        url,
+        *,
+        expected,
+        tokens=("ExampleBot",),
+        repeat=None,
+        **others,
+    ):
+        """Add a case.
+
+        A line of None is where no rule decides; none is given where no document says which rule
+        does. *others* are other fields of the answer, such as ``sitemaps``.
+        """
+        octets = body.encode() if isinstance(body, str) else body
+        expected = {**expected, **others}
+        case = {
+            "id": f"{clause}/{name}",
+            "clause": clause,
+            "whose": CLAUSES[clause].whose,
+            "asks": asks,
+            "text": octets.decode("utf-8", "backslashreplace"),
+            "body": base64.b64encode(octets).decode(),
+            "repeat": repeat._asdict() if repeat else None,
+            "tokens": list(tokens),
+            "url": url if url.startswith("http") else f"https://example.com{url}",
+            "expected": {key: value for key, value in expected.items() if value is not UNASKED},
+        }
+        if not repeat:
+            del case["repeat"]
+        self.cases.append(case)
+
+
+def star(*lines):
+    """Return a file of one group, for anyone: its rules begin in the second line."""
+    return joined("user-agent: *", *lines)
+
+
+def joined(*lines):
+    """Return lines, each with LF behind it."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+def body_of(case):
+    """Return the body of a case as bytes, with what is repeated."""
+    octets = base64.b64decode(case["body"])
+    if "repeat" not in case:
+        return octets
+    start, stop, times = case["repeat"].values()
+    return octets[:start] + octets[start:stop] * times + octets[stop:]
