@@ -2,20 +2,18 @@
 
 # A case is a line.
 # fmt: off
-from tests.conformance.writing import ALLOWED, DISALLOWED, Book, Repeat, joined, star
+from tests.conformance.writing import (
+    ALLOWED,
+    DISALLOWED,
+    Book,
+    Repeat,
+    joined,
+    matches,
+    matches_not,
+    star,
+)
 
 BOOK = Book()
-
-
-def matches(c, name, pattern, path, why=""):
-    """A rule for *pattern* holds for *path*."""
-    c(name, f"{pattern} matches {path}{why and f': {why}'}.", star(f"disallow: {pattern}"), path, DISALLOWED, 2)
-
-
-def matches_not(c, name, pattern, path, why=""):
-    """A rule for *pattern* doesn't hold for *path*."""
-    c(name, f"{pattern} does not match {path}{why and f': {why}'}.", star(f"disallow: {pattern}"), path, ALLOWED, None)
-
 
 c = BOOK.clause("rfc-2.2.2-case")
 matches_not(c, "first-letter", "/fish", "/Fish", "the case of a letter counts")
@@ -172,70 +170,6 @@ matches(c, "directory-anywhere", "/*/private/", "/a/b/private/c")
 matches_not(c, "directory-at-root", "/*/private/", "/private/c", "a slash is needed before")
 c("standard-example", "The standard's example: an allow with * between.", star("disallow: /this", "allow: /this/*/exactly"), "/this/path/exactly", ALLOWED, 3)
 
-c = BOOK.clause("rfc-2.2.3-verbatim")
-matches(c, "star", "/path/file-with-a-%2A.html", "/path/file-with-a-*.html")
-matches_not(c, "star-is-none", "/path/file-with-a-%2A.html", "/path/file-with-a-x.html", "an escaped * stands for itself")
-matches(c, "star-escaped-in-url", "/path/file-with-a-%2A.html", "/path/file-with-a-%2A.html")
-matches(c, "star-lower-case", "/path/file-with-a-%2a.html", "/path/file-with-a-*.html")
-matches(c, "dollar", "/path/foo-%24", "/path/foo-$")
-matches_not(c, "dollar-is-none", "/path/foo-%24", "/path/foo-", "an escaped $ stands for itself")
-matches(c, "dollar-goes-on", "/path/foo-%24", "/path/foo-$/bar", "an escaped $ is no end")
-matches(c, "dollar-escaped-in-url", "/path/foo-%24", "/path/foo-%24")
-matches(c, "dollar-and-end", "/path/foo-%24$", "/path/foo-$")
-matches_not(c, "dollar-and-end-longer", "/path/foo-%24$", "/path/foo-$bar")
-
-c = BOOK.clause("rfc-2.2.2-encode")
-matches(c, "rule-raw", "/é", "/%C3%A9", "characters beyond ASCII are escaped before they are compared")
-matches(c, "url-raw", "/%C3%A9", "/é", "those of the URL, too")
-matches(c, "both-raw", "/é", "/é")
-matches(c, "both-escaped", "/%C3%A9", "/%C3%A9")
-matches(c, "hex-lower-in-rule", "/%c3%a9", "/%C3%A9", "the case of an escape's digits doesn't count")
-matches(c, "hex-lower-in-url", "/%C3%A9", "/%c3%a9", "the case of an escape's digits doesn't count")
-matches(c, "hex-lower-reserved", "/a%2fb", "/a%2Fb", "the case of an escape's digits doesn't count")
-matches(c, "query", "/a?b=é", "/a?b=%C3%A9")
-matches(c, "half-escaped", "/日%E6%9C%AC", "/%E6%97%A5本")
-matches(c, "behind-star", "/*é", "/caf%C3%A9")
-matches(c, "before-dollar", "/é$", "/%C3%A9")
-matches_not(c, "not-latin-1", "/é", "/%E9", "UTF-8 is escaped, not Latin-1")
-matches_not(c, "not-composed", "/é", "/e%CC%81", "octets are compared, not characters that look alike")
-c("allow", "An allow beyond ASCII opens its part.", star("disallow: /", "allow: /日本"), "/%E6%97%A5%E6%9C%AC/a", ALLOWED, 3)
-
-c = BOOK.clause("rfc-2.2.2-decode")
-for name, char in [("letter", "a"), ("capital", "Z"), ("digit", "0"), ("hyphen", "-"), ("dot", "."), ("underscore", "_"), ("tilde", "~")]:
-    escape = f"%{ord(char):02X}"
-    matches(c, f"{name}-in-url", f"/x{char}", f"/x{escape}", f"{escape} is {char}")
-    matches(c, f"{name}-in-rule", f"/x{escape}", f"/x{char}", f"{escape} is {char}")
-matches(c, "lower-case-digits", "/~a", "/%7ea", "%7e is ~, too")
-matches(c, "whole-path", "/private", "/%70%72%69%76%61%74%65")
-matches(c, "in-query", "/a?b=c", "/a?%62=%63")
-matches_not(c, "case-of-letter", "/a", "/%41", "%41 is A")
-matches_not(c, "once", "/A", "/%2541", "an escape is decoded once")
-c("allow", "An allow opens what is escaped in the URL.", star("disallow: /", "allow: /~a"), "/%7Ea", ALLOWED, 3)
-matches(c, "behind-star", "/*~a", "/x/%7Ea")
-
-c = BOOK.clause("rfc-2.2.2-reserved")
-matches_not(c, "slash-in-url", "/a/b", "/a%2Fb", "%2F stays as it is")
-matches_not(c, "slash-in-rule", "/a%2Fb", "/a/b", "%2F is no /")
-matches(c, "slash-in-both", "/a%2Fb", "/a%2Fb")
-matches_not(c, "question-mark-in-url", "/a?b", "/a%3Fb", "%3F stays as it is")
-matches_not(c, "question-mark-in-rule", "/a%3Fb", "/a?b", "%3F is no ?")
-matches(c, "question-mark-in-both", "/a%3Fb", "/a%3Fb")
-matches_not(c, "percent", "/a%25", "/a", "%25 is a character")
-matches(c, "percent-in-both", "/a%25b", "/a%25b")
-matches(c, "blank-in-both", "/a%20b", "/a%20b")
-matches_not(c, "blank", "/a%20b", "/a+b", "%20 is no +")
-matches(c, "below-escape", "/a%2Fb", "/a%2Fb/c")
-c("allow", "An allow for a path with / doesn't open the one with %2F.", star("disallow: /", "allow: /a/b"), "/a%2Fb", DISALLOWED, 2)
-
-c = BOOK.clause("rfc-2.2.2-table")
-matches(c, "row-1", "/foo/bar?baz=quz", "/foo/bar?baz=quz")
-matches(c, "row-2", "/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar", "so says the table, though RFC 3986, section 2.2, tells them apart")
-matches(c, "row-2-raw", "/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https://foo.bar")
-matches(c, "row-2-escaped", "/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar")
-matches(c, "row-3", "/foo/bar/ツ", "/foo/bar/%E3%83%84")
-matches(c, "row-4", "/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84")
-matches(c, "row-5", "/foo/bar/%62%61%7A", "/foo/bar/baz")
-
 c = BOOK.clause("rfc-5.1-example")
 EXAMPLE = joined("User-Agent: *", "Disallow: *.gif$", "Disallow: /example/", "Allow: /publications/", "", "User-Agent: foobot", "Disallow:/", "Allow:/example/page.html", "Allow:/example/allowed.gif", "", "User-Agent: barbot", "User-Agent: bazbot", "Disallow: /example/page.html", "", "User-Agent: quxbot")
 for token, path, allowed, line in [
@@ -278,11 +212,6 @@ for row, (pattern, (matched, others)) in enumerate(PATHS.items(), 1):
         c(f"row-{row}-matches-{number}", f"{pattern} matches {path}.", GOOGLEBOT.format(pattern), path, DISALLOWED, 2, tokens=["googlebot"])
     for number, path in enumerate(others.split(), 1):
         c(f"row-{row}-not-{number}", f"{pattern} does not match {path}.", GOOGLEBOT.format(pattern), path, ALLOWED, None, tokens=["googlebot"])
-
-c = BOOK.clause("doc-non-ascii")
-matches(c, "rule-utf-8", "/テスト", "/%E3%83%86%E3%82%B9%E3%83%88")
-matches(c, "rule-escaped", "/%E3%83%86%E3%82%B9%E3%83%88", "/テスト")
-matches(c, "url-longer", "/テ", "/%E3%83%86%E3%82%B9%E3%83%88")
 
 c = BOOK.clause("doc-rules")
 for name, path, allow, disallow, allowed, line in [
@@ -374,20 +303,6 @@ c("php", "An allow of index.php doesn't allow its directory.", star("disallow: /
 c("disallow", "A disallow of index.html doesn't disallow its directory.", star("disallow: /a/index.html"), "/a/", ALLOWED, None)
 c("longer-disallow", "A disallow that is longer than the directory and $ decides.", star("allow: /a/index.html", "disallow: /a/**$"), "/a/", DISALLOWED, 3)
 c("not-the-beginning", "A last segment that only has index.htm in it is another file.", star("disallow: /", "allow: /a/myindex.html"), "/a/", DISALLOWED, 2)
-
-c = BOOK.clause("own-canonical")
-matches(c, "blank", "/a b", "/a%20b", "no URL may hold a blank")
-for char, name in zip('"<>\\^`{|}', ["quote", "less", "greater", "backslash", "caret", "backtick", "brace", "bar", "closing-brace"], strict=True):
-    matches(c, f"{name}-in-rule", f"/a{char}", f"/a%{ord(char):02X}", "no URL may hold that character")
-matches(c, "braces", "/{id}", "/%7Bid%7D", "no URL may hold braces")
-matches(c, "stray-percent", "/100%", "/100%")
-matches_not(c, "stray-percent-is-itself", "/100%$", "/100%25", "a % that begins no escape is itself")
-matches_not(c, "ampersand", "/a?b&c", "/a?b%26c", "an escape of a reserved character is none of it")
-matches_not(c, "plus", "/a?b+c", "/a?b%2Bc", "an escape of a reserved character is none of it")
-matches_not(c, "equals-sign", "/a?b%3Dc", "/a?b=c", "an escape of a reserved character is none of it")
-c("length-decoded", "A pattern is as long as it is with its letters decoded.", star("disallow: /abc", "allow: /%61%62"), "/abc", DISALLOWED, 2)
-c("length-encoded", "A pattern is as long as it is with its characters beyond ASCII escaped.", star("disallow: /%C3*", "allow: /é"), "/%C3%A9", ALLOWED, 3)
-c("not-idempotent", "An escape that comes of decoding is not decoded again.", star("disallow: /%%41a"), "/%25Aa", ALLOWED, None)
 
 c = BOOK.clause("own-first-of-equals")
 c("allows", "Of two allows of one length the first is shown.", star("disallow: /", "allow: /ab", "allow: /*b"), "/ab", ALLOWED, 3)

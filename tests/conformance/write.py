@@ -6,11 +6,17 @@ import json
 from itertools import chain
 from pathlib import Path
 
-from tests.conformance import cases_groups, cases_lines, cases_matching, cases_others
+from tests.conformance import (
+    cases_encoding,
+    cases_groups,
+    cases_lines,
+    cases_matching,
+    cases_others,
+)
 from tests.conformance.clauses import CLAUSES
 
 PATH = Path(__file__).parent / "cases.json"
-SOURCES = (cases_lines, cases_groups, cases_matching, cases_others)
+SOURCES = (cases_lines, cases_groups, cases_matching, cases_encoding, cases_others)
 
 
 def text():

@@ -77,6 +77,30 @@ def star(*lines):
     return joined("user-agent: *", *lines)
 
 
+def matches(c, name, pattern, path, why=""):
+    """A rule for *pattern* holds for *path*."""
+    c(
+        name,
+        f"{pattern} matches {path}{why and f': {why}'}.",
+        star(f"disallow: {pattern}"),
+        path,
+        DISALLOWED,
+        2,
+    )
+
+
+def matches_not(c, name, pattern, path, why=""):
+    """A rule for *pattern* doesn't hold for *path*."""
+    c(
+        name,
+        f"{pattern} does not match {path}{why and f': {why}'}.",
+        star(f"disallow: {pattern}"),
+        path,
+        ALLOWED,
+        None,
+    )
+
+
 def joined(*lines):
     """Return lines, each with LF behind it."""
     return "".join(f"{line}\n" for line in lines)
