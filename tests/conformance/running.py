@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import base64
 import json
-import queue
 import subprocess
+import tempfile
 import threading
-from collections import deque
+from contextlib import suppress
 from typing import NamedTuple
 
 from tests.conformance.writing import body_of
 
 SECONDS = 10.0
 """For an answer, the start of the engine included."""
-ENDED = object()
 
 
 class Engine:
@@ -28,26 +27,30 @@ class Engine:
         self.command = command
         self.seconds = seconds
         self.env = env
-        self._process = None
+        self.process = None
 
     def ask(self, case):
         """Return the answer as a dict; one with ``error`` where there is none."""
-        if self._process is None:
+        if self.process is None:
             self._start()
         question = {
             "body": base64.b64encode(body_of(case)).decode(),
             "tokens": case["tokens"],
             "url": case["url"],
         }
-        try:
-            self._process.stdin.write(json.dumps(question) + "\n")
-            self._process.stdin.flush()
-            line = self._lines.get(timeout=self.seconds)
-        except queue.Empty:
+        late = threading.Event()
+        timer = threading.Timer(self.seconds, self._stop, [late])
+        timer.start()
+        line = ""
+        with suppress(OSError):
+            self.process.stdin.write(json.dumps(question) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        timer.cancel()
+        timer.join()
+        if late.is_set():
             return self._failed(f"no answer in {self.seconds:g} s")
-        except OSError:
-            line = ENDED
-        if line is ENDED:
+        if not line:
             return self._failed("crashed")
         try:
             answer = json.loads(line)
@@ -58,45 +61,36 @@ class Engine:
         return answer
 
     def close(self):
-        if self._process is not None:
-            self._process.kill()
-            self._process.stdin.close()
-            self._process.wait()
-            for thread in self._threads:
-                thread.join()
-            self._process.stdout.close()
-            self._process.stderr.close()
-            self._process = None
+        """Stop the engine, and return the last line of its errors, in a list."""
+        if self.process is None:
+            return []
+        self.process.kill()
+        with suppress(OSError):  # What it didn't read is still to be written.
+            self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait()
+        self.process = None
+        with self._errors:
+            self._errors.seek(0)
+            return self._errors.read().decode(errors="replace").splitlines()[-1:]
 
     def _start(self):
-        self._process = subprocess.Popen(
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the engine runs
+        self.process = subprocess.Popen(
             self.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             encoding="utf-8",
             env=self.env,
         )
-        self._lines = queue.Queue()
-        self._last_words = deque(maxlen=1)
-        self._threads = [
-            threading.Thread(target=self._read_answers, daemon=True),
-            threading.Thread(target=self._read_errors, daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
 
-    def _read_answers(self):
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put(ENDED)
-
-    def _read_errors(self):
-        self._last_words.extend(self._process.stderr)
+    def _stop(self, late):
+        late.set()
+        self.process.kill()
 
     def _failed(self, why):
-        self.close()
-        return {"error": ": ".join([why, *(line.strip() for line in self._last_words)])}
+        return {"error": ": ".join([why, *self.close()])}
 
 
 class Judged(NamedTuple):

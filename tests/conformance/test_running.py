@@ -20,6 +20,9 @@ for line in sys.stdin:
     if path == "hang":
         while True:
             pass
+    if path == "last":
+        print("{}", flush=True)
+        sys.exit("done")
     print("?" if path == "nonsense" else json.dumps({"allowed": True}), flush=True)
 """
 
@@ -57,6 +60,23 @@ def test_an_engine_that_hangs_fails_that_case_only():
     engine.seconds = 0
     assert engine.ask(hang) == {"error": "no answer in 0 s"}
     engine.seconds = PATIENCE
+    assert engine.ask(second) == {"allowed": True}
+    engine.close()
+
+
+def test_an_engine_that_reads_nothing_fails_its_case():
+    (case,) = cases("a")
+    case["repeat"] = {"start": 0, "stop": 14, "times": 100_000}  # More than a pipe holds.
+    engine = Engine([sys.executable, "-c", "while True: pass"], seconds=0)
+    assert engine.ask(case) == {"error": "no answer in 0 s"}
+
+
+def test_an_engine_that_has_ended_fails_the_next_case_only():
+    last, first, second = cases("last", "a", "b")
+    engine = Engine([sys.executable, "-c", PROGRAM], seconds=PATIENCE)
+    assert engine.ask(last) == {}
+    engine.process.wait(PATIENCE)
+    assert engine.ask(first) == {"error": "crashed: done"}
     assert engine.ask(second) == {"allowed": True}
     engine.close()
 

@@ -35,6 +35,7 @@ ALLOWED = {
     ("stores/test_sqlite.py", "a limit of 0.3 s"): "is to be over, as the file is locked",
     ("scheduler/test_broad.py", "calls sleep"): "counts pauses in pauses, however long each is",
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
+    ("conformance/running.py", "calls Timer"): "stops an engine that doesn't answer",
     ("test_spiders.py", "an answer after 0.3 s"): "leaves time for a line that is not to come",
     ("docs/test_console.py", "an answer after 0.5 s"): "a line comes each 0.1 s: at least one",
 }
