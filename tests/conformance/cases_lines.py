@@ -1,4 +1,4 @@
-"""Cases of lines: what a line says, where it ends, what is forgiven."""
+"""Cases of lines: what a line says, where it ends, what is accepted."""
 
 # A case is a line.
 # fmt: off
@@ -7,82 +7,66 @@ from tests.conformance.writing import ALLOWED, DISALLOWED, Book, Repeat, joined,
 BOOK = Book()
 
 c = BOOK.clause("rfc-2.2-line")
-c("lower-case", "Fields are read in lower case.", "user-agent: *\ndisallow: /lower\n", "/lower", DISALLOWED, 2)
-c("upper-case", "Fields are read in upper case.", "USER-AGENT: *\nDISALLOW: /a\n", "/a", DISALLOWED, 2)
 c("mixed-case", "Fields are read in mixed case.", "uSeR-aGeNt: *\ndIsAlLoW: /a\n", "/a", DISALLOWED, 2)
 c("allow-upper-case", "An ALLOW in upper case is read.", star("ALLOW: /a/b", "disallow: /a"), "/a/b", ALLOWED, 2)
 c("no-blanks", "No blank is needed behind the colon.", "user-agent:*\ndisallow:/a\n", "/a", DISALLOWED, 2)
-c("blanks-before-field", "Blanks in front of a rule's field don't count.", star("    disallow: /a"), "/a", DISALLOWED, 2)
 c("tab-before-field", "A tab in front of a rule's field doesn't count.", star("\tdisallow: /a"), "/a", DISALLOWED, 2)
-c("blanks-before-agent", "Blanks in front of user-agent don't count.", "  user-agent: *\ndisallow: /a\n", "/a", DISALLOWED, 2)
 c("blank-before-colon", "A blank between field and colon doesn't count.", "user-agent : *\ndisallow : /a\n", "/a", DISALLOWED, 2)
 c("tab-before-colon", "A tab between field and colon doesn't count.", "user-agent\t: *\ndisallow\t: /a\n", "/a", DISALLOWED, 2)
-c("tab-behind-colon", "A tab behind the colon doesn't count.", "user-agent:\t*\ndisallow:\t/a\n", "/a", DISALLOWED, 2)
 c("many-blanks", "Any number of blanks and tabs may stand before the value.", star("disallow: \t \t  /a"), "/a", DISALLOWED, 2)
-c("blanks-behind-value", "Blanks behind a path are none of it.", star("disallow: /a   "), "/a", DISALLOWED, 2)
-c("tab-behind-value", "A tab behind a path is none of it.", star("disallow: /a\t"), "/a", DISALLOWED, 2)
-c("blanks-behind-dollar", "Blanks behind a $ at the end don't keep it from being the end.", star("disallow: /a$  "), "/a", DISALLOWED, 2)
-c("blanks-behind-token", "Blanks behind a product token are none of it.", "user-agent: ExampleBot  \ndisallow: /a\n", "/a", DISALLOWED, 2)
+c("blanks-behind-value", "Blanks behind a path are not part of it.", star("disallow: /a   "), "/a", DISALLOWED, 2)
+c("blanks-behind-dollar", "Blanks behind a $ at the end don't change that it is the end.", star("disallow: /a$  "), "/a", DISALLOWED, 2)
+c("blanks-behind-token", "Blanks behind a product token are not part of it.", "user-agent: ExampleBot  \ndisallow: /a\n", "/a", DISALLOWED, 2)
 c("colon-in-path", "The first colon ends the field; others belong to the path.", star("disallow: /a:b"), "/a:b", DISALLOWED, 2)
 c("colon-in-path-counts", "A colon in a path is compared like any character.", star("disallow: /a:b"), "/a", ALLOWED, None)
 c("two-colons", "A second colon right behind the first belongs to the value.", star("disallow:: /a"), "/a", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.2-end-of-line")
-for name, words, end in [("lf", "LF", "\n"), ("crlf", "CR LF", "\r\n"), ("cr", "CR", "\r")]:
+for name, words, end in [("crlf", "CR LF", "\r\n"), ("cr", "CR", "\r")]:
     c(name, f"Lines end with {words}.", end.join(["user-agent: *", "disallow: /a", ""]), "/a", DISALLOWED, 2)
-    c(f"{name}-second-rule", f"{words} parts two rules, so that the path of the first ends there.", end.join(["user-agent: *", "disallow: /a", "disallow: /b", ""]), "/b", DISALLOWED, 3)
+    c(f"{name}-second-rule", f"{words} separates two rules.", end.join(["user-agent: *", "disallow: /a", "disallow: /b", ""]), "/b", DISALLOWED, 3)
     c(f"{name}-empty-line", f"An empty line that ends with {words} counts as a line and ends no group.", end.join(["user-agent: *", "", "disallow: /a", ""]), "/a", DISALLOWED, 3)
-    c(f"{name}-dollar", f"{words} is no part of the pattern: a $ before it is at the end.", end.join(["user-agent: *", "disallow: /a$", "allow: /b", ""]), "/a", DISALLOWED, 2)
+    c(f"{name}-dollar", f"{words} is not part of the pattern: a $ before it is at the end.", end.join(["user-agent: *", "disallow: /a$", "allow: /b", ""]), "/a", DISALLOWED, 2)
 c("mixed", "A file may mix the three ends of lines.", "user-agent: *\rdisallow: /a\r\ndisallow: /b\ndisallow: /c\r", "/c", DISALLOWED, 4)
 c("none-at-end", "The last line needs no end.", "user-agent: *\ndisallow: /a", "/a", DISALLOWED, 2)
 c("none-at-end-of-agent", "A user-agent line that ends with the file begins a group without rules.", "user-agent: *\ndisallow: /\nuser-agent: ExampleBot", "/a", ALLOWED, None)
+for name, words, end in [("next-line", "U+0085", "\x85"), ("line-separator", "U+2028", "\u2028"), ("vertical-tab", "A vertical tab", "\x0b"), ("record-separator", "U+001E", "\x1e")]:
+    c(name, f"{words} does not end a line.", f"user-agent: *\ndisallow: /b{end}disallow: /a\n", "/a", ALLOWED, None)
+c("line-separator-comment", "U+2028 does not end a comment.", "user-agent: *\nallow: /b # x\u2028disallow: /a\n", "/a", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.2-comment")
-c("behind-rule", "A comment behind a rule is none of its path.", star("disallow: /a # all of it"), "/a", DISALLOWED, 2)
+c("behind-rule", "A comment behind a rule is not part of its path.", star("disallow: /a # all of it"), "/a", DISALLOWED, 2)
 c("right-behind-path", "A # right behind a path begins a comment, too.", star("disallow: /a#b"), "/ax", DISALLOWED, 2)
 c("whole-line", "A rule that is commented out is no rule.", star("# disallow: /a"), "/a", ALLOWED, None)
-c("right-before-rule", "A rule with # right before it is no rule.", star("#disallow: /a"), "/a", ALLOWED, None)
-c("blanks-before", "A line of blanks and a comment says nothing.", star("   # disallow: /a"), "/a", ALLOWED, None)
-c("behind-agent", "A comment behind a product token is none of it.", "user-agent: ExampleBot # ours\ndisallow: /a\n", "/a", DISALLOWED, 2)
-c("behind-star", "A comment right behind * is none of it.", "user-agent: *#anyone\ndisallow: /a\n", "/a", DISALLOWED, 2)
-c("agent-named-in-comment", "A product token in a comment names nobody.", "user-agent: OtherBot # not ExampleBot\ndisallow: /a\n", "/a", ALLOWED, None)
+c("behind-agent", "A comment behind a product token is not part of it.", "user-agent: ExampleBot # ours\ndisallow: /a\n", "/a", DISALLOWED, 2)
+c("behind-star", "A comment right behind * is not part of it.", "user-agent: *#anyone\ndisallow: /a\n", "/a", DISALLOWED, 2)
 c("before-colon", "A # before the colon leaves no rule.", star("disallow # : /a"), "/a", ALLOWED, None)
 c("before-path", "A # before the path leaves a rule without path.", star("disallow: # /a"), "/a", ALLOWED, None)
-c("of-many-hashes", "Of several # the first begins the comment.", star("disallow: /a # b # c"), "/a", DISALLOWED, 2)
-c("in-run-of-agents", "A line of comment between user-agent lines parts nothing.", joined("user-agent: ExampleBot", "# and", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
-c("before-rules", "A line of comment between user-agent and rules parts nothing.", joined("user-agent: ExampleBot", "# these", "disallow: /a"), "/a", DISALLOWED, 3)
-c("ends-with-cr", "A comment ends with CR, too: the next line counts.", "user-agent: *\r# no more\rdisallow: /a\r", "/a", DISALLOWED, 3)
-c("with-colon", "A colon in a comment makes no field.", star("# note: disallow: /a"), "/a", ALLOWED, None)
+c("in-run-of-agents", "A line of comment between user-agent lines does not separate them.", joined("user-agent: ExampleBot", "# and", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
+c("ends-with-cr", "A CR ends a comment: the next line is read.", "user-agent: *\r# no more\rdisallow: /a\r", "/a", DISALLOWED, 3)
 c("behind-dollar", "A $ before a comment is at the end of its pattern.", star("disallow: /a$ # end"), "/a", DISALLOWED, 2)
 
 c = BOOK.clause("rfc-2.2-empty-line")
 c("behind-agent", "An empty line between user-agent and rules ends no group.", joined("user-agent: ExampleBot", "", "disallow: /a"), "/a", DISALLOWED, 3)
 c("between-rules", "An empty line between rules ends no group.", joined("user-agent: ExampleBot", "disallow: /a", "", "disallow: /b"), "/b", DISALLOWED, 4)
-c("between-agents", "An empty line between user-agent lines parts nothing.", joined("user-agent: ExampleBot", "", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
-c("many", "Any number of empty lines ends no group.", joined("user-agent: ExampleBot", "", "", "", "", "disallow: /a"), "/a", DISALLOWED, 6)
+c("between-agents", "An empty line between user-agent lines does not separate them.", joined("user-agent: ExampleBot", "", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
 c("at-start", "Empty lines may stand at the start.", joined("", "", "user-agent: *", "disallow: /a"), "/a", DISALLOWED, 4)
 c("of-blanks", "A line of blanks and tabs is empty.", joined("user-agent: ExampleBot", " \t ", "disallow: /a"), "/a", DISALLOWED, 3)
-c("only", "A file of empty lines has no rules.", "\n\n\n", "/a", ALLOWED, None)
 c("nothing", "An empty file has no rules.", "", "/a", ALLOWED, None)
 c("rules-in-blocks", "The rules of a group may stand in blocks, whose order doesn't matter.", joined("user-agent: ExampleBot", "disallow: /a", "", "allow: /a/b", "", "disallow: /c"), "/a/b/c", ALLOWED, 4)
 
 c = BOOK.clause("rfc-2.2-empty-pattern")
 c("disallow", "A disallow without path disallows nothing.", star("disallow:"), "/a", ALLOWED)
-c("disallow-blank", "A disallow with a blank for a path disallows nothing.", star("disallow: "), "/a", ALLOWED)
-c("disallow-comment", "A disallow with nothing but a comment disallows nothing.", star("disallow: # nothing"), "/a", ALLOWED)
 c("allow", "An allow without path is shorter than any other.", star("disallow: /", "allow:"), "/a", DISALLOWED, 2)
 c("beside-a-path", "A disallow without path doesn't undo those with one.", star("disallow:", "disallow: /a"), "/a", DISALLOWED, 3)
 c("behind-a-path", "A disallow without path, behind one with a path, doesn't undo it.", star("disallow: /a", "disallow:"), "/a", DISALLOWED, 2)
-c("ends-run-of-agents", "A disallow without path ends a run of user-agent lines: the first crawler has no part in what follows.", joined("user-agent: ExampleBot", "disallow:", "user-agent: OtherBot", "disallow: /a"), "/a", ALLOWED)
+c("ends-run-of-agents", "A disallow without path ends a run of user-agent lines: the first crawler does not get the rules that follow.", joined("user-agent: ExampleBot", "disallow:", "user-agent: OtherBot", "disallow: /a"), "/a", ALLOWED)
 c("allow-ends-run-of-agents", "An allow without path ends a run of user-agent lines, too.", joined("user-agent: ExampleBot", "allow:", "user-agent: OtherBot", "disallow: /a"), "/a", ALLOWED)
-c("of-own-group", "A group with nothing but an empty disallow keeps its crawler from the rules for *.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "disallow:"), "/a", ALLOWED)
-c("adds-nothing", "A disallow without path between rules leaves both.", star("disallow: /a", "disallow:", "disallow: /b"), "/b", DISALLOWED, 4)
+c("of-own-group", "A group with nothing but an empty disallow means that the rules for * do not hold for its crawler.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "disallow:"), "/a", ALLOWED)
 
 c = BOOK.clause("rfc-2.2-utf-8")
 c("two-octets", "A path in UTF-8, two octets to a character, matches the escaped URL.", star("disallow: /ñ"), "/%C3%B1", DISALLOWED, 2)
-c("three-octets", "A path in UTF-8, three octets to a character, matches the escaped URL.", star("disallow: /日本"), "/%E6%97%A5%E6%9C%AC", DISALLOWED, 2)
 c("four-octets", "A path in UTF-8, four octets to a character, matches the escaped URL.", star("disallow: /😀"), "/%F0%9F%98%80", DISALLOWED, 2)
-c("another-character", "Another character of the same alphabet is not matched.", star("disallow: /é"), "/%C3%A8", ALLOWED, None)
 c("in-token-line", "A user-agent line with a name in UTF-8 names nobody else.", "user-agent: Éxample\ndisallow: /\n", "/a", ALLOWED, None)
 c("in-comment", "A comment may be in any language.", star("disallow: /a # für alle, 全部"), "/a", DISALLOWED, 2)
 
@@ -91,23 +75,19 @@ c("line-comment", "The standard's own example: a comment behind a rule.", star("
 c("escaped", "An escaped # in a path is no comment.", star("disallow: /a%23b"), "/a%23b", DISALLOWED, 2)
 c("escaped-counts", "An escaped # in a path is compared.", star("disallow: /a%23b"), "/a", ALLOWED, None)
 c("in-query", "A # in the query of a path begins a comment.", star("disallow: /a?b#c"), "/a?bd", DISALLOWED, 2)
-c("comment-at-start", "A # at the start of the file begins a comment.", "# user-agent: *\n#disallow: /\n", "/a", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.2.4-other")
 for name, line in [
     ("sitemap", "sitemap: https://example.com/sitemap.xml"),
     ("crawl-delay", "crawl-delay: 10"),
-    ("request-rate", "request-rate: 1/5"),
-    ("host", "host: example.com"),
-    ("noindex", "noindex: /b"),
-    ("clean-param", "clean-param: ref /b"),
     ("unknown", "x-unknown: whatever"),
-    ("content-signal", "content-signal: search=yes"),
 ]:
     c(f"{name}-behind-agent", f"A line of {line.partition(':')[0]} behind user-agent leaves the rules below to the crawler.", joined("user-agent: ExampleBot", line, "disallow: /a"), "/a", DISALLOWED, 3)
     c(f"{name}-between-rules", f"A line of {line.partition(':')[0]} between rules ends no group.", joined("user-agent: ExampleBot", "disallow: /b", line, "disallow: /a"), "/a", DISALLOWED, 4)
-    c(f"{name}-between-agents", f"A line of {line.partition(':')[0]} between user-agent lines parts nothing.", joined("user-agent: ExampleBot", line, "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
-c("sitemap-first", "A sitemap before all groups changes nothing.", joined("sitemap: https://example.com/s.xml", "user-agent: *", "disallow: /a"), "/a", DISALLOWED, 3)
+    c(f"{name}-between-agents", f"A line of {line.partition(':')[0]} between user-agent lines does not separate them.", joined("user-agent: ExampleBot", line, "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
+for line in ["request-rate: 1/5", "host: example.com", "noindex: /b"]:
+    name = line.partition(":")[0]
+    c(f"{name}-between-agents", f"A line of {name} between user-agent lines does not separate them.", joined("user-agent: ExampleBot", line, "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
 c("sitemaps-plural", "A Sitemaps record, as the standard spells it, ends no group.", joined("user-agent: ExampleBot", "disallow: /b", "Sitemaps: https://example.com/s.xml", "disallow: /a"), "/a", DISALLOWED, 4)
 c("path-of-another", "The value of another record is no rule.", star("noindex: /a"), "/a", ALLOWED, None)
 c("looks-like-a-rule", "A field that only ends like disallow is another record.", star("x-disallow: /a"), "/a", ALLOWED, None)
@@ -118,18 +98,15 @@ for name, words, line in [
     ("words", "words", b"please stay away"),
     ("one-word", "one word", b"disallow"),
     ("only-colon", "nothing but a colon", b":"),
-    ("no-field", "no field", b": /a"),
-    ("equals-sign", "= in place of the colon", b"disallow = / = b"),
     ("html", "HTML", b"<p>disallow</p>"),
     ("controls", "control characters", b"\x01\x02\x03"),
     ("not-utf-8", "octets that are no UTF-8", b"disallow \xff\xfe\xfa : x"),
     ("utf-16", "UTF-16", "disallow: /b".encode("utf-16-le").replace(b"\n", b"")),
     ("nul", "a NUL", b"\0"),
-    ("slashes", "dashes", b"-----------"),
 ]:
-    c(f"{name}-before-rule", f"A line of {words} before a rule doesn't keep it from being read.", b"user-agent: *\n" + line + b"\ndisallow: /a\n", "/a", DISALLOWED, 3)
-    c(f"{name}-before-agent", f"A line of {words} at the start doesn't keep the group from being read.", line + b"\nuser-agent: *\ndisallow: /a\n", "/a", DISALLOWED, 3)
-c("between-agents", "A line that can't be read, between user-agent lines, parts nothing.", joined("user-agent: ExampleBot", "?????", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
+    c(f"{name}-before-rule", f"A line of {words} before a rule doesn't prevent that it is read.", b"user-agent: *\n" + line + b"\ndisallow: /a\n", "/a", DISALLOWED, 3)
+c("before-agent", "A line of octets that are no UTF-8 at the start doesn't prevent that the group is read.", b"\xff\xfe\xfa\nuser-agent: *\ndisallow: /a\n", "/a", DISALLOWED, 3)
+c("between-agents", "A line that can't be read, between user-agent lines, does not separate them.", joined("user-agent: ExampleBot", "?????", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
 c("is-no-rule", "A path alone on its line is no rule.", star("/a"), "/a", ALLOWED, None)
 c("binary", "A file of octets 0 to 255 has no rules, and is no error.", bytes(range(256)), "/a", ALLOWED, None)
 
@@ -142,11 +119,6 @@ c("many-rules", "The last of 20,000 rules counts.", "user-agent: *\ndisallow: /r
 c("many-groups", "The last of 10,000 groups counts.", "user-agent: Other\ndisallow: /b\nuser-agent: ExampleBot\ndisallow: /a\n", "/a", DISALLOWED, 20_002, repeat=Repeat(0, 31, 10_000))
 c("many-agents", "The last of 20,000 user-agent lines of a group counts.", "user-agent: Other\nuser-agent: ExampleBot\ndisallow: /a\n", "/a", DISALLOWED, 20_002, repeat=Repeat(0, 18, 20_000))
 
-c = BOOK.clause("doc-size")
-c("beyond", "A rule behind 600,000 bytes is ignored.", COMMENT + _group, "/a", ALLOWED, None, repeat=Repeat(0, 16, 37_500))
-c("first-rules-hold", "The rules in the first 500 KiB of a larger file hold.", "user-agent: *\ndisallow: /a\n" + COMMENT + "disallow: /b\n", "/a", DISALLOWED, 2, repeat=Repeat(27, 43, 37_500))
-c("beyond-in-group", "A rule of the same group that stands beyond 500 KiB is ignored.", "user-agent: *\ndisallow: /a\n" + COMMENT + "disallow: /b\n", "/b", ALLOWED, None, repeat=Repeat(27, 43, 37_500))
-
 c = BOOK.clause("doc-format")
 c("cr-line-numbers", "The lines of a file with CR alone are counted.", "user-agent: *\r\r\rdisallow: /a\r", "/a", DISALLOWED, 4)
 c("crlf-line-numbers", "CR LF is the end of one line, not of two.", "user-agent: *\r\n\r\n\r\ndisallow: /a\r\n", "/a", DISALLOWED, 4)
@@ -155,10 +127,8 @@ c("cr-comment", "With CR alone a comment ends at its line.", "# all\ruser-agent:
 c = BOOK.clause("doc-bom")
 BOM = "\ufeff"
 c("before-agent", "A byte order mark before user-agent is ignored.", BOM + star("disallow: /a"), "/a", DISALLOWED, 2)
-c("before-own-agent", "A byte order mark before one's own group doesn't hide it.", BOM + joined("user-agent: ExampleBot", "disallow: /a", "user-agent: *", "allow: /"), "/a", DISALLOWED, 2)
+c("before-own-agent", "A byte order mark before the crawler's own group doesn't hide it.", BOM + joined("user-agent: ExampleBot", "disallow: /a", "user-agent: *", "allow: /"), "/a", DISALLOWED, 2)
 c("before-comment", "A byte order mark before a comment is ignored.", BOM + "# x\n" + star("disallow: /a"), "/a", DISALLOWED, 3)
-c("before-empty-line", "A byte order mark before an empty line is ignored.", BOM + "\n" + star("disallow: /a"), "/a", DISALLOWED, 3)
-c("crlf", "A byte order mark is ignored in a file with CR LF.", BOM + "user-agent: *\r\ndisallow: /a\r\n", "/a", DISALLOWED, 2)
 c("alone", "A file of a byte order mark has no rules.", BOM, "/a", ALLOWED, None)
 c("sitemap", "A byte order mark before a sitemap is ignored.", BOM + "sitemap: https://example.com/s.xml\n", "/", sitemaps=["https://example.com/s.xml"])
 
@@ -170,36 +140,25 @@ c("json", "A JSON answer has no rules.", '{"user-agent": "*", "disallow": "/"}\n
 c = BOOK.clause("doc-not-utf-8")
 c("latin-1-rule", "A rule in Latin-1 leaves the next one as it is.", b"user-agent: *\ndisallow: /caf\xe9\ndisallow: /a\n", "/a", DISALLOWED, 3)
 c("latin-1-comment", "A comment in Latin-1 leaves its rule as it is.", b"user-agent: *\ndisallow: /a # caf\xe9\n", "/a", DISALLOWED, 2)
-c("latin-1-agent", "A user-agent line in Latin-1 leaves the groups behind it.", b"user-agent: caf\xe9\ndisallow: /b\n\nuser-agent: *\ndisallow: /a\n", "/a", DISALLOWED, 5)
 c("cut-character", "Half a character at the end leaves the rules before it.", b"user-agent: *\ndisallow: /a\n# \xe2\x82", "/a", DISALLOWED, 2)
-c("surrogate", "A surrogate that is encoded leaves the other rules.", b"user-agent: *\ndisallow: /\xed\xa0\x80\ndisallow: /a\n", "/a", DISALLOWED, 3)
 
 c = BOOK.clause("doc-line")
 c("leading-white-space", "White space at the beginning of a line is ignored.", "\t user-agent: *\n \t disallow: /a\n", "/a", DISALLOWED, 2)
-c("trailing-white-space", "White space at the end of a line is ignored.", "user-agent: * \t\ndisallow: /a \t\n", "/a", DISALLOWED, 2)
 c("blank-in-path-counts", "A blank ends no path: what stands behind it is compared, too.", star("disallow: /a b"), "/a", ALLOWED, None)
 
 c = BOOK.clause("doc-fields")
 c("unknown", "A field that nobody knows is ignored.", star("forbid: /a"), "/a", ALLOWED, None)
-c("field-case", "The case of a field doesn't matter.", "User-Agent: *\nDisAllow: /a\n", "/a", DISALLOWED, 2)
-c("noindex", "noindex is no rule.", star("noindex: /a", "disallow: /b"), "/a", ALLOWED, None)
 c("visit-time", "visit-time is no rule.", star("visit-time: 0100-0500", "disallow: /a"), "/a", DISALLOWED, 3)
-c("user-agents-only", "A file with user-agent lines alone has no rules.", joined("user-agent: *", "user-agent: ExampleBot"), "/a", ALLOWED, None)
-
-c = BOOK.clause("doc-typo")
-c("useragent", "useragent is read as user-agent.", "useragent: *\ndisallow: /a\n", "/a", DISALLOWED, 2)
-c("useragent-of-own", "useragent begins a group of one's own.", "user-agent: *\ndisallow: /\nuseragent: ExampleBot\nallow: /\n", "/a", ALLOWED, 4)
-c("useragent-upper-case", "USERAGENT is read as user-agent.", "USERAGENT: *\nDISALLOW: /a\n", "/a", DISALLOWED, 2)
 
 c = BOOK.clause("parser-typos")
 for word in ["dissallow", "dissalow", "disalow", "diasllow", "disallaw"]:
     c(word, f"{word} is read as disallow.", star(f"{word}: /a"), "/a", DISALLOWED, 2)
 c("upper-case", "A typing error is known in any case.", star("DISALOW: /a"), "/a", DISALLOWED, 2)
 c("user-blank-agent", "user agent, with a blank, is read as user-agent.", "user agent: *\ndisallow: /a\n", "/a", DISALLOWED, 2)
+c("useragent", "useragent is read as user-agent.", "useragent: *\ndisallow: /a\n", "/a", DISALLOWED, 2)
 c("user_agent", "user_agent, with an underscore, is another field.", "user_agent: *\ndisallow: /a\n", "/a", ALLOWED, None)
 c("disallo", "disallo is no field that is known.", star("disallo: /a"), "/a", ALLOWED, None)
 c("alow", "alow is not read as allow.", star("disallow: /a", "alow: /a/b"), "/a/b", DISALLOWED, 2)
-c("allaw", "allaw is not read as allow.", star("disallow: /a", "allaw: /a/b"), "/a/b", DISALLOWED, 2)
 c("site-map", "site-map is read as sitemap.", "site-map: https://example.com/s.xml\n", "/", sitemaps=["https://example.com/s.xml"])
 
 c = BOOK.clause("parser-field-beginning")
@@ -209,17 +168,16 @@ c("user-agents", "user-agents begins with user-agent and is read so.", "user-age
 c("user-agent-words", "user-agent with more words before the colon is read as user-agent.", "User-agent of all: *\ndisallow: /a\n", "/a", DISALLOWED, 2)
 c("disallow-ai-training", "DisallowAITraining begins with disallow and is read so.", star("DisallowAITraining: /a"), "/a", DISALLOWED, 2)
 c("sitemaps", "sitemaps begins with sitemap and is read so.", "sitemaps: https://example.com/s.xml\n", "/", sitemaps=["https://example.com/s.xml"])
-c("not-the-end", "A field that ends with disallow is none.", star("nodisallow: /a"), "/a", ALLOWED, None)
 
 c = BOOK.clause("parser-no-colon")
-c("rule", "A blank in place of the colon is forgiven.", star("disallow /a"), "/a", DISALLOWED, 2)
-c("tab", "A tab in place of the colon is forgiven.", star("disallow\t/a"), "/a", DISALLOWED, 2)
-c("agent", "A user-agent line without a colon is forgiven.", "user-agent *\ndisallow: /a\n", "/a", DISALLOWED, 2)
-c("many-blanks", "Any number of blanks in place of the colon is forgiven.", star("disallow  \t /a"), "/a", DISALLOWED, 2)
+c("rule", "A blank in place of the colon is accepted.", star("disallow /a"), "/a", DISALLOWED, 2)
+c("tab", "A tab in place of the colon is accepted.", star("disallow\t/a"), "/a", DISALLOWED, 2)
+c("agent", "A user-agent line without a colon is accepted.", "user-agent *\ndisallow: /a\n", "/a", DISALLOWED, 2)
+c("many-blanks", "Any number of blanks in place of the colon is accepted.", star("disallow  \t /a"), "/a", DISALLOWED, 2)
 c("three-words", "Three words without a colon are no rule.", star("disallow /a /b"), "/a", ALLOWED, None)
 c("comment", "A comment is no third word.", star("disallow /a # b"), "/a", DISALLOWED, 2)
 c("colon-in-value", "A colon in the second word parts field and value there.", star("disallow /a:b"), "/b", ALLOWED)
-c("useragent", "useragent without a colon is forgiven both.", "useragent *\ndisallow: /a\n", "/a", DISALLOWED, 2)
+c("useragent", "useragent without a colon is read as user-agent.", "useragent *\ndisallow: /a\n", "/a", DISALLOWED, 2)
 c("user-agent-in-three", "user agent *, without a colon, is three words.", "user agent *\ndisallow: /a\n", "/a", ALLOWED, None)
 
 c = BOOK.clause("parser-bom")
@@ -234,7 +192,6 @@ c = BOOK.clause("parser-long-line")
 # Blanks are repeated: "disallow:", 16,651 of them and "/b$" are 16,663 bytes.
 c("dollar-cut-off", "A $ behind 16,663 bytes of a line is cut off.", "user-agent: *\ndisallow:  /b$\n", "/bc", DISALLOWED, 2, repeat=Repeat(23, 24, 16_651))
 c("dollar-kept", "A $ that is the 16,663rd byte of a line counts.", "user-agent: *\ndisallow:  /b$\n", "/bc", ALLOWED, None, repeat=Repeat(23, 24, 16_650))
-c("comment-behind", "What is cut off may be a comment.", "user-agent: *\ndisallow: /a # x\n", "/a", DISALLOWED, 2, repeat=Repeat(29, 30, 20_000))
 c("path-behind", "A path behind 16,663 blanks is cut off.", "user-agent: *\ndisallow: /a\n", "/a", ALLOWED, repeat=Repeat(23, 24, 16_700))
 c("next-line", "The line behind a long one is read.", "user-agent: *\ndisallow: /xb\ndisallow: /a\n", "/a", DISALLOWED, 3, repeat=Repeat(25, 26, 20_000))
 
@@ -256,8 +213,3 @@ c("form-feed-line", "A form feed alone on its line says nothing.", "user-agent: 
 c = BOOK.clause("parser-line-numbers")
 c("lf-cr", "LF CR are two ends: an empty line stands between.", "user-agent: *\n\rdisallow: /a\n\r", "/a", DISALLOWED, 3)
 c("cr-cr-lf", "CR CR LF are two ends.", "user-agent: *\r\r\ndisallow: /a\r\r\n", "/a", DISALLOWED, 3)
-
-c = BOOK.clause("own-lines")
-for name, words, end in [("next-line", "U+0085", "\x85"), ("line-separator", "U+2028", "\u2028"), ("paragraph-separator", "U+2029", "\u2029"), ("vertical-tab", "A vertical tab", "\x0b"), ("file-separator", "U+001C", "\x1c"), ("record-separator", "U+001E", "\x1e")]:
-    c(name, f"{words} ends no line.", f"user-agent: *\ndisallow: /b{end}disallow: /a\n", "/a", ALLOWED, None)
-    c(f"{name}-comment", f"{words} ends no comment.", f"user-agent: *\nallow: /b # x{end}disallow: /a\n", "/a", ALLOWED, None)

@@ -17,15 +17,12 @@ BOOK = Book()
 
 c = BOOK.clause("rfc-2.2.2-case")
 matches_not(c, "first-letter", "/fish", "/Fish", "the case of a letter counts")
-matches_not(c, "upper-case-rule", "/FISH", "/fish", "the case of a rule counts")
-matches_not(c, "in-directory", "/a/B/c", "/a/b/c", "case counts in every segment")
 matches_not(c, "in-query", "/a?Key=", "/a?key=1", "case counts in the query")
 matches_not(c, "behind-star", "/*.PHP", "/a.php", "case counts behind a *")
 c("allow", "The case of an allow counts.", star("disallow: /", "allow: /Public"), "/public", DISALLOWED, 2)
 
 c = BOOK.clause("rfc-2.2.2-first-octet")
 matches_not(c, "inside", "/fish", "/catfish/fish", "it begins with the path")
-matches_not(c, "second-segment", "/fish", "/desert/fish", "it begins with the path")
 matches_not(c, "in-query", "/fish", "/?id=/fish", "it begins with the path")
 matches_not(c, "two-slashes", "/fish", "//fish", "the second octet differs")
 matches(c, "two-slashes-in-both", "//fish", "//fish", "slashes are compared as they are")
@@ -35,60 +32,36 @@ matches_not(c, "no-slash-anywhere", "fish/", "/a/fish/", "the first octet differ
 matches_not(c, "full-url", "https://example.com/fish", "/fish", "the first octet of a path is its slash")
 matches_not(c, "host", "example.com/fish", "/fish", "a host is no part of the path")
 matches_not(c, "query-without-slash", "?id=", "/?id=1", "the first octet differs")
-c("allow-no-slash", "An allow without a slash opens nothing.", star("disallow: /", "allow: fish"), "/fish", DISALLOWED, 2)
+c("allow-no-slash", "An allow without a slash allows nothing.", star("disallow: /", "allow: fish"), "/fish", DISALLOWED, 2)
 
 c = BOOK.clause("rfc-2.2.2-end-of-path")
-matches(c, "same", "/a/b.html", "/a/b.html")
 matches(c, "longer-name", "/a", "/abc", "the path of the rule is at its end before a difference")
-matches(c, "below", "/a", "/a/b/c")
-matches(c, "with-suffix", "/a", "/a.html")
 matches(c, "with-query", "/a", "/a?b=c")
-matches(c, "with-parameters", "/a", "/a;b")
-matches(c, "everything", "/", "/a/b?c")
-matches(c, "root", "/", "/")
-matches(c, "query-begins", "/a?b", "/a?bc=1")
 matches(c, "directory", "/a/", "/a/b")
 matches_not(c, "directory-itself", "/a/", "/a", "the rule is not at its end")
-matches_not(c, "shorter", "/abc", "/ab", "the rule is not at its end")
 matches_not(c, "query-missing", "/a?b", "/a", "the rule is not at its end")
-matches_not(c, "query-differs", "/a?b=1", "/a?b=2")
-matches_not(c, "query-elsewhere", "/a?b=1", "/a?x=2&b=1")
-matches_not(c, "differs-at-end", "/abcd", "/abce")
 matches_not(c, "dot-is-no-wildcard", "/a.b", "/axb", "a dot is a character")
 matches_not(c, "plus-is-no-wildcard", "/a+", "/aaa", "a plus is a character")
 matches_not(c, "brackets-are-no-class", "/[ab]", "/a", "brackets are characters")
 matches_not(c, "question-mark-is-no-wildcard", "/ab?c", "/ac", "a question mark is a character")
 matches_not(c, "alternation", "/(a|b)", "/a", "parentheses are characters")
-matches_not(c, "caret", "/^a", "/a", "a caret is a character")
 matches(c, "plus", "/a+b", "/a+b")
-matches(c, "parentheses", "/a(b)", "/a(b)")
-matches(c, "dot-segments", "/a/../b", "/a/../b", "dots are compared as they are")
 
 c = BOOK.clause("rfc-2.2.2-most-octets")
-c("allow-longer", "A longer allow opens a part of what is closed.", star("disallow: /a", "allow: /a/b"), "/a/b", ALLOWED, 3)
-c("allow-longer-first", "A longer allow opens a part of what is closed, also where it is first.", star("allow: /a/b", "disallow: /a"), "/a/b", ALLOWED, 2)
-c("disallow-longer", "A longer disallow closes a part of what is open.", star("allow: /a", "disallow: /a/b"), "/a/b", DISALLOWED, 3)
-c("disallow-longer-first", "A longer disallow closes a part of what is open, also where it is first.", star("disallow: /a/b", "allow: /a"), "/a/b", DISALLOWED, 2)
+c("allow-longer", "A longer allow allows a part of what is disallowed.", star("disallow: /a", "allow: /a/b"), "/a/b", ALLOWED, 3)
+c("allow-longer-first", "A longer allow allows a part of what is disallowed, also where it is first.", star("allow: /a/b", "disallow: /a"), "/a/b", ALLOWED, 2)
+c("disallow-longer", "A longer disallow disallows a part of what is allowed.", star("allow: /a", "disallow: /a/b"), "/a/b", DISALLOWED, 3)
+c("disallow-longer-first", "A longer disallow disallows a part of what is allowed, also where it is first.", star("disallow: /a/b", "allow: /a"), "/a/b", DISALLOWED, 2)
 c("only-what-matches", "A longer rule that doesn't match doesn't count.", star("allow: /a/b/c/d", "disallow: /a"), "/a/b", DISALLOWED, 3)
-c("three", "Of three rules that match the longest decides.", star("disallow: /a/b", "allow: /a", "allow: /a/b/c"), "/a/b/c", ALLOWED, 4)
 c("three-middle", "Of three rules the longest that matches decides, not the longest.", star("allow: /a", "disallow: /a/b", "allow: /a/b/c"), "/a/b/x", DISALLOWED, 3)
-c("one-octet", "One octet more decides.", star("allow: /a", "disallow: /ab"), "/abc", DISALLOWED, 3)
 c("slash-counts", "A slash at the end is an octet more.", star("allow: /a", "disallow: /a/"), "/a/", DISALLOWED, 3)
-c("root", "Any path is longer than /.", star("disallow: /", "allow: /a"), "/a", ALLOWED, 3)
-c("star-counts", "A * is an octet.", star("allow: /a", "disallow: /*a"), "/a", DISALLOWED, 3)
-c("star-at-end-counts", "A * at the end is an octet, too.", star("allow: /a", "disallow: /a*"), "/ab", DISALLOWED, 3)
-c("dollar-counts", "A $ is an octet.", star("allow: /a", "disallow: /a$"), "/a", DISALLOWED, 3)
 c("query-counts", "A query in the rule counts.", star("disallow: /a", "allow: /a?b"), "/a?b=1", ALLOWED, 3)
-c("of-pattern", "It's the octets of the pattern that count, not those that a * stands for.", star("allow: /a/", "disallow: /*"), "/a/bcdefgh", ALLOWED, 2)
-c("many-stars", "A pattern with many stars is as long as it is written.", star("allow: /ab", "disallow: /*****"), "/abc", DISALLOWED, 3)
-c("not-by-order", "The last of two rules doesn't win for being last.", star("disallow: /a/b/c", "allow: /"), "/a/b/c/d", DISALLOWED, 2)
-c("not-the-first", "The first of two rules doesn't win for being first.", star("allow: /", "disallow: /a"), "/a", DISALLOWED, 3)
-c("not-allow-first", "An allow doesn't win for being an allow.", star("allow: /", "allow: /a", "disallow: /a/b"), "/a/b", DISALLOWED, 4)
+c("of-pattern", "The octets of the pattern count, not those that a * stands for.", star("allow: /a/", "disallow: /*"), "/a/bcdefgh", ALLOWED, 2)
+c("not-allow-first", "A shorter allow doesn't win against a longer disallow.", star("allow: /", "allow: /a", "disallow: /a/b"), "/a/b", DISALLOWED, 4)
 
 c = BOOK.clause("rfc-2.2.2-equivalent")
 c("allow-last", "Of an allow and a disallow of the same path the allow is used, where it is last.", star("disallow: /a", "allow: /a"), "/a", ALLOWED, 3)
 c("allow-first", "Of an allow and a disallow of the same path the allow is used, where it is first.", star("allow: /a", "disallow: /a"), "/a", ALLOWED, 2)
-c("everything", "allow: / and disallow: / allow everything.", star("disallow: /", "allow: /"), "/a", ALLOWED, 3)
 c("wildcards", "Equal patterns with * are equivalent, too.", star("disallow: /*.php$", "allow: /*.php$"), "/a.php", ALLOWED, 3)
 c("in-two-groups", "Equal rules in two groups that are combined are equivalent, too.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot", "allow: /a"), "/a", ALLOWED, 4)
 c("escaped", "Rules are equivalent where they differ by an escape of a letter alone.", star("disallow: /ab", "allow: /%61b"), "/ab", ALLOWED, 3)
@@ -101,24 +74,19 @@ c("not-longer", "A rule that stands twice is no longer for that.", star("disallo
 
 c = BOOK.clause("rfc-2.2.2-no-match")
 c("no-rule-matches", "What no rule matches is allowed.", star("disallow: /a", "disallow: /b"), "/c", ALLOWED, None)
-c("root", "The root is allowed where rules are for what is below.", star("disallow: /a"), "/", ALLOWED, None)
 c("only-allow", "What no allow matches is allowed, too.", star("allow: /a"), "/b", ALLOWED, None)
-c("only-allow-own-group", "A group of allows alone forbids nothing.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "allow: /a"), "/b", ALLOWED, None)
 c("no-rules", "A group without rules allows everything.", "user-agent: *\n", "/a", ALLOWED, None)
-c("specific-no-match", "Where no rule of one's own group matches, those of * are not asked.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: *", "disallow: /b"), "/b", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.2.2-robots-txt")
 c("all-disallowed", "/robots.txt is allowed where everything is disallowed.", star("disallow: /"), "/robots.txt", ALLOWED)
-c("star-disallowed", "/robots.txt is allowed where /* is disallowed.", star("disallow: /*"), "/robots.txt", ALLOWED)
 c("endings-disallowed", "/robots.txt is allowed where all that ends with .txt is disallowed.", star("disallow: /*.txt$"), "/robots.txt", ALLOWED)
 c("own-group", "/robots.txt is allowed to a crawler whose own group disallows everything.", "user-agent: ExampleBot\ndisallow: /\n", "/robots.txt", ALLOWED)
-c("prefix-disallowed", "/robots.txt is allowed where /robots is disallowed.", star("disallow: /robots"), "/robots.txt", ALLOWED)
-c("longer-name", "Another file whose name begins so is not.", star("disallow: /"), "/robots.txt.old", DISALLOWED, 2)
-c("in-directory", "A robots.txt in a directory is not.", star("disallow: /"), "/a/robots.txt", DISALLOWED, 2)
+c("longer-name", "Another file whose name begins with robots.txt is not implicitly allowed.", star("disallow: /"), "/robots.txt.old", DISALLOWED, 2)
+c("in-directory", "A robots.txt in a directory is not implicitly allowed.", star("disallow: /"), "/a/robots.txt", DISALLOWED, 2)
 
 c = BOOK.clause("rfc-2.3-name")
-c("upper-case", "/ROBOTS.TXT is not the file of rules.", star("disallow: /"), "/ROBOTS.TXT", DISALLOWED, 2)
-c("capital", "/Robots.txt is not the file of rules.", star("disallow: /"), "/Robots.txt", DISALLOWED, 2)
+c("upper-case", "/ROBOTS.TXT is not robots.txt.", star("disallow: /"), "/ROBOTS.TXT", DISALLOWED, 2)
+c("capital", "/Robots.txt is not robots.txt.", star("disallow: /"), "/Robots.txt", DISALLOWED, 2)
 
 c = BOOK.clause("rfc-2.2.3-dollar")
 matches(c, "exact", "/a$", "/a")
@@ -126,34 +94,23 @@ matches_not(c, "longer", "/a$", "/ab", "$ is the end")
 matches_not(c, "below", "/a$", "/a/", "$ is the end")
 matches_not(c, "query", "/a$", "/a?b", "$ is the end of the query, too")
 matches(c, "query-in-rule", "/a?b$", "/a?b")
-matches_not(c, "query-longer", "/a?b$", "/a?bc", "$ is the end")
-matches(c, "root", "/$", "/")
-matches_not(c, "root-only", "/$", "/a", "$ is the end")
 matches_not(c, "dollar-in-url", "/a$", "/a$", "the $ of a rule is its end, no character")
 matches(c, "behind-star", "/*$", "/a/b?c")
-matches_not(c, "of-a-part", "/a/*/c$", "/a/b/c/d", "$ is the end")
 c("standard-example", "The standard's example: an allow that ends exactly there.", star("disallow: /this", "allow: /this/path/exactly$"), "/this/path/exactly", ALLOWED, 3)
 c("standard-example-longer", "The standard's example doesn't match anything longer.", star("disallow: /this", "allow: /this/path/exactly$"), "/this/path/exactly/not", DISALLOWED, 2)
-c("before-blanks", "A $ before a comment is at the end.", star("disallow: /a$#b"), "/ab", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.2.3-star")
 matches(c, "nothing", "/a*b", "/ab", "* stands for nothing")
-matches(c, "one", "/a*b", "/axb", "* stands for a character")
-matches(c, "many", "/a*b", "/axyzb", "* stands for several")
 matches(c, "slash", "/a*b", "/a/x/y/b", "* stands for slashes, too")
 matches(c, "query", "/a*b", "/a?x=b", "* stands for a question mark, too")
 matches(c, "behind", "/a*b", "/axbc", "what is behind the pattern doesn't count")
 matches_not(c, "missing", "/a*b", "/axc")
 matches_not(c, "before", "/a*b", "/b/a")
-matches(c, "two", "/a*b*c", "/axbyc")
 matches_not(c, "two-order", "/a*b*c", "/acb", "the parts come in their order")
 matches(c, "two-stars", "/a**b", "/ab", "two stars are as one")
 matches(c, "at-start", "*/b", "/a/b", "a pattern may begin with *")
-matches(c, "at-start-no-slash", "*b", "/ab", "a pattern may begin with *")
 matches(c, "alone", "*", "/a", "* alone is anything")
 matches(c, "at-end", "/a*", "/a", "* at the end stands for nothing, too")
-matches(c, "at-end-below", "/a/*", "/a/b")
-matches(c, "at-end-itself", "/a/*", "/a/")
 matches_not(c, "at-end-needs-slash", "/a/*", "/a")
 matches(c, "backtracking", "/*ab$", "/aab", "an early a is not yet the end")
 matches(c, "backtracking-twice", "/*ab*cd$", "/abxabcdcd")
@@ -161,11 +118,7 @@ matches(c, "overlap", "/*aba$", "/ababa")
 matches_not(c, "no-overlap", "/a*a$", "/a", "a character counts once")
 matches_not(c, "no-overlap-two", "/*ab*ba$", "/xaba", "a character counts once")
 matches(c, "query-key", "/*?id=", "/a/b?id=5")
-matches(c, "query-second-key", "/*&id=", "/a?x=1&id=5")
-matches_not(c, "query-key-missing", "/*?id=", "/a?x=1&id=5")
 matches(c, "star-in-url", "/a*b", "/a*b", "a * in a URL is a character, for which * stands, too")
-matches(c, "extension", "*.gif$", "/pictures/a.gif")
-matches_not(c, "extension-query", "*.gif$", "/a.gif?b")
 matches(c, "directory-anywhere", "/*/private/", "/a/b/private/c")
 matches_not(c, "directory-at-root", "/*/private/", "/private/c", "a slash is needed before")
 c("standard-example", "The standard's example: an allow with * between.", star("disallow: /this", "allow: /this/*/exactly"), "/this/path/exactly", ALLOWED, 3)
@@ -225,7 +178,6 @@ for name, path, allow, disallow, allowed, line in [
     c(name, f"With allow: {allow} and disallow: {disallow}, {path} is {'allowed' if allowed else 'disallowed'}.", star(f"allow: {allow}", f"disallow: {disallow}"), path, allowed, line)
 c("tie-of-wildcards", "Of conflicting patterns with *, of one length, the least restrictive is used.", star("disallow: /*a", "allow: /*b"), "/ab", ALLOWED, 3)
 c("tie-disallow-first", "Of rules of one length the least restrictive is used, in either order.", star("disallow: /*.ph", "allow: /page"), "/page.php5", ALLOWED, 3)
-c("tie-of-dollar", "A rule with $ and one of its length conflict, and the least restrictive is used.", star("disallow: /ab", "allow: /a*"), "/ab", ALLOWED, 3)
 
 c = BOOK.clause("doc-no-path")
 c("disallow", "A disallow without path is ignored.", star("allow: /b", "disallow:"), "/a", ALLOWED)
@@ -238,30 +190,31 @@ ONE = joined("User-agent: Googlebot-news", "Allow: /", "", "User-agent: *", "Dis
 BUT_ONE = joined("User-agent: Unnecessarybot", "Disallow: /", "", "User-agent: *", "Allow: /")
 IMAGE = joined("User-agent: Googlebot-Image", "Disallow: /images/dogs.jpg")
 ENDINGS = joined("User-agent: Googlebot", "Disallow: /*.gif$", "Disallow: /*.xls$")
-TWO = joined("User-agent: googlebot", "Disallow: /directory1/", "Disallow: /directory2/", "Allow: /directory2/subdirectory1/", "", "User-agent: anothercrawler", "Disallow: /")
 for name, asks, body, path, allowed, line, token in [
-    ("all", "Disallow: / closes a whole site.", star("Disallow: /"), "/any/page", DISALLOWED, 2, "ExampleBot"),
-    ("directory", "A directory is closed with all that it has.", star("Disallow: /calendar/", "Disallow: /junk/"), "/junk/a/b", DISALLOWED, 3, "ExampleBot"),
-    ("directory-others", "Other directories are open.", star("Disallow: /calendar/", "Disallow: /junk/"), "/junkyard", ALLOWED, None, "ExampleBot"),
-    ("one-allowed", "One crawler is let in.", ONE, "/a", ALLOWED, 2, "Googlebot-news"),
-    ("one-allowed-others", "All but one are kept out.", ONE, "/a", DISALLOWED, 5, "ExampleBot"),
-    ("one-blocked", "One crawler is kept out.", BUT_ONE, "/a", DISALLOWED, 2, "Unnecessarybot"),
-    ("one-blocked-others", "All but one are let in.", BUT_ONE, "/a", ALLOWED, 5, "ExampleBot"),
-    ("one-page", "One page is closed.", star("Disallow: /private_file.html"), "/private_file.html", DISALLOWED, 2, "ExampleBot"),
-    ("one-image", "One picture is closed to a crawler of pictures.", IMAGE, "/images/dogs.jpg", DISALLOWED, 2, "Googlebot-Image"),
-    ("one-image-others", "Other pictures are open to it.", IMAGE, "/images/cats.jpg", ALLOWED, None, "Googlebot-Image"),
-    ("all-images", "All pictures are closed to a crawler of pictures.", "User-agent: Googlebot-Image\nDisallow: /\n", "/a.png", DISALLOWED, 2, "Googlebot-Image"),
-    ("file-type", "Files of one type are closed.", ENDINGS, "/a/b.gif", DISALLOWED, 2, "Googlebot"),
-    ("file-type-query", "A query behind such a file is another ending.", ENDINGS, "/a/b.gif?c", ALLOWED, None, "Googlebot"),
-    ("ending", "URLs that end with .xls are closed.", ENDINGS, "/table.xls", DISALLOWED, 3, "Googlebot"),
-    ("ending-longer", "URLs that end with .xlsx are open.", ENDINGS, "/table.xlsx", ALLOWED, None, "Googlebot"),
-    ("advertising", "The crawler of advertisements is let in.", MEDIA, "/a", ALLOWED, 5, "Mediapartners-Google"),
-    ("advertising-others", "All but the crawler of advertisements are kept out.", MEDIA, "/a", DISALLOWED, 2, "ExampleBot"),
-    ("subdirectory", "A directory in a closed one is opened.", TWO, "/directory2/subdirectory1/a", ALLOWED, 4, "googlebot"),
-    ("subdirectory-others", "What is beside it stays closed.", TWO, "/directory2/a", DISALLOWED, 3, "googlebot"),
-    ("second-crawler", "The second crawler is kept out of the whole site.", TWO, "/a", DISALLOWED, 7, "anothercrawler"),
+    ("all", "Disallow: / disallows a whole site.", star("Disallow: /"), "/any/page", DISALLOWED, 2, "ExampleBot"),
+    ("directory", "A directory is disallowed with everything in it.", star("Disallow: /calendar/", "Disallow: /junk/"), "/junk/a/b", DISALLOWED, 3, "ExampleBot"),
+    ("directory-others", "Other directories are allowed.", star("Disallow: /calendar/", "Disallow: /junk/"), "/junkyard", ALLOWED, None, "ExampleBot"),
+    ("one-allowed", "One crawler is allowed.", ONE, "/a", ALLOWED, 2, "Googlebot-news"),
+    ("one-allowed-others", "All others are disallowed.", ONE, "/a", DISALLOWED, 5, "ExampleBot"),
+    ("one-blocked", "One crawler is disallowed.", BUT_ONE, "/a", DISALLOWED, 2, "Unnecessarybot"),
+    ("one-blocked-others", "All others are allowed.", BUT_ONE, "/a", ALLOWED, 5, "ExampleBot"),
+    ("one-page", "One page is disallowed.", star("Disallow: /private_file.html"), "/private_file.html", DISALLOWED, 2, "ExampleBot"),
+    ("one-image", "One image is disallowed to a crawler of images.", IMAGE, "/images/dogs.jpg", DISALLOWED, 2, "Googlebot-Image"),
+    ("one-image-others", "Other images are allowed to it.", IMAGE, "/images/cats.jpg", ALLOWED, None, "Googlebot-Image"),
+    ("all-images", "All images are disallowed to a crawler of images.", "User-agent: Googlebot-Image\nDisallow: /\n", "/a.png", DISALLOWED, 2, "Googlebot-Image"),
+    ("file-type", "Files of one type are disallowed.", ENDINGS, "/a/b.gif", DISALLOWED, 2, "Googlebot"),
+    ("file-type-query", "A file of that type with a query is allowed: it ends differently.", ENDINGS, "/a/b.gif?c", ALLOWED, None, "Googlebot"),
+    ("ending", "URLs that end with .xls are disallowed.", ENDINGS, "/table.xls", DISALLOWED, 3, "Googlebot"),
+    ("ending-longer", "URLs that end with .xlsx are allowed.", ENDINGS, "/table.xlsx", ALLOWED, None, "Googlebot"),
+    ("advertising", "The crawler of advertisements is allowed.", MEDIA, "/a", ALLOWED, 5, "Mediapartners-Google"),
+    ("advertising-others", "All crawlers but that of advertisements are disallowed.", MEDIA, "/a", DISALLOWED, 2, "ExampleBot"),
 ]:
     c(name, asks, body, path, allowed, line, tokens=[token])
+
+c = BOOK.clause("parser-length")
+c("star-at-end", "A * at the end of a pattern counts, though it changes nothing.", star("allow: /a", "disallow: /a*"), "/ab", DISALLOWED, 3)
+c("star-at-end-tie", "A * at the end makes a pattern as long as one with a letter there.", star("disallow: /ab", "allow: /a*"), "/ab", ALLOWED, 3)
+c("many-stars", "Each of several * counts.", star("allow: /ab", "disallow: /*****"), "/abc", DISALLOWED, 3)
 
 c = BOOK.clause("parser-dollar")
 matches(c, "in-the-middle", "/a$b", "/a$b")
@@ -279,7 +232,7 @@ for name, asks, pattern, url, allowed in [
     ("fragment", "A fragment is no part of what is matched.", "/a$", "https://example.com/a#b", DISALLOWED),
     ("fragment-of-query", "A fragment behind a query is no part of what is matched.", "/a?b$", "https://example.com/a?b#c", DISALLOWED),
     ("fragment-only", "A fragment behind the host leaves the path /.", "/$", "https://example.com/#/a", DISALLOWED),
-    ("rule-of-fragment", "A rule can't speak of a fragment.", "/b", "https://example.com/a#/b", ALLOWED),
+    ("rule-of-fragment", "A rule does not match a fragment.", "/b", "https://example.com/a#/b", ALLOWED),
     ("parameters", "Parameters are a part of what is matched.", "/a;b$", "https://example.com/a;b", DISALLOWED),
     ("parameters-count", "Parameters count before the end.", "/a$", "https://example.com/a;b", ALLOWED),
     ("url-in-query", "A URL in the query leaves the path before it.", "/a?", "https://example.com/a?u=https://example.org/b", DISALLOWED),
@@ -308,7 +261,6 @@ c = BOOK.clause("own-first-of-equals")
 c("allows", "Of two allows of one length the first is shown.", star("disallow: /", "allow: /ab", "allow: /*b"), "/ab", ALLOWED, 3)
 c("allows-the-other-way", "Of two allows of one length the first is shown, whichever has a *.", star("disallow: /", "allow: /*b", "allow: /ab"), "/ab", ALLOWED, 3)
 c("disallows", "Of two disallows of one length the first is shown.", star("disallow: /*b", "disallow: /ab"), "/ab", DISALLOWED, 2)
-c("same", "Of a disallow that stands twice the first is shown.", star("disallow: /ab", "disallow: /ab"), "/ab", DISALLOWED, 2)
 
 c = BOOK.clause("own-effort")
 for name, asks, pattern, repeat, path, allowed in [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from collections import Counter
@@ -12,26 +11,14 @@ import pytest
 
 from tests.conformance import results, write
 from tests.conformance.clauses import CLAUSES, POINTS
-from tests.conformance.known import KNOWN
-from tests.conformance.running import judge
+from tests.conformance.results import KNOWN
+from tests.conformance.running import judge, run
 from tests.conformance.writing import body_of
+from tests.waiting import PATIENCE
 
 FOLDER = results.CASES.parent
 FILE = json.loads(results.CASES.read_text(encoding="utf-8"))
 CASES = FILE["cases"]
-
-
-def scrapy_reps_answer():
-    """Return the function of the adapter, without its pipe."""
-    path = FOLDER / "adapters" / "with_scrapy_rep.py"
-    spec = importlib.util.spec_from_file_location("with_scrapy_rep", path)
-    adapter = importlib.util.module_from_spec(spec)
-    pipe = type(sys)("pipe")
-    pipe.serve = lambda *_, **__: None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "pipe", pipe)
-        spec.loader.exec_module(adapter)
-    return adapter.answer
 
 
 def test_the_file_is_what_the_sources_say():
@@ -81,18 +68,15 @@ def test_a_clause_names_no_other_points():
 
 
 def test_scrapy_rep_passes_all_but_those_that_it_is_known_to_fail():
-    answer = scrapy_reps_answer()
-    failed = set()
-    for case in CASES:
-        judged = judge(case, answer(body_of(case), case["tokens"], case["url"]))
-        if not judged.passed or judged.line is False:
-            failed.add(case["id"])
-    assert failed == set(KNOWN)
+    adapter = FOLDER / "adapters" / "with_scrapy_rep.py"
+    answers = run([sys.executable, str(adapter)], CASES, seconds=PATIENCE)
+    judged = {case["id"]: judge(case, answers[case["id"]]) for case in CASES}
+    assert {name for name, each in judged.items() if not each.passed or each.line is False} == KNOWN
 
 
 def test_the_results_of_the_docs_say_what_scrapy_rep_is_known_to_fail():
     (ours,) = (row for row in results.read()["engines"] if row["name"] == "scrapy-rep")
-    assert set(ours["failed"]) == set(KNOWN)
+    assert set(ours["failed"]) == KNOWN
 
 
 def test_half_of_the_cases_tell_engines_apart():

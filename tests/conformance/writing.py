@@ -26,50 +26,45 @@ class Book:
         self.cases = []
 
     def clause(self, clause):
-        """Return what adds a case of a clause: see ``add``."""
-        CLAUSES[clause]
-
-        def add(name, asks, body, url="/", allowed=UNASKED, line=UNASKED, **others):  # noqa: PLR0917 - a row of a table
-            expected = {"allowed": allowed, "line": line}
-            self.add(clause, name, asks, body, url, expected=expected, **others)
-
-        return add
-
-    def add(
-        self,
-        clause,
-        name,
-        asks,
-        body,
-        url,
-        *,
-        expected,
-        tokens=("ExampleBot",),
-        repeat=None,
-        **others,
-    ):
-        """Add a case.
+        """Return a function that adds a case of *clause*.
 
         A line of None is where no rule decides; none is given where no document says which rule
         does. *others* are other fields of the answer, such as ``sitemaps``.
         """
-        octets = body.encode() if isinstance(body, str) else body
-        expected = {**expected, **others}
-        case = {
-            "id": f"{clause}/{name}",
-            "clause": clause,
-            "whose": CLAUSES[clause].whose,
-            "asks": asks,
-            "text": octets.decode("utf-8", "backslashreplace"),
-            "body": base64.b64encode(octets).decode(),
-            "repeat": repeat._asdict() if repeat else None,
-            "tokens": list(tokens),
-            "url": url if url.startswith("http") else f"https://example.com{url}",
-            "expected": {key: value for key, value in expected.items() if value is not UNASKED},
-        }
-        if not repeat:
-            del case["repeat"]
-        self.cases.append(case)
+        whose = CLAUSES[clause].whose
+
+        def add(  # noqa: PLR0917 - a row of a table
+            name,
+            asks,
+            body,
+            url="/",
+            allowed=UNASKED,
+            line=UNASKED,
+            *,
+            tokens=("ExampleBot",),
+            repeat=None,
+            **others,
+        ):
+            octets = body.encode() if isinstance(body, str) else body
+            expected = {"allowed": allowed, "line": line, **others}
+            self.cases.append(
+                {
+                    "id": f"{clause}/{name}",
+                    "clause": clause,
+                    "whose": whose,
+                    "asks": asks,
+                    "text": octets.decode("utf-8", "backslashreplace"),
+                    "body": base64.b64encode(octets).decode(),
+                    **({"repeat": repeat._asdict()} if repeat else {}),
+                    "tokens": list(tokens),
+                    "url": url if url.startswith("http") else f"https://example.com{url}",
+                    "expected": {
+                        key: value for key, value in expected.items() if value is not UNASKED
+                    },
+                }
+            )
+
+        return add
 
 
 def star(*lines):
@@ -77,28 +72,15 @@ def star(*lines):
     return joined("user-agent: *", *lines)
 
 
-def matches(c, name, pattern, path, why=""):
-    """A rule for *pattern* holds for *path*."""
-    c(
-        name,
-        f"{pattern} matches {path}{why and f': {why}'}.",
-        star(f"disallow: {pattern}"),
-        path,
-        DISALLOWED,
-        2,
-    )
+def matches(c, name, pattern, path, why="", *, does=True):
+    """Add a case: a rule for *pattern* holds for *path*, or doesn't."""
+    asks = f"{pattern} {'matches' if does else 'does not match'} {path}{why and f': {why}'}."
+    c(name, asks, star(f"disallow: {pattern}"), path, not does, 2 if does else None)
 
 
-def matches_not(c, name, pattern, path, why=""):
-    """A rule for *pattern* doesn't hold for *path*."""
-    c(
-        name,
-        f"{pattern} does not match {path}{why and f': {why}'}.",
-        star(f"disallow: {pattern}"),
-        path,
-        ALLOWED,
-        None,
-    )
+def matches_not(*case):
+    """Add a case: a rule for a pattern doesn't hold for a path."""
+    matches(*case, does=False)
 
 
 def joined(*lines):

@@ -2,8 +2,6 @@ from pipe import serve
 
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
-from scrapy_rep.protocol.lexer import whole_lines
-from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 
 WORDS = {
     "content-usage": {"allow": "y", "disallow": "n"},
@@ -12,9 +10,6 @@ WORDS = {
 
 
 def answer(body, tokens, url):
-    # As a crawl does, which reads no more than that.
-    if len(body) > MAX_BODY_BYTES:
-        body = whole_lines(body, MAX_BODY_BYTES)
     robots = RobotsTxt.parse(body)
     verdict = robots.verdict(url, *tokens)
     delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
