@@ -35,6 +35,7 @@ ENGINES = {
     "gpyrobotstxt": (PYTHON, "with_gpyrobotstxt.py"),
     "robotexclusionrulesparser": (PYTHON, "with_robotexclusionrulesparser.py"),
     "robotstxt": (PYTHON, "with_robotstxt.py"),
+    "robots": ("node", "with_robots.js"),
     "robots-parser": ("node", "with_robots_parser.js"),
     "robots-txt-parser": ("node", "with_robots_txt_parser.js"),
     "robots-txt-guard": ("node", "with_robots_txt_guard.js"),

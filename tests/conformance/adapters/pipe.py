@@ -3,8 +3,10 @@
 import base64
 import json
 import platform
+import string
 import sys
 from importlib.metadata import version
+from urllib.parse import quote
 
 
 def serve(answer, package=None, *, takes_several=False):
@@ -27,3 +29,8 @@ def serve(answer, package=None, *, takes_several=False):
             except Exception as error:  # noqa: BLE001 - of whatever kind: the case is failed
                 found = {"error": repr(error)}
         print(json.dumps(found), flush=True)
+
+
+def escaped(url):
+    """Return *url* as Google's parser asks for it: it leaves the escaping to the caller."""
+    return quote(url, safe=string.punctuation)

@@ -3,7 +3,8 @@ from protego import Protego
 
 
 def answer(body, token, url):
-    robots = Protego.parse(body.decode("utf-8", "replace"))
+    # As Scrapy decodes it.
+    robots = Protego.parse(body.decode("utf-8-sig", "ignore"))
     return {
         "allowed": robots.can_fetch(url, token),
         "sitemaps": list(robots.sitemaps),

@@ -12,7 +12,7 @@ while (my $line = <STDIN>) {
     my $answer = {};
     if (@tokens == 1) {
         my $rules = WWW::RobotRules->new($tokens[0]);
-        $rules->parse("https://example.com/robots.txt", decode_base64($case->{body}));
+        $rules->parse(URI->new_abs("/robots.txt", $case->{url}), decode_base64($case->{body}));
         $answer = { allowed => $rules->allowed($case->{url}) ? JSON::PP::true : JSON::PP::false };
     }
     print encode_json($answer), "\n";

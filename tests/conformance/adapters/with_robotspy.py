@@ -3,7 +3,8 @@ from robots import RobotsParser
 
 
 def answer(body, token, url):
-    robots = RobotsParser.from_string(body.decode("utf-8", "replace"))
+    # Its from_uri decodes so, too.
+    robots = RobotsParser.from_string(body.decode("utf-8-sig", "replace"))
     return {"allowed": robots.can_fetch(token, url), "sitemaps": robots.sitemaps or []}
 
 
