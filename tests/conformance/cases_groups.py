@@ -84,7 +84,7 @@ c = BOOK.clause("doc-groups")
 for token, path, line in [("a", "/c", 2), ("b", "/d", 4), ("e", "/g", 7), ("f", "/g", 7)]:
     c(f"{token}", f"Of the four groups of the page, that of {token} disallows {path}.", FOUR, path, DISALLOWED, line, tokens=[token])
 for token, path in [("b", "/c"), ("h", "/g")]:
-    c(f"{token}-not{path.replace('/', '-')}", f"Of the four groups of the page, that of {token} leaves {path} alone.", FOUR, path, ALLOWED, None, tokens=[token])
+    c(f"{token}-not{path.replace('/', '-')}", f"Of the four groups of the page, that of {token} does not disallow {path}.", FOUR, path, ALLOWED, None, tokens=[token])
 
 c = BOOK.clause("doc-agents")
 THREE = joined("user-agent: googlebot-news", "disallow: /1", "user-agent: *", "disallow: /2", "user-agent: googlebot", "disallow: /3")
