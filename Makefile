@@ -105,9 +105,9 @@ test-all:
 	@echo "== all other tests"
 	+@$(BIN)/python -m pytest -q -p no:cacheprovider --numprocesses=8 --maxschedchunk=1 $(OTHERS)
 
-# Some thousand steps of it are in `make test`; one seed alone: python -m fuzz.queue --seed N
+# Some thousand steps of it are in `make test`; one seed alone: python -m tests.fuzz.queue --seed N
 model: $(INSTALLED)
-	@$(BIN)/python -m fuzz.queue
+	@$(BIN)/python -m tests.fuzz.queue
 
 faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/fetch/test_faults.py tests/stores/test_store_faults.py \
@@ -172,26 +172,26 @@ redis-server:
 	fi
 
 fuzz: $(INSTALLED)
-	@$(BIN)/python -m fuzz.verdicts --minutes $(MINUTES)
+	@$(BIN)/python -m tests.fuzz.verdicts --minutes $(MINUTES)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m tests.benchmarks
 
 # What the figures show, for which the machine should do nothing else. Memory is measured on real
 # files: without REP_CORPUS its results stay as they are.
 measure: $(INSTALLED)
-	@$(BIN)/python -m benchmarks.broad shares --origins 200 --pages 15 --rounds 2 --at-most 15 \
+	@$(BIN)/python -m tests.benchmarks.broad shares --origins 200 --pages 15 --rounds 2 --at-most 15 \
 		--json $(FIGURES)/shares.json
-	@$(BIN)/python -m benchmarks.compare --only rules --json $(FIGURES)/rules.json
-	@$(BIN)/python -m benchmarks.compare --only memory --json $(FIGURES)/memory.json
-	@$(BIN)/python -m benchmarks.broad pop --slots 100 300 1000 3000 10000 --json $(FIGURES)/pop.json
-	@$(BIN)/python -m benchmarks.origins --origins 5000 20000 100000 --rounds 1 \
+	@$(BIN)/python -m tests.benchmarks.compare --only rules --json $(FIGURES)/rules.json
+	@$(BIN)/python -m tests.benchmarks.compare --only memory --json $(FIGURES)/memory.json
+	@$(BIN)/python -m tests.benchmarks.broad pop --slots 100 300 1000 3000 10000 --json $(FIGURES)/pop.json
+	@$(BIN)/python -m tests.benchmarks.origins --origins 5000 20000 100000 --rounds 1 \
 		--json $(FIGURES)/origins.json --memory-json $(FIGURES)/peak.json
 
 figures: $(INSTALLED) $(if $(RUN),measure)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group figures
-	@$(BIN)/python -m benchmarks.figures
+	@$(BIN)/python -m tests.benchmarks.figures
 
 docs: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs

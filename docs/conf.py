@@ -21,7 +21,6 @@ from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import scrapy_rep
-from benchmarks import results
 from scrapy_rep import stats
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS
 from scrapy_rep.protocol.lint import CODES
@@ -30,6 +29,7 @@ from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
+from tests.benchmarks import results
 from tests.conformance import results as answers
 
 if TYPE_CHECKING:

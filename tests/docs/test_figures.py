@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from benchmarks import results
+from tests.benchmarks import results
 from tests.docs.blocks import ROOT
 
 PAGE = (ROOT / "docs" / "figures.rst").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def test_a_figure_is_drawn_from_the_run_beside_it(name):
 def test_a_run_says_how_it_was_made_and_not_where(name):
     run = results.read(name)
     assert set(run) == {"command", "date", "versions", "rows"}
-    assert re.fullmatch(r"python -m benchmarks\.\w+[\w .-]*", run["command"])
+    assert re.fullmatch(r"python -m tests\.benchmarks\.\w+[\w .-]*", run["command"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", run["date"])
     assert all(re.fullmatch(r"\d[\w.]+", version) for version in run["versions"].values())
 
@@ -80,7 +80,7 @@ def test_a_ratio_has_two_digits(row, name, shown):
 def test_what_was_measured_is_written_with_its_command(tmp_path, monkeypatch):
     path = tmp_path / "run.json"
     monkeypatch.setattr("sys.argv", ["broad.py", "pop", "--slots", "10", "--json", str(path)])
-    results.write(path, "benchmarks.broad", [{"slots": 10, "ours": 1.23456}])
+    results.write(path, "tests.benchmarks.broad", [{"slots": 10, "ours": 1.23456}])
     run = json.loads(path.read_text())
     assert run["rows"] == [{"slots": 10, "ours": 1.235}]
-    assert run["command"] == "python -m benchmarks.broad pop --slots 10"
+    assert run["command"] == "python -m tests.benchmarks.broad pop --slots 10"

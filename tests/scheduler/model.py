@@ -1,7 +1,7 @@
 """Queue, gate and disk together in made-up time, beside a plain list.
 
 What is done comes from the random numbers that ``run`` is given: hypothesis has its own, so that it
-finds the shortest way to what is wrong; ``python -m fuzz.queue`` takes those of a seed.
+finds the shortest way to what is wrong; ``python -m tests.fuzz.queue`` takes those of a seed.
 """
 
 from __future__ import annotations

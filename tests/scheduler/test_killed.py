@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.broad_crawl import OURS
-from benchmarks.broad_processes import crawl, start, web_of
-from benchmarks.broad_web import host
+from tests.benchmarks.broad_crawl import OURS
+from tests.benchmarks.broad_processes import crawl, start, web_of
+from tests.benchmarks.broad_web import host
 from tests.waiting import wait_until
 
 STORIES = ["rules", "rules", "missing", "recovers", "failing", "hang", "slow"]

@@ -1,6 +1,6 @@
 """The engine beside Protego, robotspy and urllib.robotparser: time and memory, as ratios.
 
-    python -m benchmarks.compare [--rounds N] [--only parse|urls|rules|memory] [--all-engines]
+    python -m tests.benchmarks.compare [--rounds N] [--only parse|urls|rules|memory] [--all-engines]
                                  [--json FILE]
 
 Engines take turns within each round, so that a noisy moment of the machine hits all of them; times
@@ -22,9 +22,9 @@ from urllib.robotparser import RobotFileParser
 
 from protego import Protego
 
-from benchmarks import results
 from scrapy_rep.protocol import RobotsTxt, target_of
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
+from tests.benchmarks import results
 from tests.protocol import corpus
 
 try:

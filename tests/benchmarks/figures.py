@@ -1,4 +1,4 @@
-"""The figures of the docs, drawn from what benchmarks wrote: ``python -m benchmarks.figures``.
+"""The figures of the docs, drawn from what benchmarks wrote: ``python -m tests.benchmarks.figures``.
 
 It needs matplotlib, and runs nothing. The same JSON gives the same SVG.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from matplotlib import pyplot as plt
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from benchmarks import results
+from tests.benchmarks import results
 
 # Told apart without colours, too: by their marks, and on white with a contrast of 3 at least.
 OURS = {"color": "#0b6e4f", "marker": "o"}

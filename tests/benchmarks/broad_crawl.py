@@ -14,14 +14,14 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import scrapy
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.asyncio import call_later, create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
-from benchmarks.broad_web import host
+from tests.benchmarks.broad_web import host
 from tests.crawling.mode_crawl import MODES
 
 SETTINGS = {

@@ -1,6 +1,6 @@
 """Compare the engine with the slow reference on made-up files, as many as there is time for.
 
-    python -m fuzz.verdicts [EXAMPLES | --minutes N] [--seed N]
+    python -m tests.fuzz.verdicts [EXAMPLES | --minutes N] [--seed N]
 
 Minutes are of the processor.
 Stops at the first file and URL on which they disagree, or on which the engine raises.

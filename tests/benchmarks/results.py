@@ -15,7 +15,7 @@ from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
 
-FOLDER = Path(__file__).parents[1] / "docs" / "_static" / "figures"
+FOLDER = Path(__file__).parents[2] / "docs" / "_static" / "figures"
 PACKAGES = ("Scrapy", "Protego")
 
 

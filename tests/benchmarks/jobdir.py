@@ -1,6 +1,6 @@
 """A JOBDIR with requests to many hosts, left by a crawl that was killed.
 
-    python -m benchmarks.jobdir [--requests 1000000] [--folder FOLDER]
+    python -m tests.benchmarks.jobdir [--requests 1000000] [--folder FOLDER]
 
 A process fills it, one request to each host, and kills itself. Another one opens it, and takes
 requests: all of those are sent at once, and end at once. Printed are the time of a push, the time
@@ -80,7 +80,7 @@ def take(folder):
 
 
 def run(what, folder, requests):
-    command = [sys.executable, "-m", "benchmarks.jobdir", "--do", what]
+    command = [sys.executable, "-m", "tests.benchmarks.jobdir", "--do", what]
     command += ["--folder", folder, "--requests", str(requests)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not done.stdout:

@@ -8,10 +8,10 @@ import sqlite3
 from pathlib import Path
 from time import time
 
-from benchmarks.origins import MISSING, SEED
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.stores.sqlite import SQLiteStore
+from tests.benchmarks.origins import MISSING, SEED
 from tests.redis_server import RedisServer
 
 AT_ONCE = 1_000

@@ -1,6 +1,6 @@
 """Where the engine and Protego disagree about real sites, by kind.
 
-    python -m fuzz.differential [--examples N]
+    python -m tests.fuzz.differential [--examples N]
 
 Each URL of the corpus is asked for four crawlers. Since real URLs meet few rules, each rule of a
 site is also made into URLs that it should match ("made of rules"). A disagreement is of the kind

@@ -1,7 +1,7 @@
 """Queue, gate and disk beside a plain list, in made-up time, on random numbers.
 
-    python -m fuzz.queue [--steps 1000000] [--first SEED]
-    python -m fuzz.queue --seed SEED
+    python -m tests.fuzz.queue [--steps 1000000] [--first SEED]
+    python -m tests.fuzz.queue --seed SEED
 
 ``--seed`` runs one alone, and prints all that it does.
 """
@@ -34,7 +34,7 @@ def main():
         try:
             requests += run(Random(seed), STEPS)
         except BaseException:
-            print(f"python -m fuzz.queue --seed {seed}")
+            print(f"python -m tests.fuzz.queue --seed {seed}")
             raise
         if not (seed + 1) % 100:
             print(f"seed {seed}: {requests:,} requests", flush=True)

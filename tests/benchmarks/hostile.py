@@ -1,6 +1,6 @@
 """What a hostile robots.txt of 500 KiB, and a hostile URL of 8 KiB, can cost.
 
-    python -m benchmarks.hostile
+    python -m tests.benchmarks.hostile
 
 For each file: the time of a parse until rules are ready, beside that of a plain file of rules of
 the same size; what each doubling of the file costs (125, 250, 500 KiB); peak memory; the worst

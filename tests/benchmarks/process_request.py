@@ -3,7 +3,7 @@
 Ours is the middleware and the guard together; headers are set in between, as Scrapy's own
 middlewares do, and that is not counted.
 
-``python -m benchmarks.process_request`` prints a table. Each request is fresh, as in a crawl,
+``python -m tests.benchmarks.process_request`` prints a table. Each request is fresh, as in a crawl,
 so that nothing is cached with it. Only requests that both allow: what is dropped, one in fifty here,
 costs both an exception, stats and a log call. The two take turns, and their fastest rounds, which
 other processes disturbed least, are compared.

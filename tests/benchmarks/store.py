@@ -1,4 +1,4 @@
-"""A store with a million origins: ``python -m benchmarks.store [sqlite|redis] [--records 1000000]``.
+"""A store with a million origins: ``python -m tests.benchmarks.store [sqlite|redis] [--records 1000000]``.
 
 The records are those of robots.txt files of the corpus (see CONTRIBUTING.md), 30 % are 404. They are
 written thousand by thousand, and in turns the same bytes to a plain table of SQLite, or by a plain
@@ -22,8 +22,10 @@ from contextlib import closing, suppress
 from pathlib import Path
 from time import perf_counter, time
 
-from benchmarks.origins import SEED
-from benchmarks.store_places import (
+from scrapy_rep.protocol.outcome import Evidence, Unavailable
+from scrapy_rep.protocol.record import Record
+from tests.benchmarks.origins import SEED
+from tests.benchmarks.store_places import (
     AT_ONCE,
     DAY,
     MAX_SIZE,
@@ -33,8 +35,6 @@ from benchmarks.store_places import (
     origin_of,
     record_of,
 )
-from scrapy_rep.protocol.outcome import Evidence, Unavailable
-from scrapy_rep.protocol.record import Record
 from tests.protocol import corpus
 
 LOOKS = 20_000
@@ -204,7 +204,7 @@ async def prune_elsewhere(place, count):
         age = f"UPDATE records SET written = written - {2 * DAY} WHERE rowid % 4 = 0"
         connection.execute(age)
         connection.commit()
-    code = "import sys; from benchmarks.store import prune; prune(sys.argv[1])"
+    code = "import sys; from tests.benchmarks.store import prune; prune(sys.argv[1])"
     command = [sys.executable, "-c", code, str(place.path)]
     waits = Waits(store, count)
     start = perf_counter()

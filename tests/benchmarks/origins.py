@@ -1,6 +1,6 @@
 """What one more origin costs: crawls of many hosts, one page each, without a network.
 
-    python -m benchmarks.origins [--origins 20000 ...] [--rounds 3] [--mode asyncio] [--json FILE]
+    python -m tests.benchmarks.origins [--origins 20000 ...] [--rounds 3] [--mode asyncio] [--json FILE]
 
 A download handler in the process answers for every host after some 50 ms: robots.txt files of the
 corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its own: off, built-in,
@@ -28,10 +28,10 @@ import scrapy
 from scrapy.http import Response
 from scrapy.utils.asyncio import create_looping_call
 
-from benchmarks import results
-from benchmarks.broad_crawl import BUILTIN, OFF, OURS, SETTINGS
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.utils.concurrency import sleep
+from tests.benchmarks import results
+from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS, SETTINGS
 from tests.crawling.mode_crawl import MODES
 from tests.protocol import corpus
 
@@ -157,7 +157,7 @@ def run(order):
 
 def crawl(order):
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.origins", "--order", json.dumps(order)],
+        [sys.executable, "-m", "tests.benchmarks.origins", "--order", json.dumps(order)],
         capture_output=True,
         text=True,
         check=False,
@@ -226,7 +226,7 @@ def main():
         ]
         for path, each in ((options.json, rows), (options.memory_json, memory)):
             if path:
-                results.write(path, "benchmarks.origins", each)
+                results.write(path, "tests.benchmarks.origins", each)
 
 
 if __name__ == "__main__":

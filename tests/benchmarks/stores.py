@@ -1,8 +1,8 @@
-"""What a store costs: ``python -m benchmarks.stores [ORIGINS]``.
+"""What a store costs: ``python -m tests.benchmarks.stores [ORIGINS]``.
 
 The hot path with SQLite against memory, in turns in one process; what an origin that a store knows
 costs, and a turn, against memory; and the memory of the level in front of them. A store with a
-million records is measured by ``benchmarks.store``.
+million records is measured by ``tests.benchmarks.store``.
 """
 
 from __future__ import annotations

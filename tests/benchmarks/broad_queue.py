@@ -12,8 +12,8 @@ from pathlib import Path
 
 from scrapy import Request
 
-from benchmarks.broad_web import host
 from scrapy_rep.protocol.origin import origin_of
+from tests.benchmarks.broad_web import host
 from tests.scheduler.queues import Doors, FakeCrawler, ours, scrapys
 
 

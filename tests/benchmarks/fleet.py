@@ -1,4 +1,4 @@
-"""A fleet on sites that ask for a delay, seen from the wire: ``python -m benchmarks.fleet``.
+"""A fleet on sites that ask for a delay, seen from the wire: ``python -m tests.benchmarks.fleet``.
 
 Several processes share a store. Every other origin asks for two seconds between two requests; the
 others ask for nothing, and their pages take a while, so that the workers' places decide how many
@@ -97,7 +97,7 @@ def work(order):
 
 def python(*arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.fleet", *arguments],
+        [sys.executable, "-m", "tests.benchmarks.fleet", *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -1,6 +1,6 @@
 """A search for the worst that a site can send, by climbing hills: ``make bench`` doesn't run it.
 
-    python -m benchmarks.search [--minutes N] [--seed N] [--only STAGE]
+    python -m tests.benchmarks.search [--minutes N] [--seed N] [--only STAGE]
 
 A *recipe* is a few pieces of text, each repeated; what is made of it has the size of the largest file
 that counts. Recipes are made up at random and changed a little at a time; what takes longer is kept.

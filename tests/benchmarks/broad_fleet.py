@@ -1,4 +1,4 @@
-"""A fleet on a broad web whose workers are killed: ``python -m benchmarks.broad_fleet [--kills 6]``.
+"""A fleet on a broad web whose workers are killed: ``python -m tests.benchmarks.broad_fleet [--kills 6]``.
 
 Each worker has its own pages of every origin, its own JOBDIR, and robots.txt in a Redis or a file
 that all share. One that is killed is started again with its JOBDIR. Every URL is to be accounted for,
@@ -15,8 +15,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from benchmarks.broad_crawl import OURS
-from benchmarks.broad_processes import finish, start, web_of
+from tests.benchmarks.broad_crawl import OURS
+from tests.benchmarks.broad_processes import finish, start, web_of
 from tests.redis_server import RedisServer
 
 STORIES = [*["rules"] * 6, *["missing"] * 3, "redirect"]

@@ -1,13 +1,13 @@
 """Broad crawls beside a crawl without robots.txt and beside Scrapy's built-in middleware.
 
-    python -m benchmarks.broad shares [--rounds N] [--shares 0 1 5 10 20] [--mode asyncio] [--json FILE]
-    python -m benchmarks.broad chain [--rounds N] [--at-most SECONDS]
-    python -m benchmarks.broad pop [--slots 100 1000 10000] [--json FILE]
-    python -m benchmarks.broad disk [--slots 100 10000 100000]
-    python -m benchmarks.broad memory [--slots 1000 100000]
-    python -m benchmarks.broad many [--origins 10000] [--mode asyncio]
-    python -m benchmarks.broad kill [--origins 2000] [--signal KILL|TERM]
-    python -m benchmarks.broad recovers [--mode asyncio]
+    python -m tests.benchmarks.broad shares [--rounds N] [--shares 0 1 5 10 20] [--mode asyncio] [--json FILE]
+    python -m tests.benchmarks.broad chain [--rounds N] [--at-most SECONDS]
+    python -m tests.benchmarks.broad pop [--slots 100 1000 10000] [--json FILE]
+    python -m tests.benchmarks.broad disk [--slots 100 10000 100000]
+    python -m tests.benchmarks.broad memory [--slots 1000 100000]
+    python -m tests.benchmarks.broad many [--origins 10000] [--mode asyncio]
+    python -m tests.benchmarks.broad kill [--origins 2000] [--signal KILL|TERM]
+    python -m tests.benchmarks.broad recovers [--mode asyncio]
 
 Crawls of ``shares`` run one after the other, each alone with a web of its own, in turns: off, ours,
 ours, off. A ratio is the median of the ratios of such neighbours, of pages a second and of pages a
@@ -25,10 +25,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks import results
-from benchmarks.broad_crawl import BUILTIN, OFF, OURS
-from benchmarks.broad_processes import crawl, start, web_of
-from benchmarks.broad_queue import disk, memory, pop
+from tests.benchmarks import results
+from tests.benchmarks.broad_crawl import BUILTIN, OFF, OURS
+from tests.benchmarks.broad_processes import crawl, start, web_of
+from tests.benchmarks.broad_queue import disk, memory, pop
 
 CRAWLS = {"off": OFF, "built-in": BUILTIN, "ours": OURS}
 QUICK = {"REP_TIMEOUT": 5, "REP_RETRY_DELAY": 2, "REP_RETRY_DELAY_MAX": 4, "REP_DEFER_TIMEOUT": 20}
