@@ -15,12 +15,17 @@ class Answer:
 
     body: bytes = b""
     status: int = 200
+    """0: the body is all that is sent, without a status line and headers."""
     headers: dict[str, str] = field(default_factory=dict)
     """``{port}`` in a value is the port of the origin."""
     delay: float = 0.0
     """Seconds before the answer."""
     endless: bytes = b""
     """What follows the body again and again, until the client has had enough."""
+    pause: float = 0.0
+    """Seconds before each of these."""
+    ends: str = ""
+    """How the connection ends with it: ``close`` or ``reset``, whatever its headers promise."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +34,14 @@ class Story:
 
     ``allowed`` and ``forbidden`` are its pages: what robots.txt says of each, written down here
     by hand, is what the web judges a crawler by. Those in ``later_…`` are linked from a page that
-    comes some seconds after the others, when ``robots_later`` holds.
+    comes some seconds after the others, when ``robots_later`` holds, if there is one.
     """
 
     name: str
     shows: str
     """What a reader is to learn of it."""
+    clause: str
+    """Whose rule it is, and where it is written."""
     robots: Answer
     """The answer to /robots.txt."""
     robots_later: Answer | None = None
@@ -46,7 +53,7 @@ class Story:
     later_allowed: tuple[str, ...] = ()
     later_forbidden: tuple[str, ...] = ()
     files: dict[str, Answer] = field(default_factory=dict)
-    """What robots.txt redirects to."""
+    """Answers other than a page of links, such as what robots.txt redirects to."""
 
     @property
     def may_be_fetched(self) -> frozenset[str]:
@@ -83,6 +90,7 @@ STORIES = (
     Story(
         "plain rules",
         "the longest matching rule decides",
+        "RFC 9309 §2.2.2",
         robots=text("User-agent: *\nDisallow: /private\nAllow: /private/open\n"),
         allowed=("/", "/news", "/private/open"),
         forbidden=("/private", "/private/diary"),
@@ -90,6 +98,7 @@ STORIES = (
     Story(
         "wildcards",
         "* matches any characters, $ the end of the URL",
+        "RFC 9309 §2.2.3",
         robots=text("User-agent: *\nDisallow: /*.php$\nDisallow: /*?sort=\n"),
         allowed=("/", "/shop", "/index.php?page=2", "/shop.php5"),
         forbidden=("/index.php", "/shop?sort=price"),
@@ -97,6 +106,7 @@ STORIES = (
     Story(
         "a group for us",
         "only the group that names the crawler applies",
+        "Google, user-agent",
         robots=text(
             "User-agent: *\nDisallow: /\n\nUser-agent: DemoBot/2.0\nDisallow: /not-for-demobot\n"
         ),
@@ -106,18 +116,21 @@ STORIES = (
     Story(
         "none (404)",
         "there is no robots.txt: everything is allowed",
+        "Google, 4xx",
         robots=Answer(b"no such file", 404),
         allowed=("/", "/private"),
     ),
     Story(
         "forbidden (403)",
         "the same for any other 4xx except 429",
+        "Google, 4xx",
         robots=Answer(b"go away", 403),
         allowed=("/", "/private"),
     ),
     Story(
         "down (503)",
         "unreachable: nothing is fetched for now",
+        "RFC 9309 §2.3.1.4",
         robots=Answer(b"overloaded", 503),
         doors=("/", "/news"),
         forbidden=("/", "/news"),
@@ -125,6 +138,7 @@ STORIES = (
     Story(
         "down, then recovers",
         "robots.txt is tried again",
+        "Google, 5xx",
         robots=Answer(b"overloaded", 503),
         robots_later=text(PRIVATE),
         doors=("/morning",),
@@ -135,6 +149,7 @@ STORIES = (
     Story(
         "hangs",
         "a timeout: nothing is fetched for now",
+        "RFC 9309 §2.3.1.4",
         robots=Answer(delay=FOR_EVER),
         doors=("/", "/news"),
         forbidden=("/", "/news"),
@@ -142,6 +157,7 @@ STORIES = (
     Story(
         "redirect chain",
         "five redirects are followed",
+        "RFC 9309 §2.3.1.2",
         robots=redirect("/robots-1"),
         files={
             **{f"/robots-{hop}": redirect(f"/robots-{hop + 1}") for hop in range(1, 5)},
@@ -153,6 +169,7 @@ STORIES = (
     Story(
         "redirect to another host",
         "its rules apply to the origin that was asked first",
+        "RFC 9309 §2.3.1.2",
         robots=redirect("http://localhost:{port}/robots-of-all-our-sites"),
         files={"/robots-of-all-our-sites": text(PRIVATE)},
         allowed=("/", "/news"),
@@ -161,6 +178,7 @@ STORIES = (
     Story(
         "endless file",
         "the first 500 KiB are read",
+        "RFC 9309 §2.5",
         robots=Answer(PRIVATE.encode(), endless=b"# and so on\n" * 1024),
         allowed=("/", "/news"),
         forbidden=("/private",),
@@ -168,6 +186,7 @@ STORIES = (
     Story(
         "gzip bomb",
         "the same for 100 MiB in 100 KiB",
+        "RFC 9309 §2.5",
         robots=gzip_bomb(PRIVATE.encode(), 100),
         allowed=("/", "/news"),
         forbidden=("/private",),
@@ -175,12 +194,14 @@ STORIES = (
     Story(
         "HTML for robots.txt",
         "it is read, and contains no rules",
+        "Google, file format",
         robots=Answer(b"<html><p>Welcome!</p></html>", headers={"Content-Type": "text/html"}),
         allowed=("/", "/private"),
     ),
     Story(
         "expires quickly",
         "after max-age the new rules apply",
+        "Google, caching",
         robots=text("User-agent: *\nDisallow: /new\n", Cache_Control="max-age=1"),
         robots_later=text("User-agent: *\nDisallow: /old\n", Cache_Control="max-age=3600"),
         allowed=("/", "/old/map"),
@@ -191,13 +212,14 @@ STORIES = (
     Story(
         "a burst of links",
         "fifty requests wait for one robots.txt",
+        "RFC 9309 §2.2.2",
         robots=Answer(
             b"User-agent: *\nDisallow: /\nAllow: /page/7$\n",
             headers={"Content-Type": "text/plain"},
-            delay=0.5,
+            delay=1,
         ),
-        doors=tuple(f"/page/{number}" for number in range(1, 51)),
-        allowed=("/page/7",),
-        forbidden=tuple(f"/page/{number}" for number in range(1, 51) if number != 7),  # noqa: PLR2004 - the seventh
+        doors=(),
+        later_allowed=("/page/7",),
+        later_forbidden=tuple(f"/page/{number}" for number in range(1, 51) if number != 7),  # noqa: PLR2004 - the seventh
     ),
 )

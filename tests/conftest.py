@@ -11,6 +11,7 @@ from scrapy.core import downloader
 
 from scrapy_rep.utils import pace
 from tests import forking
+from tests.certificate import make_certificate
 from tests.crawling.web import Web
 from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, Clock, event_loop
@@ -141,24 +142,4 @@ def pytest_terminal_summary(terminalreporter, config):
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
     """A file with a key and a certificate for loopback, signed by itself."""
-    from datetime import datetime, timedelta, timezone
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.now(timezone.utc)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(now).not_valid_after(now + timedelta(days=1))
-    path = tmp_path_factory.mktemp("tls") / "loopback.pem"
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    )
-    return path.as_posix()
+    return make_certificate(tmp_path_factory.mktemp("tls") / "loopback.pem").as_posix()
