@@ -15,11 +15,13 @@ STACKS := .venv-stacks
 CANARY := .venv-canary
 ENGINES := .venv-conformance
 ADAPTERS := tests/conformance/adapters
+# Where crawlers of others are, for the acid test: packages of Python and of npm.
+export ACID_ENV ?= .venv-acid
 FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
 .PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test test-just-started lint unit \
-	test-protocol test-all model faults stacks canary conformance fuzz bench measure figures docs package clean
+	test-protocol test-all model faults stacks canary acid acid-crawlers conformance fuzz bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +33,8 @@ help:
 	@echo "make test          lint, types, import contracts and all tests"
 	@echo "make test-just-started  the same, as on a machine that was just started"
 	@echo "make faults        the table of everything that can go wrong with a fetch"
+	@echo "make acid          the acid test of this crawler, and of those of others that are installed"
+	@echo "make acid-crawlers installs those of others, and Debian's with apt-get where it may"
 	@echo "make stacks        crawls with the packages that people use with Scrapy, newest versions"
 	@echo "make canary        the tests of crawls with Scrapy's main branch"
 	@echo "make conformance   the conformance cases, asked of this and other parsers of robots.txt"
@@ -112,6 +116,20 @@ model: $(INSTALLED)
 faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/fetch/test_faults.py tests/stores/test_store_faults.py \
 		--fault-table -q
+
+# Each story alone, so it takes some minutes for each crawler; all of them at once are in `make test`.
+# WRITE=1 draws the tables of the docs from what was found.
+acid: $(INSTALLED)
+	@$(BIN)/python -m tests.acid.compare $(if $(WRITE),--write)
+
+acid-crawlers: browser
+	@test -d $(ACID_ENV) || $(PYTHON) -m venv $(ACID_ENV)
+	@$(ACID_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	@$(ACID_ENV)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade --group acid
+	@npm install --silent --no-audit --no-fund --prefix $(ACID_ENV) crawlee simplecrawler
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends wget wget2 httrack >/dev/null; \
+	fi
 
 # In an environment of its own, as these packages bring many others; the newest of each, each time.
 stacks: redis-server browser
@@ -204,4 +222,4 @@ package: $(INSTALLED)
 	@$(BIN)/twine check --strict dist/*
 
 clean:
-	rm -rf $(VENV) $(STACKS) $(CANARY) $(ENGINES) dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml
+	rm -rf $(VENV) $(STACKS) $(CANARY) $(ENGINES) .venv-acid dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage coverage.xml

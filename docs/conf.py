@@ -29,6 +29,7 @@ from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
+from tests.acid import results as acid
 from tests.benchmarks import results
 from tests.conformance import results as answers
 
@@ -266,6 +267,20 @@ class Ratio(SphinxRole):
             return [], []
 
 
+class Acid(SphinxDirective):
+    """What the acid test found: ``crawlers``, ``failures``, ``stories`` or ``commands``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table, or the commands."""
+        self.env.note_dependency(str(acid.FILE))
+        if self.arguments[0] == "commands":
+            text = acid.commands(acid.read())
+            return [nodes.literal_block(text, text, language="shell")]
+        return [table_of([*acid.TABLES[self.arguments[0]](acid.read())])]
+
+
 def check_all_described(_: Sphinx, env: BuildEnvironment) -> None:
     """Complain of what the code has and no page describes."""
     described = {(kind, name) for kind, name in env.get_domain("std").objects}
@@ -285,6 +300,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("findings", Findings)
     app.add_directive("transitions", Transitions)
     app.add_directive("holds", Holds)
+    app.add_directive("acid", Acid)
     app.add_directive("measured", Measured)
     app.add_directive("passed", Passed)
     app.add_role("ratio", Ratio())

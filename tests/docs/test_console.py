@@ -83,12 +83,14 @@ def test_commands_for_the_shell_are_there(block):
     extras = metadata("scrapy-rep").get_all("Provides-Extra")
     for line in block.text.splitlines():
         words = shlex.split(line, comments=True)
-        assert line.startswith((*SHELL, "../.venv/bin/scrapy "))
+        assert line.startswith((*SHELL, "../.venv/bin/scrapy ", ".venv/bin/python -m "))
         if words[0] == "make":
             assert set(words[1:]) <= set(targets)
         elif words[0] == "pip":
             (named,) = re.findall(r"^scrapy-rep(?:\[(\w+)\])?$", words[2])
             assert named in {"", *extras}
+        elif words[0] == ".venv/bin/python":
+            assert (ROOT / words[2].replace(".", "/") / "__main__.py").exists()
         elif words[0] == "cd":
             assert (ROOT / words[1]).is_dir()
 

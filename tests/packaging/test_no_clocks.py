@@ -26,6 +26,7 @@ ALLOWED = {
     ("waiting.py", "reads time.time"): "moves the clocks of the package",
     ("waiting.py", "reads time.monotonic"): "the same",
     ("waiting.py", "calls sleep"): "between two looks at what is waited for",
+    ("acid/crawlers/scrapling_acid.py", "a limit of 8 s"): "is to be over, as a site hangs",
     ("crawling/mode_crawl.py", "calls sleep"): "the same",
     ("crawling/server.py", "reads time.time"): "the journal tells when a request came",
     ("crawling/server.py", "calls sleep"): "what a story says",
