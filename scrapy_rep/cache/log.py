@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Grant
-from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.utils.text import counted, moment
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.policy import Access
     from scrapy_rep.protocol.record import Record
+    from scrapy_rep.protocol.site_file import SiteFile
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class LookupLog:
         self._began = began
         self._lines: Counter[str] = Counter()
         """How many lines there are of each kind."""
-        self._down: dict[str, float] = {}
+        self._down: dict[SiteFile, float] = {}
         """Since when those are unreachable of which a line above DEBUG has told."""
 
     def fetched(self, record: Record, previous: Record | None, access: Access) -> None:
@@ -49,7 +49,7 @@ class LookupLog:
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
             if not self._is_back(record, since) and logger.isEnabledFor(logging.DEBUG):
-                logger.debug("%s: %s", _file_of(record), _answer(record))
+                logger.debug("%s: %s", record.file, _answer(record))
             return
         if record.next_try is None:
             return
@@ -61,7 +61,7 @@ class LookupLog:
                 logging.WARNING if record.of_origin else logging.DEBUG, _DOWN, record, *what
             )
         else:
-            is_known = previous.last.evidence.at >= self._began or record.origin in self._down
+            is_known = previous.last.evidence.at >= self._began or record.file in self._down
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
             self._tell_down(level, _STILL_DOWN, record, moment(since), *what)
 
@@ -72,7 +72,7 @@ class LookupLog:
                 self._is_back(record, None)
             return
         self._tell_down(
-            logging.DEBUG if record.origin in self._down else logging.INFO,
+            logging.DEBUG if record.file in self._down else logging.INFO,
             _KNOWN_DOWN,
             record,
             moment(access.outage.since),
@@ -83,7 +83,7 @@ class LookupLog:
 
     def _is_back(self, record: Record, since: float | None) -> bool:
         """Return whether an origin was unreachable until now, and tell that."""
-        since = self._down.pop(record.origin, since)
+        since = self._down.pop(record.file, since)
         if since is None:
             return False
         self._tell(logging.INFO, _BACK, record, moment(since), _answer(record))
@@ -91,7 +91,7 @@ class LookupLog:
 
     def _tell_down(self, level: int, line: str, record: Record, *what: object) -> None:
         if self._tell(level, line, record, *what) and record.unreachable_since is not None:
-            self._down[record.origin] = record.unreachable_since
+            self._down[record.file] = record.unreachable_since
 
     def _tell(self, level: int, line: str, record: Record, *what: object) -> bool:
         """Log a line; return whether that is above DEBUG, as are the first of its kind."""
@@ -102,13 +102,8 @@ class LookupLog:
                 more = " - further ones are logged at DEBUG level"
             elif self._lines[line] > _MAX_TOLD:
                 level = logging.DEBUG
-        logger.log(level, line, _file_of(record), *what, more)
+        logger.log(level, line, record.file, *what, more)
         return level > logging.DEBUG
-
-
-def _file_of(record: Record) -> str:
-    is_tdmrep = record.origin.endswith(TDMREP_PATH)
-    return record.origin if is_tdmrep else f"robots.txt of {record.origin}"
 
 
 def _answer(record: Record) -> str:
@@ -119,6 +114,6 @@ def _answer(record: Record) -> str:
 
 
 def _meanwhile(record: Record, access: Access) -> str:
-    if record.origin.endswith(TDMREP_PATH) and access.grant is not Grant.RULES:
+    if not record.file.is_robotstxt and access.grant is not Grant.RULES:
         return "what it reserves is unknown"
     return _MEANWHILE[access.grant]

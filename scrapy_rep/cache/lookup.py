@@ -11,8 +11,9 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
 from scrapy_rep.cache.log import LookupLog
-from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.base import Held, StoreError
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import sleep
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
-    Fetch = Callable[[Origin, Request, str], Awaitable[Outcome]]
+    Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
     Learned = Callable[[Origin, Record, Record | None, Request], None]
 
 logger = logging.getLogger(__name__)
@@ -166,7 +167,7 @@ class Lookup:
 
     async def _held(self, origin: Origin) -> Held:
         try:
-            return await self._store.get(self._key(origin))
+            return await self._store.get(self._file(origin).key)
         except StoreError as error:
             logger.debug("The store has no record of %s: %s", origin, error)
             return Held(None, None)
@@ -178,7 +179,7 @@ class Lookup:
         """
         self._claims += 1
         holder = f"{self._name}-{self._claims}"
-        key = self._key(origin)
+        key = self._file(origin).key
         # The lease is for the fetch, not for the time until its turn comes.
         await self._limit.acquire()
         place = Permit(self._limit, self._clock)
@@ -216,13 +217,12 @@ class Lookup:
         return record
 
     async def _fetched(self, origin: Origin, previous: Record | None, page: Request) -> Record:
-        outcome = await self._fetch(origin, page, self._path)
+        file = self._file(origin)
+        outcome = await self._fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # Of how often that was is nothing in the store.
             previous = self._newer(origin, previous)
-        record = self._policy.record_after(
-            previous, self._key(origin), outcome, jitter=self._jitter()
-        )
+        record = self._policy.record_after(previous, file, outcome, jitter=self._jitter())
         self._log.fetched(record, previous, self._policy.access(record, self._clock.time()))
         self._learned(origin, record, previous, page)
         return record
@@ -245,7 +245,7 @@ class Lookup:
         try:
             await self._store.put(record, holder)
         except StoreError as error:
-            logger.debug("The record of %s was not stored: %s", record.origin, error)
+            logger.debug("%s was not stored: %s", record.file, error)
         except CancelledError:  # an Exception in Twisted
             raise
         except Exception:
@@ -255,14 +255,11 @@ class Lookup:
         """Keep what a redirect told of the origin that it led to, unless that is known."""
         held = await self._held(origin)
         if not self._is_fresh(held.record) and held.holder is None:
-            jitter = self._jitter()
-            await self._keep(
-                self._policy.record_after(held.record, self._key(origin), outcome, jitter=jitter)
-            )
+            file, jitter = self._file(origin), self._jitter()
+            await self._keep(self._policy.record_after(held.record, file, outcome, jitter=jitter))
 
-    def _key(self, origin: Origin) -> str:
-        """Return what the store knows the file of ``origin`` by."""
-        return str(origin) if self._path == ROBOTSTXT else f"{origin}{self._path}"
+    def _file(self, origin: Origin) -> SiteFile:
+        return SiteFile(origin, self._path)
 
     async def _release(self, key: str, holder: str) -> None:
         try:
@@ -280,4 +277,4 @@ def _answered_for(outcome: Outcome, path: str) -> Origin | None:
     if not evidence.hops or evidence.error is not None or isinstance(outcome, Unreachable):
         return None
     origin = origin_of(evidence.url)
-    return origin if evidence.url == f"{origin}{path}" else None
+    return origin if evidence.url == SiteFile(origin, path).url else None

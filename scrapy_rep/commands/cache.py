@@ -8,7 +8,7 @@ import sys
 from difflib import unified_diff
 from random import random
 from time import time
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
 from scrapy.exceptions import UsageError
@@ -30,6 +30,7 @@ from scrapy_rep.exceptions import explain
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.origin import ROBOTSTXT, split_url
 from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.stores import registry
 from scrapy_rep.stores.base import StoreError
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.commands.spider import Asking
-    from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.settings import Options
     from scrapy_rep.stores.base import BareStore, Held
@@ -99,17 +99,6 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     return status
 
 
-class _File(NamedTuple):
-    """A robots.txt, named by its origin, or the tdmrep.json of one."""
-
-    origin: Origin
-    path: str
-
-    def __str__(self) -> str:
-        """Return what the store knows it by."""
-        return str(self.origin) if self.path == ROBOTSTXT else f"{self.origin}{self.path}"
-
-
 class _Cache:
     """What can be done; each method prints, and returns the exit status."""
 
@@ -132,47 +121,47 @@ class _Cache:
             print(f"{registry.shown(self._options.store)} holds {counted(count, 'origin')}")
         return FINE
 
-    async def show(self, file: _File) -> int:
+    async def show(self, file: SiteFile) -> int:
         """Print all that is held of a file."""
-        record, holder = await self._store.get(str(file))
+        record, holder = await self._store.get(file.key)
         if record is None:
-            return self._nothing(f"nothing that can be read of {file}")
+            return self._nothing(f"nothing that can be read of {file.key}")
         lines = record_text.in_detail(
             record, self._options, time(), f"from {registry.shown(self._options.store)}"
         )
         if holder is not None:
             lines.append("a crawl is fetching it")
-        text = section(file.path.rpartition("/")[2], lines)
+        text = section(file.name, lines)
         body = None if record.copy is None else record.copy.body
         if body is not None:
             title = "Text" if record.copy is record.last else "Text of the last good copy"
             text += section(title, [printable(line) for line in _lines(body)])
         self._print(
             "\n".join(text),
-            {"origin": str(file), **self._dict(record), **_body(body)},
+            {"origin": file.key, **self._dict(record), **_body(body)},
         )
         return FINE
 
-    async def refresh(self, file: _File) -> int:
+    async def refresh(self, file: SiteFile) -> int:
         """Fetch a file as a crawl does, whatever still holds, and print what has changed."""
         robots = robots_of(self._crawler)
-        if file.path != ROBOTSTXT:
+        if not file.is_robotstxt:
             # What it says of its own use is no matter.
-            verdict = await robots.verdict(Request(str(file), meta={PURPOSES_KEY: []}))
+            verdict = await robots.verdict(Request(file.url, meta={PURPOSES_KEY: []}))
             if not verdict.allowed:
                 why = printable(explain(verdict))
-                print(f"{file} is not fetched: {why}", file=sys.stderr)
+                print(f"{file.key} is not fetched: {why}", file=sys.stderr)
                 return status_of(verdict)
-        before = (await self._store.get(str(file))).record
+        before = (await self._store.get(file.key)).record
         page = Request(f"{file.origin}/")
         fetcher = Fetcher(self._crawler, self._options, robots.decider.verdict_on_hop)
-        outcome = await fetcher.fetch(file.origin, page, file.path)
+        outcome = await fetcher.fetch(file, page)
         jitter = random()  # noqa: S311 - no secret
-        record = self._options.policy.record_after(before, str(file), outcome, jitter=jitter)
+        record = self._options.policy.record_after(before, file, outcome, jitter=jitter)
         if record.of_origin:
             await self._store.put(record)
         old, new = (b"" if r is None or r.copy is None else r.copy.body for r in (before, record))
-        lines = [str(file)]
+        lines = [file.key]
         for when, each in (("before", before), ("after", record)):
             what = "not stored" if each is None else _outcome(each, self._options)
             lines.append(f"  {when + ':':8}{what}")
@@ -181,7 +170,7 @@ class _Cache:
         elif old:
             lines.append("  the text is the same")
         values = {
-            "origin": str(file),
+            "origin": file.key,
             "before": None if before is None else self._dict(before),
             "after": self._dict(record),
             "changed": old != new,
@@ -189,11 +178,11 @@ class _Cache:
         self._print("\n".join(lines), values)
         return UNKNOWN if isinstance(outcome, Unreachable) else FINE
 
-    async def drop(self, file: _File) -> int:
+    async def drop(self, file: SiteFile) -> int:
         """Let the next crawl that comes fetch a file."""
-        if not await self._store.drop(str(file)):
-            return self._nothing(f"nothing of {file}")
-        self._print(f"dropped: {file}", {"origin": str(file), "dropped": True})
+        if not await self._store.drop(file.key):
+            return self._nothing(f"nothing of {file.key}")
+        self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
         return FINE
 
     async def prune(self) -> int:
@@ -232,12 +221,12 @@ _OF_ALL: Final = {"list": _Cache.list_all, "prune": _Cache.prune}
 _OF_ORIGIN: Final = {"show": _Cache.show, "refresh": _Cache.refresh, "drop": _Cache.drop}
 
 
-def _file(text: str) -> _File:
+def _file(text: str) -> SiteFile:
     try:
         origin, path = split_url(text)
     except ValueError as error:
         raise UsageError(f"{text}: {error}{with_scheme(text)}", print_help=False) from None
-    return _File(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)
+    return SiteFile(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)
 
 
 def _line(origin: str, record: Record | None, options: Options) -> str:

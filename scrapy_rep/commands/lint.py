@@ -41,7 +41,7 @@ def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         if not isinstance(record.last, Available):
             print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
             return FINE
-        name, body = f"{record.origin}/robots.txt", record.last.body
+        name, body = record.file.url, record.last.body
     else:
         name, body = name_of(source), read(source)
     result = linted(body)

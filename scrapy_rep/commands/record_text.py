@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.commands.terminal import ago, span
-from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.utils.text import counted, moment, printable
 
 if TYPE_CHECKING:
@@ -59,9 +58,7 @@ def summary(record: Record, options: Options, now: float) -> str:
 def in_detail(record: Record, options: Options, now: float, source: str) -> list[str]:
     """Return how a file was got, from ``source``, and what becomes of that, line by line."""
     evidence = record.last.evidence
-    is_tdmrep = record.origin.endswith(TDMREP_PATH)
-    where = record.origin if is_tdmrep else f"{record.origin}/robots.txt"
-    lines = [f"{printable(where)}: {outcome_word(record)} ({what(evidence)})"]
+    lines = [f"{printable(record.file.url)}: {outcome_word(record)} ({what(evidence)})"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", truncated" if evidence.truncated else ""
     lines.append(f"{counted(evidence.size, 'byte')}{cut}")
@@ -77,7 +74,7 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     if not record.of_origin:
         lines.append("not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER")
         return lines
-    if record.copy is None and is_tdmrep:
+    if record.copy is None and not record.file.is_robotstxt:
         lines.append("until then it is unknown what it reserves")
         return lines
     if record.copy is not None and options.policy.reads_more(record.copy):

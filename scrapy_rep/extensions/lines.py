@@ -72,13 +72,13 @@ class RobotsFile:
     """Of the WARC record that holds it, once that is written."""
 
     @classmethod
-    def of(cls, record: Record, access: Access, url: str | None = None) -> RobotsFile:
-        """Return what ``access`` makes of ``record``, of another file where ``url`` names it."""
+    def of(cls, record: Record, access: Access) -> RobotsFile:
+        """Return what ``access`` makes of ``record``."""
         last, copy = record.last.evidence, access.copy
         answer = last if copy is None else copy.evidence
         body = None if copy is None else copy.body
         return cls(
-            url=url or f"{record.origin}/robots.txt",
+            url=record.file.url,
             outcome=type(record.last).__name__.lower(),
             asked=last.at,
             status=last.status,

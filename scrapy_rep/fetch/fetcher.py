@@ -26,7 +26,7 @@ from scrapy_rep.fetch.transfer import (
     Received,
     Transfer,
 )
-from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
+from scrapy_rep.protocol.origin import DEFAULT_PORTS, origin_of
 from scrapy_rep.protocol.outage import short_cause
 from scrapy_rep.protocol.outcome import (
     Available,
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from scrapy_rep.fetch.transfer import Answer
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Evidence
+    from scrapy_rep.protocol.site_file import SiteFile
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
 
@@ -92,19 +93,19 @@ class Fetcher:
         self._in_flight = 0
         self._numbers = count(1)
         self._told = Once()
-        self._limits: BoundedCache[str, float] = BoundedCache(max_entries=_MAX_LIMITS)
+        self._limits: BoundedCache[SiteFile, float] = BoundedCache(max_entries=_MAX_LIMITS)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
         self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
 
-    async def fetch(self, origin: Origin, page: Request, path: str = ROBOTSTXT) -> Outcome:
-        """Return how the fetch of the robots.txt of ``origin`` ended, or of another ``path``.
+    async def fetch(self, file: SiteFile, page: Request) -> Outcome:
+        """Return how the fetch of ``file`` ended.
 
         ``page`` is the request that waits for it. Raises only when it is cancelled.
         """
-        seconds = self._seconds(f"{origin}{path}", page)
-        chain = Chain(f"{origin}{path}", monotonic() + seconds)
-        if path == ROBOTSTXT:
+        seconds = self._seconds(file, page)
+        chain = Chain(file, monotonic() + seconds)
+        if file.is_robotstxt:
             self._count(stats.REQUEST_COUNT)
         self._listen()
         try:
@@ -114,11 +115,11 @@ class Fetcher:
             outcome = self._failed(chain, error, f"timed out after {seconds:g} s")
         finally:
             self._stop_listening()
-        if path != ROBOTSTXT:
+        if not file.is_robotstxt:
             self._count(stats.TDMREP_COUNT.format(kind=type(outcome).__name__.lower()))
             return outcome
         if isinstance(outcome, Available):
-            outcome = self._in_plain_text(origin, outcome)
+            outcome = self._in_plain_text(file.origin, outcome)
         evidence = outcome.evidence
         if evidence.status is not None:
             self._count(stats.RESPONSE_COUNT)
@@ -131,7 +132,7 @@ class Fetcher:
             self._count(stats.UNREACHABLE_COUNT.format(cause=cause))
         return outcome
 
-    def _seconds(self, url: str, page: Request) -> float:
+    def _seconds(self, file: SiteFile, page: Request) -> float:
         """Return the seconds that a fetch for ``page`` may take, hops included.
 
         The time limit of the page doubles with each try, as it would close a slower site for good.
@@ -139,8 +140,8 @@ class Fetcher:
         seconds = min(self._options.timeout, timeout_of_crawl(self._crawler) or math.inf)
         of_page = timeout_of(page)
         if 0 < of_page < seconds:
-            limit = max(of_page, self._limits.get(url) or 0.0)
-            self._limits.put(url, 2 * limit)
+            limit = max(of_page, self._limits.get(file) or 0.0)
+            self._limits.put(file, 2 * limit)
             return min(limit, seconds)
         return seconds
 
@@ -231,16 +232,14 @@ class Fetcher:
     def _hindered(
         self, chain: Chain, obstacle: Obstacle, answer: Answer | None = None
     ) -> Unreachable:
-        is_robotstxt = chain.start.endswith(ROBOTSTXT)
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         logger.log(
             logging.WARNING if self._told.is_first(obstacle.what) else logging.DEBUG,
-            "%s of %s was not fetched: %s. This is not an error of the site%s%s; %s",
-            chain.start.rpartition("/")[2],
-            origin_of(chain.start),
+            "%s was not fetched: %s. This is not an error of the site%s%s; %s",
+            chain.file,
             obstacle,
-            _MEANWHILE if is_robotstxt else "",
-            _UNTIL if is_robotstxt and not obstacle.for_good else "",
+            _MEANWHILE if chain.file.is_robotstxt else "",
+            _UNTIL if chain.file.is_robotstxt and not obstacle.for_good else "",
             obstacle.advice,
         )
         evidence = chain.evidence(answer, error=as_message(str(obstacle)))

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.fetch.transfer import Answer, Transfer
+    from scrapy_rep.protocol.site_file import SiteFile
     from scrapy_rep.protocol.verdict import Verdict
 
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
@@ -35,7 +36,7 @@ _MAX_LOCATION: Final = 8_000
 class Chain:
     """A fetch on its way along the redirects of a site."""
 
-    start: str
+    file: SiteFile
     deadline: float
     hops: list[str] = field(default_factory=list)
     transfer: Transfer | None = None
@@ -43,21 +44,21 @@ class Chain:
     _public: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        self._public = not is_private_host(origin_of(self.start).host)
+        self._public = not is_private_host(self.file.origin.host)
 
     @property
     def urls(self) -> list[str]:
         """What was asked, the next URL last."""
-        return [self.start, *self.hops]
+        return [self.file.url, *self.hops]
 
     @property
     def at_home(self) -> bool:
         """Whether the next URL is of the origin first asked."""
-        return origin_of(self.urls[-1]) == origin_of(self.start)
+        return origin_of(self.urls[-1]) == self.file.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
         """Return whether to follow it to a URL with that verdict; None where none is known."""
-        if self.start != origin_of(self.start).robotstxt_url:
+        if not self.file.is_robotstxt:
             # It has no leave of its own: as a page it is fetched where that is known.
             return verdict is not None and verdict.allowed
         # SPEC F-3 speaks of rules; an origin without any forbids nothing to a redirect.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.freshness import fresh_for, retry_after
@@ -19,6 +19,9 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
+
+if TYPE_CHECKING:
+    from scrapy_rep.protocol.site_file import SiteFile
 
 _SERVICE_UNAVAILABLE: Final = 503
 _MAX_DOUBLINGS: Final = 32
@@ -99,18 +102,18 @@ class Policy:
         return Access(Grant.RULES, Reason.RULE, record.copy, start, end)
 
     def record_after(
-        self, previous: Record | None, origin: str, outcome: Outcome, *, jitter: float
+        self, previous: Record | None, file: SiteFile, outcome: Outcome, *, jitter: float
     ) -> Record:
-        """Return what to remember of ``origin`` after a fetch that ended with ``outcome``.
+        """Return what to remember of ``file`` after a fetch that ended with ``outcome``.
 
         ``jitter``, from 0 to 1, spreads the retries of many crawlers. A fetch that failed keeps
         the last good copy; any other answer ends the time of being unreachable. One that did not
         come to the origin adds nothing to that time.
         """
         if isinstance(outcome, Available):
-            return Record(origin, outcome, outcome)
+            return Record(file, outcome, outcome)
         if isinstance(outcome, Unavailable):
-            return Record(origin, outcome)
+            return Record(file, outcome)
         at = outcome.evidence.at
         copy, since, seconds, tries = None, at, 0.0, 1
         if previous is not None:
@@ -124,9 +127,9 @@ class Policy:
                     seconds += min(gap, limits.UNREACHABLE_GAP_MAX)
                 tries = previous.tries + 1
         if outcome.for_good:
-            return Record(origin, outcome, copy, since, seconds, tries)
+            return Record(file, outcome, copy, since, seconds, tries)
         next_try = at + self._retry_delay(outcome, tries, jitter)
-        return Record(origin, outcome, copy, since, seconds, tries, next_try)
+        return Record(file, outcome, copy, since, seconds, tries, next_try)
 
     def reads_more(self, copy: Available) -> bool:
         """Return whether ``copy`` was cut where these bounds would let more of it be read."""

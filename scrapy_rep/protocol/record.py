@@ -1,4 +1,4 @@
-"""Record of an origin: what is remembered of its robots.txt, and its form in a store."""
+"""Record: what is remembered of a file of a site, and its form in a store."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Kind, Outcome, Unavailable, Unreachable
+from scrapy_rep.protocol.site_file import SiteFile
 
 VERSION: Final = 3
 _LEVEL: Final = 3
@@ -34,9 +35,9 @@ class RecordError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is remembered of an origin: how its last fetch ended, and its last good copy."""
+    """What is remembered of a file: how its last fetch ended, and its last good copy."""
 
-    origin: str
+    file: SiteFile
     last: Outcome
     """How the last fetch ended."""
     copy: Available | None = None
@@ -69,7 +70,7 @@ class Record:
             raise ValueError("what is not the origin's own answer is not stored")
         older = None if isinstance(self.last, Available) else self.copy
         header = {
-            "origin": self.origin,
+            "origin": self.file.key,
             "last": {"kind": _KINDS[type(self.last)].value, **_values(self.last.evidence)},
             "copy": None if older is None else _values(older.evidence),
             "unreachable_since": self.unreachable_since,
@@ -83,14 +84,14 @@ class Record:
         return bytes([VERSION]) + zlib.compress(inflated, _LEVEL)
 
     @classmethod
-    def decode(cls, data: bytes, origin: str, *, max_size: int) -> Record:
-        """Return the record that ``encode`` wrote for ``origin``.
+    def decode(cls, data: bytes, key: str, *, max_size: int) -> Record:
+        """Return the record that ``encode`` wrote for the file with that ``key``.
 
-        A store holds untrusted data: raises RecordError for another version, another origin, a
+        A store holds untrusted data: raises RecordError for another version, another file, a
         body of more than ``max_size`` bytes, or any other shape than ours.
         """
         try:
-            return _decode(data, origin, max_size)
+            return _decode(data, key, max_size)
         except RecordError:
             raise
         # Whatever a damaged record makes of the decoder, it is a miss and never a crash.
@@ -105,7 +106,7 @@ _KINDS: Final = {
 }
 
 
-def _decode(data: bytes, origin: str, max_size: int) -> Record:
+def _decode(data: bytes, key: str, max_size: int) -> Record:
     if data[:1] != bytes([VERSION]):
         raise RecordError("record of another version")
     inflated = _inflate(data[1:], max_size)
@@ -114,8 +115,8 @@ def _decode(data: bytes, origin: str, max_size: int) -> Record:
     if end - 4 > _MAX_HEADER or len(body) > max_size:
         raise RecordError("record with too large a header or body")
     header = json.loads(inflated[4:end])
-    if header["origin"] != origin:
-        raise RecordError("record of another origin")
+    if header["origin"] != key:
+        raise RecordError("record of another file")
     last = dict(header["last"])
     kind = Kind(last.pop("kind"))
     evidence = _evidence(last)
@@ -135,7 +136,7 @@ def _decode(data: bytes, origin: str, max_size: int) -> Record:
     failed = kind is Kind.UNREACHABLE
     if type(tries) is not int or tries < 0 or {since is None, next_try is None} != {not failed}:
         raise RecordError("record that contradicts itself")
-    return Record(origin, outcome, copy, since, seconds, tries, next_try)
+    return Record(SiteFile.of_key(key), outcome, copy, since, seconds, tries, next_try)
 
 
 def _inflate(data: bytes, max_size: int) -> bytes:

@@ -138,7 +138,7 @@ class GuardedStore:
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
-        origin = record.origin
+        origin = record.file.key
         # Seen from now on, whatever the store does and however long it takes.
         self._on_the_way[origin] = record
         was_open = self._writing.is_open

@@ -54,10 +54,10 @@ class MemoryStore:
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
-        data = record.encode()
-        self._records.put(record.origin, data, _RECORD_BYTES + len(data) + len(record.origin))
+        key, data = record.file.key, record.encode()
+        self._records.put(key, data, _RECORD_BYTES + len(data) + len(key))
         if holder is not None:
-            await self.release(record.origin, holder)
+            await self.release(key, holder)
 
     async def release(self, origin: str, holder: str) -> None:
         """End the lease of ``origin``, if it is that of ``holder``."""

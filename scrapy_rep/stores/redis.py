@@ -107,10 +107,10 @@ class RedisStore:
         """Keep ``record`` in place of what is held of its origin."""
 
         def put(pipeline: Any) -> Any:
-            key, data = self._key("record", record.origin), record.encode()
+            key, data = self._key("record", record.file.key), record.encode()
             pipeline.set(key, data, px=self._max_age)
             if holder is not None:
-                self._release(record.origin, holder, pipeline)
+                self._release(record.file.key, holder, pipeline)
             return _checked
 
         await self._calls.call(put)

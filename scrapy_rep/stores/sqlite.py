@@ -134,9 +134,9 @@ class SQLiteStore:
 
         def put(connection: sqlite3.Connection) -> None:
             self._written += 1
-            connection.execute(_PUT, (record.origin, self._clock(), record.encode()))
+            connection.execute(_PUT, (record.file.key, self._clock(), record.encode()))
             if holder is not None:
-                connection.execute(_RELEASE, (record.origin, holder))
+                connection.execute(_RELEASE, (record.file.key, holder))
 
         await self._writer.call(put)
 

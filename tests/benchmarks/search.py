@@ -31,6 +31,7 @@ from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.meta_tags import of_header, of_meta
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.soft404 import says_not_found
 from tests.protocol.hostile import PLAIN
 
@@ -56,7 +57,7 @@ SPELLINGS = Spellings(Settings({"DOWNLOAD_HANDLERS": {"https": OtherHandler}}))
 def record(body):
     evidence = Evidence(at=1.0, url="https://h/robots.txt", size=len(body))
     copy = Available(body, evidence)
-    return Record("https://h", copy, copy).encode()
+    return Record(SiteFile.of_key("https://h"), copy, copy).encode()
 
 
 def rules_and_url(length):

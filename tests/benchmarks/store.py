@@ -24,6 +24,7 @@ from time import perf_counter, time
 
 from scrapy_rep.protocol.outcome import Evidence, Unavailable
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from tests.benchmarks.origins import SEED
 from tests.benchmarks.store_places import (
     AT_ONCE,
@@ -48,7 +49,7 @@ async def fill(place, count, bodies):
     for numbers in batches(range(count)):
         records = [record_of(n, now, bodies) for n in numbers]
         start = perf_counter()
-        rows = [(record.origin, record.encode()) for record in records]
+        rows = [(record.file.key, record.encode()) for record in records]
         encoded = perf_counter()
         await asyncio.gather(*map(store.put, records))
         written = perf_counter()
@@ -72,7 +73,7 @@ async def refresh(place, count, bodies):
     ours = plain = 0.0
     for numbers in batches(random.Random(SEED).sample(range(count), min(count, 2 * LOOKS))):
         records = [record_of(n, now, bodies) for n in numbers]
-        rows = [(record.origin, record.encode()) for record in records]
+        rows = [(record.file.key, record.encode()) for record in records]
         start = perf_counter()
         await asyncio.gather(*map(store.put, records))
         written = perf_counter()
@@ -213,7 +214,9 @@ async def prune_elsewhere(place, count):
     ended = asyncio.ensure_future(process.communicate())
     while not ended.done():
         put = perf_counter()
-        await store.put(Record(origin_of(written), Unavailable(Evidence(time(), "x", 404))))
+        await store.put(
+            Record(SiteFile.of_key(origin_of(written)), Unavailable(Evidence(time(), "x", 404)))
+        )
         longest = max(longest, perf_counter() - put)
         written += 1
         await asyncio.sleep(0.01)

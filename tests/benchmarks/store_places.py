@@ -10,6 +10,7 @@ from time import time
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.sqlite import SQLiteStore
 from tests.benchmarks.origins import MISSING, SEED
 from tests.redis_server import RedisServer
@@ -28,11 +29,11 @@ def record_of(number, at, bodies):
     url = f"{origin_of(number)}/robots.txt"
     chance = random.Random(number + SEED)
     if chance.random() < MISSING:
-        return Record(origin_of(number), Unavailable(Evidence(at, url, 404)))
+        return Record(SiteFile.of_key(origin_of(number)), Unavailable(Evidence(at, url, 404)))
     body = chance.choice(bodies)
     seen = Evidence(at, url, 200, size=len(body), cache_control="max-age=86400")
     outcome = Available(body, seen)
-    return Record(origin_of(number), outcome, outcome)
+    return Record(SiteFile.of_key(origin_of(number)), outcome, outcome)
 
 
 class SQLite:

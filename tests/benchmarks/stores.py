@@ -20,11 +20,11 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RobotsTxtMiddleware
 from scrapy_rep.cache.cache import Entry
-from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
 from scrapy_rep.utils.lru import BoundedCache
@@ -41,7 +41,7 @@ def record_of(number, at):
     body = f"# {number}\n{BODY}Sitemap: {origin}/sitemap.xml\n".encode()
     seen = Evidence(at, f"{origin}/robots.txt", 200, size=len(body), cache_control="max-age=3600")
     outcome = Available(body, seen)
-    return Record(origin, outcome, outcome)
+    return Record(SiteFile.of_key(origin), outcome, outcome)
 
 
 def resident_mib():
@@ -62,7 +62,7 @@ def hot_path(directory):
         middlewares[uri] = middleware = RobotsTxtMiddleware.from_crawler(crawler)
         for number in range(100):
             record = record_of(number, time())
-            middleware._cache.remember(origin_of(record.origin), record, ("bot",))
+            middleware._cache.remember(record.file.origin, record, ("bot",))
     requests = [Request(f"https://site-{n % 100}.example/page/{n}") for n in range(REQUESTS)]
     memory, sqlite = middlewares.values()
     seconds = {memory: [], sqlite: []}
@@ -126,7 +126,7 @@ def memory_level(count):
         record = record_of(number, 0.0)
         entry = Entry(policy.access(record, 1.0))
         entry.add(("bot",), RobotsTxt.parse(record.copy.body))
-        entries.put(origin_of(record.origin), entry, entry.nbytes)
+        entries.put(record.file.origin, entry, entry.nbytes)
         if number == count // 4:
             print(
                 f"in-memory level: {before:.0f} MiB before, {resident_mib():.0f} MiB at a quarter",

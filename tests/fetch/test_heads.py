@@ -19,11 +19,13 @@ from scrapy_rep.fetch.transfer import Transfer, answer_of
 from scrapy_rep.protocol.outcome import outcome_of
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 from tests.protocol.headers import PARTS, values
 
 START = "http://site.example/robots.txt"
+SITE_FILE = SiteFile.of_key("http://site.example")
 NAMES = ["Age", "Cache-Control", "Content-Encoding", "Content-Type", "Location", "Proxy-Status",
          "Retry-After", "Set-Cookie", "Via", "X-Robots-Tag", "Zyte-Error"]  # fmt: skip
 LOCATIONS = [
@@ -59,10 +61,10 @@ def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy
         assert all(each is None or str(each).isprintable() for each in obstacles)
         location = location_of(answer, START)
         assert location is None or location.startswith(("http://", "https://"))
-        evidence = Chain(START, 0.0).evidence(answer)
+        evidence = Chain(SITE_FILE, 0.0).evidence(answer)
         outcome = outcome_of(evidence, answer.text, soft_404=True)
-        record = Policy().record_after(None, "http://site.example", outcome, jitter=0.5)
-        assert Record.decode(record.encode(), record.origin, max_size=100) == record
+        record = Policy().record_after(None, SITE_FILE, outcome, jitter=0.5)
+        assert Record.decode(record.encode(), record.file.key, max_size=100) == record
 
 
 def heads(number, seed=14):

@@ -30,6 +30,7 @@ from scrapy_rep.fetch.redirects import Chain
 from scrapy_rep.fetch.route import obstacle_in, obstacle_of
 from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, redirect, robots
@@ -624,7 +625,7 @@ def test_what_a_service_says_in_json_is_its_own():
 
 @pytest_twisted.ensureDeferred
 async def test_the_address_of_a_service_is_not_the_sites():
-    chain = Chain("http://site.example/robots.txt", deadline=1.0)
+    chain = Chain(SiteFile.of_key("http://site.example"), deadline=1.0)
     answered = of_service(b"")
     answered.response.ip_address = ip_address("127.0.0.1")
     chain.check_address(answered)

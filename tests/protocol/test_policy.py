@@ -17,9 +17,11 @@ from scrapy_rep.protocol.outcome import (
     too_many_redirects,
 )
 from scrapy_rep.protocol.policy import Grant, Policy
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason
 
 ORIGIN = "https://example.com"
+FILE = SiteFile.of_key(ORIGIN)
 URL = f"{ORIGIN}/robots.txt"
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 START = 1_900_000_000.0
@@ -53,7 +55,7 @@ class Months:
         while now < end:
             if self.policy.is_due(self.record, now):
                 self.fetches.append(now)
-                self.record = self.policy.record_after(self.record, ORIGIN, site(now), jitter=0.5)
+                self.record = self.policy.record_after(self.record, FILE, site(now), jitter=0.5)
             grant = self.policy.access(self.record, now).grant
             if not grants or grants[-1] is not grant:
                 grants.append(grant)
@@ -128,7 +130,7 @@ def test_without_a_copy_stale_after_0_changes_nothing():
 @pytest.mark.spec("F-8")
 def test_the_turn_comes_between_two_tries():
     policy = Policy(unreachable_allow_after=1_000.0, retry_delay=5_000.0, retry_delay_max=5_000.0)
-    record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
+    record = policy.record_after(None, FILE, unreachable(START), jitter=0.0)
     before = policy.access(record, START + 999)
     assert (before.grant, before.end) == (Grant.NONE, START + 1_000)
     after = policy.access(record, START + 1_000)
@@ -155,7 +157,7 @@ def test_a_month_of_refreshes(cache_control, fetches):
 @pytest.mark.spec("F-11")
 def test_an_expired_copy_is_due():
     policy = Policy()
-    record = policy.record_after(None, ORIGIN, available(START), jitter=0.0)
+    record = policy.record_after(None, FILE, available(START), jitter=0.0)
     assert not policy.is_due(record, START)
     assert not policy.is_due(record, START + DAY - 1)
     assert policy.is_due(record, START + DAY)
@@ -166,7 +168,7 @@ def test_an_expired_copy_is_due():
 def test_a_404_expires_like_any_answer():
     policy = Policy()
     record = policy.record_after(
-        None, ORIGIN, unavailable(START, cache_control="max-age=3600"), jitter=0.0
+        None, FILE, unavailable(START, cache_control="max-age=3600"), jitter=0.0
     )
     assert not policy.is_due(record, START + HOUR - 1)
     assert policy.is_due(record, START + HOUR)
@@ -177,7 +179,7 @@ def retries(policy, statuses, *, jitter=0.0, **headers):
     record, now, delays = None, START, []
     for status in statuses:
         outcome = unreachable(now, status, **headers)
-        record = policy.record_after(record, ORIGIN, outcome, jitter=jitter)
+        record = policy.record_after(record, FILE, outcome, jitter=jitter)
         delays.append(record.next_try - now)
         assert not policy.is_due(record, record.next_try - 0.01)
         assert policy.is_due(record, record.next_try)
@@ -213,10 +215,10 @@ def test_retry_after_within_the_bounds(value, delay):
 
 def test_after_an_answer_the_retries_begin_anew():
     policy = Policy()
-    record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
-    record = policy.record_after(record, ORIGIN, unreachable(START + 10), jitter=0.0)
+    record = policy.record_after(None, FILE, unreachable(START), jitter=0.0)
+    record = policy.record_after(record, FILE, unreachable(START + 10), jitter=0.0)
     assert (record.tries, record.unreachable_since) == (2, START)
-    record = policy.record_after(record, ORIGIN, available(START + 40), jitter=0.0)
+    record = policy.record_after(record, FILE, available(START + 40), jitter=0.0)
     assert (record.tries, record.unreachable_since, record.next_try) == (0, None, None)
 
 
@@ -224,13 +226,13 @@ def test_tries_without_end_do_not_overflow():
     policy = Policy()
     record = None
     for _ in range(2_000):
-        record = policy.record_after(record, ORIGIN, unreachable(START), jitter=1.0)
+        record = policy.record_after(record, FILE, unreachable(START), jitter=1.0)
     assert record.next_try == START + 3600
 
 
 def test_a_clock_set_back_makes_an_answer_void():
     policy = Policy()
-    record = policy.record_after(None, ORIGIN, available(START), jitter=0.0)
+    record = policy.record_after(None, FILE, available(START), jitter=0.0)
     assert policy.is_due(record, START - 1)
 
 
@@ -251,15 +253,15 @@ def test_a_clock_set_back_makes_an_answer_void():
     ],
 )
 def test_what_was_stored_with_narrower_bounds_is_due(outcome, policy, is_due):
-    record = policy.record_after(None, ORIGIN, outcome, jitter=0.0)
+    record = policy.record_after(None, FILE, outcome, jitter=0.0)
     assert policy.is_due(record, START) is is_due
 
 
 def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
     narrow, wide = Policy(max_size=9, unreachable_stale_after=0.0), Policy()
-    record = narrow.record_after(None, ORIGIN, available(START, size=9, truncated=True), jitter=0.0)
+    record = narrow.record_after(None, FILE, available(START, size=9, truncated=True), jitter=0.0)
     for at in range(int(START), int(START + 90 * DAY), int(DAY)):
-        record = narrow.record_after(record, ORIGIN, unreachable(at), jitter=0.0)
+        record = narrow.record_after(record, FILE, unreachable(at), jitter=0.0)
         assert narrow.access(record, at).grant is Grant.RULES
         access = wide.access(record, at)
         assert (access.grant, access.end) == (Grant.NONE, record.next_try)
@@ -268,7 +270,7 @@ def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
 
 def test_what_would_fail_alike_in_this_process_is_not_tried_again():
     outcome = replace(unreachable(START), of_origin=False, for_good=True)
-    record = Policy().record_after(None, ORIGIN, outcome, jitter=0.0)
+    record = Policy().record_after(None, FILE, outcome, jitter=0.0)
     assert record.next_try is None
     for at in (START, START + 90 * DAY):
         assert not Policy().is_due(record, at)
@@ -281,7 +283,7 @@ def failed_at(policy, *times):
     """The record of an origin whose every try has failed."""
     record = None
     for at in times:
-        record = policy.record_after(record, ORIGIN, unreachable(at, 503), jitter=0.0)
+        record = policy.record_after(record, FILE, unreachable(at, 503), jitter=0.0)
     return record
 
 
@@ -323,8 +325,8 @@ def test_unreachable_time_is_counted_between_tries(times, counted, opens):
 def test_unreachable_time_begins_anew_after_an_answer():
     policy = Policy()
     record = failed_at(policy, START, START + DAY)
-    record = policy.record_after(record, ORIGIN, available(START + 2 * DAY), jitter=0.0)
-    record = policy.record_after(record, ORIGIN, unreachable(START + 5 * DAY), jitter=0.0)
+    record = policy.record_after(record, FILE, available(START + 2 * DAY), jitter=0.0)
+    record = policy.record_after(record, FILE, unreachable(START + 5 * DAY), jitter=0.0)
     assert (record.unreachable_for, record.unreachable_since) == (0.0, START + 5 * DAY)
 
 
@@ -342,16 +344,16 @@ def test_what_did_not_come_to_the_origin_opens_nothing_and_does_not_count():
     ):
         first = record = None
         if before is not None:
-            first = record = policy.record_after(None, ORIGIN, before, jitter=0.0)
+            first = record = policy.record_after(None, FILE, before, jitter=0.0)
         for tries, outcome in enumerate(on_route, 1 + (isinstance(before, Unreachable))):
-            record = policy.record_after(record, ORIGIN, outcome, jitter=0.0)
+            record = policy.record_after(record, FILE, outcome, jitter=0.0)
             assert (record.unreachable_for, record.tries, record.of_origin) == (0.0, tries, False)
             assert record.copy == (None if first is None else first.copy)
         access = policy.access(record, record.next_try - 1)
         assert (access.grant, access.reason) == (Grant.NONE, Reason.UNREACHABLE)
         assert access.end == record.next_try == START + 69 * DAY + 3600
         # The gap before the next failure of the origin itself is none between two of its own.
-        record = policy.record_after(record, ORIGIN, unreachable(START + 70 * DAY), jitter=0.0)
+        record = policy.record_after(record, FILE, unreachable(START + 70 * DAY), jitter=0.0)
         assert (record.unreachable_for, record.of_origin) == (0.0, True)
 
 
@@ -369,11 +371,11 @@ def test_nothing_opens_before_its_time_has_been_counted(gaps, later, has_copy):
     """The clock jumps both ways; each gap counts with 0 to 7 days."""
     policy = Policy(unreachable_stale_after=20 * DAY, unreachable_allow_after=30 * DAY)
     at, counted = START, 0
-    record = policy.record_after(None, ORIGIN, available(at), jitter=0.0) if has_copy else None
-    record = policy.record_after(record, ORIGIN, unreachable(at), jitter=0.0)
+    record = policy.record_after(None, FILE, available(at), jitter=0.0) if has_copy else None
+    record = policy.record_after(record, FILE, unreachable(at), jitter=0.0)
     for gap in gaps:
         at, counted = at + gap, counted + min(max(gap, 0), WEEK)
-        record = policy.record_after(record, ORIGIN, unreachable(at), jitter=0.0)
+        record = policy.record_after(record, FILE, unreachable(at), jitter=0.0)
         assert record.unreachable_for == counted
     opened = counted + min(later, WEEK) >= (20 if has_copy else 30) * DAY
     access = policy.access(record, at + later)
@@ -397,7 +399,7 @@ def test_regular_tries_open_when_the_time_has_come(gaps, later):
 
 def test_a_next_try_from_elsewhere_is_bounded():
     policy = Policy()
-    record = policy.record_after(None, ORIGIN, unreachable(START), jitter=0.0)
+    record = policy.record_after(None, FILE, unreachable(START), jitter=0.0)
     other = Policy(retry_delay_max=5.0, retry_delay=5.0)
     assert other.is_due(record, START + 5)
 
@@ -419,7 +421,7 @@ def test_every_outcome_on_every_record(history, jitter, later):
     policy = Policy()
     record = None
     for outcome in history:
-        record = policy.record_after(record, ORIGIN, outcome, jitter=jitter)
+        record = policy.record_after(record, FILE, outcome, jitter=jitter)
     last = history[-1]
     now = last.evidence.at + later
     access = policy.access(record, now)
@@ -453,11 +455,11 @@ def test_a_crawl_tries_once_what_was_unreachable_before_it_began(began, later, h
     policy = Policy(retry_delay=2 * MINUTE, retry_delay_max=DAY)
     record = None
     for _ in range(12):  # until the next try is hours off
-        record = policy.record_after(record, ORIGIN, unreachable(START, **headers), jitter=0.0)
+        record = policy.record_after(record, FILE, unreachable(START, **headers), jitter=0.0)
     assert not policy.is_due(record, START + later)
     assert policy.is_due(record, START + later, START + began) is due
 
 
 def test_what_could_be_read_is_not_asked_for_again_by_every_crawl():
-    record = Policy().record_after(None, ORIGIN, available(START), jitter=0.0)
+    record = Policy().record_after(None, FILE, available(START), jitter=0.0)
     assert not Policy().is_due(record, START + HOUR, START + HOUR)

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import VERSION, Record, RecordError, max_encoded
+from scrapy_rep.protocol.site_file import SiteFile
 
 ORIGIN = "https://example.com"
+FILE = SiteFile.of_key(ORIGIN)
 URL = f"{ORIGIN}/robots.txt"
 SEEN = Evidence(
     1.5, URL, 200, ("https://a/", "https://b/"), 3, truncated=True, cache_control="max-age=5"
@@ -26,14 +28,12 @@ def read(data, origin=ORIGIN, max_size=1000):
 
 copy = Available(b"Disallow: /\n", SEEN)
 RECORDS = [
-    Record(ORIGIN, copy, copy),
+    Record(FILE, copy, copy),
+    Record(FILE, Available(b"", Evidence(0.0, URL, 204)), Available(b"", Evidence(0.0, URL, 204))),
+    Record(FILE, Unavailable(Evidence(1.0, URL, 404))),
+    Record(FILE, Unreachable(Evidence(9.0, URL, error="boom")), copy, 3.0, 6.0, 2, 20.0),
     Record(
-        ORIGIN, Available(b"", Evidence(0.0, URL, 204)), Available(b"", Evidence(0.0, URL, 204))
-    ),
-    Record(ORIGIN, Unavailable(Evidence(1.0, URL, 404))),
-    Record(ORIGIN, Unreachable(Evidence(9.0, URL, error="boom")), copy, 3.0, 6.0, 2, 20.0),
-    Record(
-        ORIGIN,
+        FILE,
         Unreachable(Evidence(9.0, URL, 503, retry_after="5", age="1")),
         None,
         3.0,
@@ -124,21 +124,21 @@ def test_a_damaged_record_is_refused(data):
 
 
 def test_what_is_not_the_origins_own_answer_is_not_stored():
-    record = Record(ORIGIN, Unreachable(SEEN, of_origin=False), None, 3.0, 0.0, 1, 9.5)
+    record = Record(FILE, Unreachable(SEEN, of_origin=False), None, 3.0, 0.0, 1, 9.5)
     with pytest.raises(ValueError, match="not stored"):
         record.encode()
 
 
 def test_a_body_larger_than_what_counts_is_refused():
     body = b"x" * 1001
-    record = Record(ORIGIN, Available(body, SEEN), Available(body, SEEN))
+    record = Record(FILE, Available(body, SEEN), Available(body, SEEN))
     with pytest.raises(RecordError, match="too large"):
         read(record.encode())
 
 
 @given(st.binary(max_size=50_000))
 def test_a_record_takes_no_more_than_is_read_of_a_store(body):
-    record = Record(ORIGIN, Available(body, SEEN), Available(body, SEEN))
+    record = Record(FILE, Available(body, SEEN), Available(body, SEEN))
     assert len(record.encode()) <= max_encoded(len(body))
 
 

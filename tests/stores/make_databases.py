@@ -21,7 +21,7 @@ def make(path, version):
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         migrate(connection, 0, version)
         for index, record in enumerate(records()):
-            values = (record.origin, 1_790_000_000.0 + index, record.encode())
+            values = (record.file.key, 1_790_000_000.0 + index, record.encode())
             connection.execute(
                 "INSERT INTO records (origin, written, data) VALUES (?, ?, ?)", values
             )

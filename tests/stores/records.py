@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 
 ORIGIN = "https://example.com"
 
@@ -11,16 +12,16 @@ ORIGIN = "https://example.com"
 def available(origin=ORIGIN, body=b"User-agent: *\nDisallow: /private\n", at=5.0):
     seen = Evidence(at, f"{origin}/robots.txt", 200, size=len(body), cache_control="max-age=60")
     outcome = Available(body, seen)
-    return Record(origin, outcome, outcome)
+    return Record(SiteFile.of_key(origin), outcome, outcome)
 
 
 def unavailable(origin=ORIGIN, at=6.0):
-    return Record(origin, Unavailable(Evidence(at, f"{origin}/robots.txt", 404)))
+    return Record(SiteFile.of_key(origin), Unavailable(Evidence(at, f"{origin}/robots.txt", 404)))
 
 
 def unreachable(origin=ORIGIN, at=9.0, copy=None):
     seen = Evidence(at, f"{origin}/robots.txt", 503, retry_after="5")
-    return Record(origin, Unreachable(seen), copy, 3.0, 6.0, 2, at + 10)
+    return Record(SiteFile.of_key(origin), Unreachable(seen), copy, 3.0, 6.0, 2, at + 10)
 
 
 def every(origin=ORIGIN):

@@ -71,7 +71,7 @@ async def test_a_file_of_every_version_is_read_and_brought_to_the_newest(path, v
     assert rows(path, "PRAGMA user_version") == [(version,)]
     store = sqlite(path, clock=lambda: 1_790_000_100.0)
     for record in make_databases.records():
-        assert (await store.get(record.origin)).record == record
+        assert (await store.get(record.file.key)).record == record
     assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
     await store.close()
     assert rows(path, "PRAGMA user_version") == [(len(STEPS),)]

@@ -132,7 +132,7 @@ class RobotsEvidence:
         self._put("robotstxt", {"source": source}, file)
 
     def _learned_tdmrep(self, record: Record, source: str) -> None:
-        file = RobotsFile.of(record, self._policy.access(record, time()), url=record.origin)
+        file = RobotsFile.of(record, self._policy.access(record, time()))
         self._put("tdmrep", {"source": source}, file)
 
     def _used(self, request: Request, usage: Usage, results: Mapping[str, Value]) -> None:
@@ -242,7 +242,7 @@ class RobotsEvidence:
         if record is None or not entry.is_of(self._policy.access(record, at)):
             self._writing.put(Line(values))  # nobody knows any more which text it was
             return
-        key = f"{record.origin}/robots.txt", entry.mark
+        key = record.file.url, entry.mark
         if (file := self._files.get(key)) is None:
             self._learn(record, "memory")
             file = self._files.get(key)

@@ -78,7 +78,8 @@ class Collected:
 
     def learned(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
         """Note what a look-up came to, and what may be fetched by it."""
-        row, file, last = self.row(record.origin), RobotsFile.of(record, access), record.last
+        row = self.row(str(record.file.origin))
+        file, last = RobotsFile.of(record, access), record.last
         row.outcome, row.status = file.outcome, file.status
         row.error = None if file.error is None else short(file.error)
         row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size

@@ -126,7 +126,7 @@ class RobotsReport:
         access = self._policy.access(record, time())
         row = self._collected.learned(record, access, fetched=fetched)
         self._write("fetch" if fetched else "load", {
-            "origin": record.origin,
+            "origin": str(record.file.origin),
             "outcome": row.outcome,
             "status": row.status,
             "error": row.error,

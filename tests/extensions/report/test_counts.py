@@ -16,6 +16,7 @@ from scrapy_rep.protocol.crawl_delay import delay_in
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from tests.extensions.report.reports import report_of
 
@@ -26,7 +27,7 @@ NOW = 1e9
 
 def available(origin, body, at=NOW):
     copy = Available(body, Evidence(at, f"{origin}/robots.txt", 200, size=len(body)))
-    return Record(origin, copy, copy)
+    return Record(SiteFile.of_key(origin), copy, copy)
 
 
 def learn(collected, record, now=NOW):
@@ -96,7 +97,15 @@ def test_licenses_are_bounded(monkeypatch):
 
 def test_an_origin_that_recovers_has_both_times_and_the_cause():
     collected = Collected()
-    down = Record("http://a", Unreachable(Evidence(NOW, "u", 503)), None, NOW, 0.0, 1, NOW + 9)
+    down = Record(
+        SiteFile.of_key("http://a"),
+        Unreachable(Evidence(NOW, "u", 503)),
+        None,
+        NOW,
+        0.0,
+        1,
+        NOW + 9,
+    )
     assert learn(collected, down).unreachable_until is None
     row = learn(collected, available("http://a", b"", NOW + 4), NOW + 5)
     assert row.unreachable_since == "2001-09-09T01:46:40.000Z"
@@ -110,14 +119,20 @@ def test_the_text_whose_rules_hold_is_told_with_its_own_time():
     day = 86_400.0
     last = Evidence(NOW + 40 * day, "u", error="connection closed")
     record = Record(
-        "http://a", Unreachable(last), copy, NOW + day, 39 * day, 9, NOW + 40 * day + 60
+        SiteFile.of_key("http://a"),
+        Unreachable(last),
+        copy,
+        NOW + day,
+        39 * day,
+        9,
+        NOW + 40 * day + 60,
     )
     row = learn(collected, record, NOW + 40 * day)
     assert (row.outcome, row.error) == ("unreachable", "connection closed")
     assert row.fetched == "2001-09-09T01:46:40.000Z"
     assert (row.size, row.sha256 is None) == (len(RULES), False)
     # As long as it holds nothing else but that all is disallowed, no text does.
-    early = Record("http://a", Unreachable(last), copy, NOW, 0.0, 1, NOW + 60)
+    early = Record(SiteFile.of_key("http://a"), Unreachable(last), copy, NOW, 0.0, 1, NOW + 60)
     row = learn(collected, early, NOW + 1)
     assert (row.fetched, row.sha256) == (None, None)
 

@@ -1,0 +1,47 @@
+"""The files of a site that a crawler reads before its pages: robots.txt and tdmrep.json."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url
+
+
+class SiteFile(NamedTuple):
+    """A file at a fixed path of an origin. It is fetched, stored and leased by the same rules."""
+
+    origin: Origin
+    path: str = ROBOTSTXT
+    """``/robots.txt``, or ``/.well-known/tdmrep.json``."""
+
+    @classmethod
+    def of_key(cls, key: str) -> SiteFile:
+        """Return the file that a store has under ``key``. Raises ValueError."""
+        origin, path = split_url(key)
+        file = cls(origin) if path == "/" else cls(origin, path)
+        if file.key != key:
+            raise ValueError(f"no file of a site: {key!a}")
+        return file
+
+    @property
+    def key(self) -> str:
+        """What a store has it under: the origin for robots.txt, else the URL."""
+        return str(self.origin) if self.is_robotstxt else self.url
+
+    @property
+    def url(self) -> str:
+        """Its URL, before any redirect."""
+        return f"{self.origin}{self.path}"
+
+    @property
+    def name(self) -> str:
+        """``robots.txt``, or ``tdmrep.json``."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def is_robotstxt(self) -> bool:
+        """Whether its rules decide which URLs may be fetched."""
+        return self.path == ROBOTSTXT
+
+    def __str__(self) -> str:
+        return f"{self.name} of {self.origin}"
