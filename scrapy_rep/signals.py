@@ -91,10 +91,15 @@ class Announcer:
         """Tell that ``request`` is dropped, or would be but for a dry run."""
         self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
 
-    def learned(
-        self, origin: Origin, record: Record, previous: Record | None, request: Request
-    ) -> None:
-        """Tell what the look-up of an origin came to; ``previous`` is what was stored of it."""
+    def learned(self, record: Record, previous: Record | None, request: Request) -> None:
+        """Tell what the look-up of a file came to; ``previous`` is what was stored of it."""
+        origin = record.file.origin
+        if not record.file.is_robotstxt:
+            source = "store" if record is previous else "fetch"
+            self._send(
+                robotstxt_tdmrep, origin=origin, record=record, source=source, request=request
+            )
+            return
         if record is previous:
             self._send(robotstxt_loaded, origin=origin, request=request, record=record)
             return
@@ -118,18 +123,6 @@ class Announcer:
                 new=None if new is None else RobotsTxt.parse(new),
                 request=request,
             )
-
-    def learned_tdmrep(
-        self, origin: Origin, record: Record, previous: Record | None, request: Request
-    ) -> None:
-        """Tell what the look-up of a tdmrep.json came to, as ``learned`` does."""
-        self._send(
-            robotstxt_tdmrep,
-            origin=origin,
-            record=record,
-            source="store" if record is previous else "fetch",
-            request=request,
-        )
 
     def overridden(self, request: Request, override: Override) -> None:
         """Tell that ``override`` decides about ``request``."""

@@ -84,7 +84,6 @@ class Cache:
         fetch: Fetch,
         parsed: Parsed,
         learned: Learned = lambda *_: None,
-        learned_tdmrep: Learned = lambda *_: None,
         count: Callable[[str], None],
         clock: Clock,
         jitter: Callable[[], float],
@@ -119,11 +118,12 @@ class Cache:
             lease=lease,
             known=self.known,
             fetch=fetch,
+            learned=learned,
         )
-        self._lookup = lookup(learned=learned, count=count, path=ROBOTSTXT)
+        self._lookup = lookup(count=count, path=ROBOTSTXT)
         self.tdmrep = TdmrepCache(
             policy,
-            lookup(learned=learned_tdmrep, count=lambda _: None, path=TDMREP_PATH),
+            lookup(count=lambda _: None, path=TDMREP_PATH),
             clock.time,
             entries.max_bytes,
         )

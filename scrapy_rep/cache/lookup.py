@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
     Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
-    Learned = Callable[[Origin, Record, Record | None, Request], None]
+    Learned = Callable[[Record, Record | None, Request], None]
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ class Lookup:
         self._count(stats.STORE_FOUND)
         self._unstored.drop(origin)
         self._log.found(record, self._policy.access(record, self._clock.time()))
-        self._learned(origin, record, record, page)
+        self._learned(record, record, page)
         return record
 
     def _newer(self, origin: Origin, stored: Record | None) -> Record | None:
@@ -224,7 +224,7 @@ class Lookup:
             previous = self._newer(origin, previous)
         record = self._policy.record_after(previous, file, outcome, jitter=self._jitter())
         self._log.fetched(record, previous, self._policy.access(record, self._clock.time()))
-        self._learned(origin, record, previous, page)
+        self._learned(record, previous, page)
         return record
 
     async def keep(self, origin: Origin) -> None:

@@ -79,7 +79,6 @@ class Composition:
             fetch=Fetcher(crawler, options, self._hop, builtin.keep if builtin else None).fetch,
             parsed=self._parsed,
             learned=self.announcer.learned,
-            learned_tdmrep=self.announcer.learned_tdmrep,
             count=partial(stats.count, crawler),
             clock=clock,
             jitter=random.random,
