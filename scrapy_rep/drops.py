@@ -11,7 +11,7 @@ from scrapy_rep.decision.usage import in_words, note
 from scrapy_rep.exceptions import lead
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, as_meta
-from scrapy_rep.utils.per_crawl import PerCrawl
+from scrapy_rep.utils.per_crawl import part
 from scrapy_rep.utils.text import show, without_credentials
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _MAX_TOLD_APART: Final = 10_000
 """Rules and origins that are told apart."""
 _NOFOLLOW: Final = (None, Reason.NOFOLLOW, None)
 """Cause of links that are ignored."""
-_DROPS: Final[PerCrawl[Drops]] = PerCrawl()
 
 
 class Drops:
@@ -54,12 +53,11 @@ class Drops:
         """What is told of each cause; a rule is cut, as sites may have thousands of long ones."""
         self._dropped = 0
         self._exempt = 0
-        _DROPS.put(crawler, self)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Drops | None:
         """Return that of a crawl; None where it doesn't obey robots.txt."""
-        return _DROPS.get(crawler)
+        return part(crawler, cls)
 
     def add(
         self,

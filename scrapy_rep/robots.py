@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request
 
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.utils.per_crawl import PerCrawl
+from scrapy_rep.utils.per_crawl import part
 from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
@@ -36,9 +36,6 @@ class Wait(NamedTuple):
     requests: int
 
 
-_ROBOTS: Final[PerCrawl[Robots]] = PerCrawl()
-
-
 class Robots:
     """What robots.txt says to a crawl: ``Robots.of(self.crawler)`` in a spider.
 
@@ -48,7 +45,6 @@ class Robots:
 
     def __init__(
         self,
-        crawler: Crawler,
         cache: Cache,
         decider: Decider,
         holds: Callable[[], Iterable[tuple[Origin, str, float | None, int]]],
@@ -58,12 +54,11 @@ class Robots:
         self.decider = decider
         self._holds = holds
         self._told_until = told_until
-        _ROBOTS.put(crawler, self)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Robots:
         """Return the instance of a crawl. Raises LookupError if it does not obey robots.txt."""
-        robots = _ROBOTS.get(crawler)
+        robots = part(crawler, cls)
         if robots is None:
             raise LookupError("this crawl has no scrapy_rep.RobotsTxtMiddleware")
         return robots

@@ -21,11 +21,13 @@ from scrapy_rep.protocol.usage.statement import (
     TAGS,
 )
 from scrapy_rep.stores import registry
+from scrapy_rep.utils.per_crawl import part_or_new
 from scrapy_rep.utils.readers import a_list_of, boolean, integer, number, one_of, path, several_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
 _MAX_PREFIX: Final = 200
@@ -228,6 +230,11 @@ class Options:
     usage_legacy: bool = _setting("REP_USAGE_LEGACY", False, boolean, "True or False")
     dry_run: bool = _setting("REP_DRY_RUN", False, boolean, "True or False")
     interactive: bool = _setting("REP_INTERACTIVE", False, boolean, "True or False")
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Options:
+        """Return those of a crawl. Raises SettingsError."""
+        return part_or_new(crawler, cls, lambda: cls.from_settings(crawler.settings))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:

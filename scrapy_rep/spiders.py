@@ -72,7 +72,7 @@ class RobotsSitemapMixin:
         where the URL is none that can have a robots.txt, and CrawlClosingError.
         """
         robots = Robots.of(self.crawler)  # type: ignore[attr-defined]
-        options = Options.from_settings(self.crawler.settings)  # type: ignore[attr-defined]
+        options = Options.of(self.crawler)  # type: ignore[attr-defined]
         patience = options.defer_timeout if options.unreachable_action == "defer" else 0.0
         where = origin_of(url).robotstxt_url
         found = []

@@ -12,6 +12,7 @@ import scrapy
 
 from scrapy_rep import Robots, signals
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.utils.per_crawl import add_part
 from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import answer, redirect, robots
 
@@ -199,8 +200,8 @@ def test_a_crawl_that_has_ended_is_let_go_of():
 
     crawler, keeper = Thing(), Thing()
     keeper.crawler = crawler
-    crawler.robots = Robots(crawler, keeper, None, None)
-    assert Robots.of(crawler) is crawler.robots
+    add_part(crawler, Robots(keeper, None, None))
+    assert isinstance(Robots.of(crawler), Robots)
     gone = weakref.ref(crawler)
     del crawler, keeper
     gc.collect()

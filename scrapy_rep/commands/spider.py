@@ -94,7 +94,9 @@ class Asking:
     def names(self) -> tuple[tuple[str, ...], Spellings]:
         """Return the names of the crawler, and what its URLs may be sent as; nothing is asked."""
         crawler = self._process.create_crawler(AskingSpider)
-        return ProductTokens(crawler, self.options).of_crawl(), Spellings(self._process.settings)
+        return ProductTokens.of_crawl(crawler, self.options).default(), Spellings(
+            self._process.settings
+        )
 
 
 def robots_of(crawler: Crawler) -> Robots:

@@ -68,8 +68,8 @@ class Decider:
         self._overrides = overrides
         self._has_overrides = bool(overrides)
         self._spellings = Spellings(crawler.settings)
-        self.tokens = ProductTokens(crawler, options)
-        self.usage = UsageJudge(crawler, options)
+        self.tokens = ProductTokens.of_crawl(crawler, options)
+        self.usage = UsageJudge.of_crawl(crawler, options)
         """What it judges preferences about use by."""
         self._has_purposes = bool(self.usage.purposes)
 

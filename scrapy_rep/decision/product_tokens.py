@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.product_tokens import tokens_of_header
+from scrapy_rep.utils.per_crawl import part_or_new
 from scrapy_rep.utils.scrapy_internals import user_agents_of
 
 if TYPE_CHECKING:
@@ -27,20 +28,25 @@ class ProductTokens:
         self._values: list[bytes] | None = None
         self._tokens: tuple[str, ...] = ()
 
+    @classmethod
+    def of_crawl(cls, crawler: Crawler, options: Options) -> ProductTokens:
+        """Return those of a crawl."""
+        return part_or_new(crawler, cls, lambda: cls(crawler, options))
+
     def of(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request``, the most specific first; there may be none."""
         if self._configured is not None:
             return self._configured
         values = user_agents_of(request)
         if values is None:
-            return self._default or self.of_crawl()
+            return self._default or self.default()
         # Nearly always that of the request before.
         if values != self._values:
             self._values = values.copy()
             self._tokens = _tokens_of_header(values[-1] if values else b"")
         return self._tokens
 
-    def of_crawl(self) -> tuple[str, ...]:
+    def default(self) -> tuple[str, ...]:
         """Return the tokens of a request that has no User-Agent header of its own."""
         if self._configured is not None:
             return self._configured

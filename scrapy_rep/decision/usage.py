@@ -9,6 +9,7 @@ from scrapy_rep.exceptions import SettingsError, explain, explain_usage
 from scrapy_rep.protocol.usage.statement import DISALLOW, LEGACY, PURPOSES, TDMREP, UNKNOWN
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, Announcer
+from scrapy_rep.utils.per_crawl import part_or_new
 from scrapy_rep.utils.readers import a_list_of, several_of
 from scrapy_rep.utils.text import show
 
@@ -60,6 +61,11 @@ class UsageJudge:
             options.purposes if named is None else _named(named, "the spider", SettingsError)
         )
         """Those of the crawl."""
+
+    @classmethod
+    def of_crawl(cls, crawler: Crawler, options: Options) -> UsageJudge:
+        """Return that of a crawl. Raises SettingsError."""
+        return part_or_new(crawler, cls, lambda: cls(crawler, options))
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:
         """Return the purposes that are declared for ``request``.

@@ -34,6 +34,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.per_crawl import add_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, lift_pool_limits
 
 if TYPE_CHECKING:
@@ -54,12 +55,12 @@ _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 
 
 class Composition:
-    """All parts of a crawl that obeys robots.txt; whoever holds it keeps them alive."""
+    """All parts of a crawl that obeys robots.txt."""
 
     def __init__(self, crawler: Crawler) -> None:
         """Build them. Raises SettingsError."""
         self._crawler = crawler
-        self._options = options = Options.from_settings(crawler.settings)
+        self._options = options = Options.of(crawler)
         # Scrapy's own scheduler forgets everything at the end of a crawl without a JOBDIR.
         self.scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or not issubclass(
             load_object(crawler.settings["SCHEDULER"]), Scheduler
@@ -109,12 +110,15 @@ class Composition:
             clock=clock,
         )
         told_until = None if self.back_off is None else self.back_off.told_until
-        self._robots = Robots(crawler, self.cache, self.decider, self.gate.holds, told_until)
+        robots = Robots(self.cache, self.decider, self.gate.holds, told_until)
         self.waits = Waits(crawler, self.decider, self.gate, self.turns, clock)
         self.dry_run = (
             DryRun(crawler, self.cache, self.drops, self.gate, builtin) if builtin else None
         )
         self._subresources = Subresources(crawler, self.decider, self.cache, options)
+        # Scrapy's signals don't keep their receivers alive.
+        for part in (self, self.drops, self.gate, robots, self._subresources):
+            add_part(crawler, part)
         self._watch = ClosingWatch(crawler, self._close, self.gate.idle.look)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
@@ -124,7 +128,7 @@ class Composition:
         self._watch.start()
         if not self.gate.in_use:
             self._crawler.signals.connect(_note_scheduler, signals.request_scheduled)
-        log_start(self._crawler, self._options, self.decider.tokens.of_crawl())
+        log_start(self._crawler, self._options, self.decider.tokens.default())
         if self.gate.loses:
             log_loss(self._crawler)
         self.events.expired()

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
 
-from scrapy_rep.downloadermiddlewares.judge import DECIDED_KEY, dropped_response, judges
+from scrapy_rep.downloadermiddlewares.judge import DECIDED_KEY, Judge, dropped_response
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
+from scrapy_rep.utils.per_crawl import part
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from scrapy_rep.decision.decider import Decider
-    from scrapy_rep.downloadermiddlewares.judge import Judge
     from scrapy_rep.fetch.transfer import Transfer
 
     Decided = tuple[str, tuple[str, ...] | None]
@@ -129,7 +129,7 @@ class RobotsTxtFetchMiddleware:
 
     def _judge(self) -> Judge | None:
         """Return the middleware; None where the user has switched it off."""
-        if self._found is None and (found := judges.get(self._crawler)) is not None:
+        if self._found is None and (found := part(self._crawler, Judge)) is not None:
             self._found, self._tokens_of = found, found.decider.tokens.of
         return self._found
 

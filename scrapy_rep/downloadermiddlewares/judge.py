@@ -14,7 +14,6 @@ from scrapy_rep.decision.usage import carry_over
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.scheduler.source import NOTE_KEY
-from scrapy_rep.utils.per_crawl import PerCrawl
 from scrapy_rep.utils.text import show
 
 if TYPE_CHECKING:
@@ -106,10 +105,6 @@ class Judge:
             ) from error
         carry_over(hop, request)
         return response
-
-
-judges: Final[PerCrawl[Judge]] = PerCrawl()
-"""The middleware of each crawl, which puts itself here."""
 
 
 def dropped_response(

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import Request
 
 from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY
-from scrapy_rep.downloadermiddlewares.judge import judges
-from scrapy_rep.downloadermiddlewares.subresources import crawls
+from scrapy_rep.downloadermiddlewares.judge import Judge
+from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.per_crawl import parts_of_all
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
@@ -87,14 +88,14 @@ class _Watch:
         return _REFUSE
 
     def _aborts(self, url: str) -> bool:
-        return any(crawl.aborts(url, self._request) for crawl in crawls())
+        return any(crawl.aborts(url, self._request) for crawl in parts_of_all(Subresources))
 
     async def _verdict(self, url: str) -> Verdict | None:
         try:
             hop = Request(url, headers=self._request.headers, meta=self._request.meta)
         except ValueError:  # what a page brings with it
             return None
-        for judge in judges.values():
+        for judge in parts_of_all(Judge):
             verdict = await judge.refusal(hop)
             if verdict is not None:
                 return verdict

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.exceptions import NotConfigured
 
-from scrapy_rep.downloadermiddlewares.judge import DECIDED_KEY, judges
+from scrapy_rep.downloadermiddlewares.judge import DECIDED_KEY, Judge
+from scrapy_rep.utils.per_crawl import part
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -46,6 +47,6 @@ class RobotsTxtResponseMiddleware:
         """
         decided = request.meta.pop(DECIDED_KEY, None)
         url = request.url if decided is None else decided[0]
-        if response.url == url or (judge := judges.get(self._crawler)) is None:
+        if response.url == url or (judge := part(self._crawler, Judge)) is None:
             return response
         return judge.check(request, response, _CHANGED)

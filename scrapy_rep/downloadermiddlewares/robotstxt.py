@@ -16,7 +16,6 @@ from scrapy_rep.downloadermiddlewares.judge import (
     CLOSING,
     DECIDED_KEY,
     Judge,
-    judges,
 )
 from scrapy_rep.downloadermiddlewares.startup import check_components, why_not_obeyed
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
@@ -25,6 +24,7 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.scheduler.source import DIRECT, NOTE_KEY, Note, Source, note_returned, read_note
 from scrapy_rep.signals import META_KEY
+from scrapy_rep.utils.per_crawl import add_part, remove_part
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Generator
@@ -52,7 +52,7 @@ class RobotsTxtMiddleware:
             raise NotConfigured(why_not_obeyed(crawler.settings))
         check_components(crawler)
         self._crawler = crawler
-        self._parts = parts = Composition(crawler)
+        parts = Composition(crawler)
         self._announcer = parts.announcer
         self._drops = parts.drops
         self._events = parts.events
@@ -72,7 +72,7 @@ class RobotsTxtMiddleware:
         """What the queue asks before it lets a request go."""
         self._waits = parts.waits
         self._judge = Judge(crawler, self.decider, self.process_request)
-        judges.put(crawler, self._judge)
+        add_part(crawler, self._judge)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
@@ -271,7 +271,7 @@ class RobotsTxtMiddleware:
         return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
 
     def _spider_closed(self) -> None:
-        judges.remove(self._crawler)
+        remove_part(self._crawler, Judge)
 
 
 async def _now(request: Request) -> Request:

@@ -11,7 +11,7 @@ from scrapy_rep import stats
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.exceptions import CrawlClosingError, explain
 from scrapy_rep.utils.background import Background
-from scrapy_rep.utils.per_crawl import PerCrawl
+from scrapy_rep.utils.per_crawl import parts_of_all, remove_part
 from scrapy_rep.utils.text import show, without_credentials
 
 if TYPE_CHECKING:
@@ -50,15 +50,10 @@ def abort_disallowed(request: BrowserRequest) -> bool:
     before each request of a page. The page itself was checked before. If several crawls run in one
     process, the request is checked for each, because its crawl is not known.
     """
-    asked = crawls()
+    asked = parts_of_all(Subresources)
     if not asked or _is_page(request):
         return False
     return any(crawl.aborts(request.url) for crawl in asked)
-
-
-def crawls() -> list[Subresources]:
-    """Return what decides for the crawls of this process."""
-    return _CRAWLS.values()
 
 
 def _is_page(request: BrowserRequest) -> bool:
@@ -82,11 +77,10 @@ class Subresources:
         self._aborts_unknown = options.subresources_unknown == "abort"
         self._dry_run = options.dry_run
         self._lookups = Background()
-        _CRAWLS.put(crawler, self)
 
     def close(self) -> None:
         """Decide no more, as the crawl is over."""
-        _CRAWLS.remove(self._crawler)
+        remove_part(self._crawler, Subresources)
 
     def aborts(self, url: str, page: Request | None = None) -> bool:
         """Return whether ``url`` is not to be fetched, for ``page`` if that is known.
@@ -140,6 +134,3 @@ class Subresources:
             pass
         except Exception:
             logger.exception("Error while looking up robots.txt for %s", show(request))
-
-
-_CRAWLS: Final[PerCrawl[Subresources]] = PerCrawl()

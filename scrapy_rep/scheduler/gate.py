@@ -14,7 +14,7 @@ from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.look_ups import LookUps
 from scrapy_rep.scheduler.source import Source
-from scrapy_rep.utils.per_crawl import PerCrawl
+from scrapy_rep.utils.per_crawl import part
 from scrapy_rep.utils.scrapy_internals import nudge
 from scrapy_rep.utils.timeouts import timeout_of, timeout_of_crawl
 
@@ -39,7 +39,6 @@ MARGIN: Final = 0.02
 """Seconds after the next try at which its requests are asked about, so that it has come by all
 clocks."""
 _UNTIL_TOLD: Final = Hold(HoldReason.LOOK_UP, math.inf)
-_GATES: Final[PerCrawl[Gate]] = PerCrawl()
 
 
 class Queue(Protocol):
@@ -106,12 +105,11 @@ class Gate:
             turns.listen(self._tell)
         if back_off is not None:
             back_off.listen(self._tell)
-        _GATES.put(crawler, self)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Gate | None:
         """Return that of a crawl; None where it doesn't obey robots.txt."""
-        return _GATES.get(crawler)
+        return part(crawler, cls)
 
     # What is asked by those who hold requests.
 

@@ -38,12 +38,12 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        options = Options.from_settings(crawler.settings)
+        options = Options.of(crawler)
         if options.meta_tags is False or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             raise NotConfigured
         self._drops_items = options.meta_tags == "drop"
         self._dry_run = options.dry_run
-        self._tokens = ProductTokens(crawler, options)
+        self._tokens = ProductTokens.of_crawl(crawler, options)
 
     def process_spider_input(self, response: Response) -> None:
         """Note in ``response.meta`` what the page asks for, before its callback is called."""

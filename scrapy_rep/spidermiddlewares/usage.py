@@ -33,9 +33,9 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         super().__init__(crawler)
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             raise NotConfigured
-        options = Options.from_settings(crawler.settings)
+        options = Options.of(crawler)
         self._dry_run = options.dry_run
-        self._judge = UsageJudge(crawler, options)
+        self._judge = UsageJudge.of_crawl(crawler, options)
 
     def process_spider_input(self, response: Response) -> None:
         """Add what the page says to what robots.txt said when it was asked for, and judge it."""

@@ -1,36 +1,52 @@
-"""What belongs to a crawl, found by its crawler, and let go of with it."""
+"""The parts of a crawl: each is made once, and found by its class and its crawler."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
-from weakref import ReferenceType, WeakKeyDictionary, ref
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from weakref import WeakSet
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from scrapy.crawler import Crawler
 
 T = TypeVar("T")
 
+_ATTRIBUTE: Final = "_scrapy_rep"
+"""Attribute of a crawler with the parts of its crawl, which live as long as it does."""
+_crawlers: Final[WeakSet[Crawler]] = WeakSet()
+"""The crawlers of the process to which parts were added."""
 
-class PerCrawl(Generic[T]):
-    """A value for each crawler."""
 
-    def __init__(self) -> None:
-        # Weak on both sides: what is known of a crawl leads to the crawl itself.
-        self._values: WeakKeyDictionary[Crawler, ReferenceType[T]] = WeakKeyDictionary()
+def add_part(crawler: Crawler, part: object) -> None:
+    """Let ``part`` be that of its class in the crawl of ``crawler``."""
+    _parts(crawler)[type(part)] = part
+    _crawlers.add(crawler)
 
-    def put(self, crawler: Crawler, value: T) -> None:
-        """Let ``value`` be that of ``crawler``, as long as anybody else holds it."""
-        self._values[crawler] = ref(value)
 
-    def get(self, crawler: Crawler) -> T | None:
-        """Return the value of ``crawler``, or None."""
-        value = self._values.get(crawler)
-        return None if value is None else value()
+def part(crawler: Crawler, cls: type[T]) -> T | None:
+    """Return the part of a class; None where the crawl has none."""
+    return cast("T | None", _parts(crawler).get(cls))
 
-    def values(self) -> list[T]:
-        """Return the values of all crawlers."""
-        return [value for each in self._values.values() if (value := each()) is not None]
 
-    def remove(self, crawler: Crawler) -> None:
-        """Forget the value of ``crawler``."""
-        self._values.pop(crawler, None)
+def part_or_new(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
+    """Return the part of a class; where the crawl has none, it is what ``make`` returns."""
+    parts = _parts(crawler)
+    if cls not in parts:
+        parts[cls] = make()
+    return cast("T", parts[cls])
+
+
+def remove_part(crawler: Crawler, cls: type) -> None:
+    """Let the crawl have no part of a class any more."""
+    _parts(crawler).pop(cls, None)
+
+
+def parts_of_all(cls: type[T]) -> list[T]:
+    """Return the parts of a class that were added to the crawls of this process."""
+    return [found for each in _crawlers if (found := part(each, cls)) is not None]
+
+
+def _parts(crawler: Crawler) -> dict[type, Any]:
+    parts: dict[type, Any] = vars(crawler).setdefault(_ATTRIBUTE, {})
+    return parts

@@ -16,12 +16,14 @@ from scrapy_rep import (
     RobotsTxtResponseMiddleware,
 )
 from scrapy_rep.decision.decider import Decision
+from scrapy_rep.downloadermiddlewares.composition import Composition
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.scheduler.source import NOTE_KEY, Source, note_returned, note_source
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.per_crawl import part
 
 # As it was decided on, by hand: nothing of it is read from the code.
 TABLE = """
@@ -144,7 +146,7 @@ def middleware(stand_in, *, keeps=True, **settings):
     )
     made = RobotsTxtMiddleware.from_crawler(crawler)
     # Browsers of later tests are asked about by all crawls of the process.
-    made._parts._subresources.close()
+    part(made._crawler, Composition)._subresources.close()
     made.decider = made._cache = stand_in
     made._waits = Waits(crawler, stand_in, made.gate, None, Clock())
     made.gate.defers = stand_in.defers

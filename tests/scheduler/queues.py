@@ -14,7 +14,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.gate import _GATES
+from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 
 OPENED = []
@@ -115,7 +115,7 @@ class FakeCrawler:
         self.signals = SimpleNamespace(connect=lambda *_: None)
         self.gate = gate
         if gate is not None:
-            _GATES.put(self, gate)
+            vars(self)["_scrapy_rep"] = {Gate: gate}
 
 
 def ours(crawler, *, key="", state=None, downstream=None, start=None):

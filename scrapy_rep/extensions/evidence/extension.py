@@ -76,7 +76,7 @@ class RobotsEvidence:
     """Writes REP_EVIDENCE. Errors are logged and counted, and do not stop the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
-        options = Options.from_settings(crawler.settings)
+        options = Options.of(crawler)
         path = path_of(crawler, "REP_EVIDENCE", options.evidence)
         self._crawler = crawler
         self._policy = options.policy

@@ -51,7 +51,7 @@ class RobotsReport:
     """Writes REP_REPORT. Errors are logged, and do not stop the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
-        options = Options.from_settings(crawler.settings)
+        options = Options.of(crawler)
         self._path = path_of(crawler, "REP_REPORT", options.report)
         self._crawler = crawler
         self._options = options
@@ -215,8 +215,8 @@ class RobotsReport:
             "finished": iso(time()),
             "finish_reason": reason,
             "dry_run": self._options.dry_run,
-            "tokens": list(ProductTokens(self._crawler, self._options).of_crawl()),
-            "purposes": list(UsageJudge(self._crawler, self._options).purposes),
+            "tokens": list(ProductTokens.of_crawl(self._crawler, self._options).default()),
+            "purposes": list(UsageJudge.of_crawl(self._crawler, self._options).purposes),
             "allowed": collected.allowed.total(),
             "dropped": collected.dropped.total(),
             "would_drop": collected.would_drop.total(),
