@@ -191,10 +191,7 @@ class Options:
     concurrent_fetches: int = _setting(
         "REP_CONCURRENT_FETCHES", 16, integer(1), "a whole number of fetches, 1 or more"
     )
-    crawl_delay: bool = _setting("REP_CRAWL_DELAY", True, boolean, "True or False")
-    crawl_delay_min: float = _setting(
-        "REP_CRAWL_DELAY_MIN", 0.0, _not_negative, f"{_SECONDS}, at most REP_CRAWL_DELAY_MAX"
-    )
+    crawl_delay_min: float = _setting("REP_CRAWL_DELAY_MIN", 0.0, _not_negative, _SECONDS)
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _not_negative, _SECONDS)
     back_off: bool = _setting("REP_BACK_OFF", True, boolean, "True or False")
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _positive, _SECONDS_ABOVE_0)
@@ -227,7 +224,6 @@ class Options:
         several_of(SOURCES),
         a_list_of(SOURCES),
     )
-    usage_legacy: bool = _setting("REP_USAGE_LEGACY", False, boolean, "True or False")
     dry_run: bool = _setting("REP_DRY_RUN", False, boolean, "True or False")
     interactive: bool = _setting("REP_INTERACTIVE", False, boolean, "True or False")
 
@@ -255,11 +251,7 @@ class Options:
             except (ValueError, TypeError, OverflowError):
                 raise _wrong(option.metadata, value) from None
         options = cls(**values)
-        for low, high in (
-            ("cache_ttl_min", "cache_ttl_max"),
-            ("retry_delay", "retry_delay_max"),
-            ("crawl_delay_min", "crawl_delay_max"),
-        ):
+        for low, high in (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max")):
             if getattr(options, low) > getattr(options, high):
                 raise _wrong(cls.__dataclass_fields__[low].metadata, getattr(options, low))
         return options

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import SettingsError, explain, explain_usage
-from scrapy_rep.protocol.usage.statement import DISALLOW, LEGACY, PURPOSES, TDMREP, UNKNOWN
+from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, UNKNOWN
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, Announcer
 from scrapy_rep.utils.per_crawl import part_or_new
@@ -48,7 +48,7 @@ class UsageJudge:
         """Take a crawl and its options; raises SettingsError for purposes of the spider's."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
-        self._sources = {*options.usage_sources, *([LEGACY] if options.usage_legacy else [])}
+        self._sources = set(options.usage_sources)
         self._refusing = {DISALLOW, *([UNKNOWN] if options.usage_unknown == "disallow" else [])}
         self.reads_tdmrep = TDMREP in self._sources
         """Whether the tdmrep.json of an origin is asked for."""

@@ -52,7 +52,6 @@ class Delays:
         """Take the options."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
-        self._obeys = options.crawl_delay
         self._min = options.crawl_delay_min
         self._max = options.crawl_delay_max
         self._clock = clock
@@ -67,7 +66,7 @@ class Delays:
     @classmethod
     def of(cls, crawler: Crawler, options: Options, clock: Clock) -> Delays | None:
         """Return those of a crawl with these options, None where it obeys no delays of sites."""
-        if options.dry_run or not (options.crawl_delay or options.crawl_delay_min):
+        if options.dry_run or not (options.crawl_delay_max or options.crawl_delay_min):
             return None
         return cls(crawler, options, clock)
 
@@ -78,7 +77,7 @@ class Delays:
 
     def concerns(self, entry: Entry) -> bool:
         """Return whether the requests of an origin may have a delay."""
-        return self.has_floor or (self._obeys and entry.asks_for_delay)
+        return self.has_floor or (self._max > 0 and entry.asks_for_delay)
 
     def of_request(self, request: Request, delay: Delay | None) -> float:
         """Return the seconds before ``request``, whose site asks for ``delay``.
@@ -93,7 +92,7 @@ class Delays:
 
     def say(self, request: Request, origin: Origin, delay: Delay | None) -> None:
         """Log what ``origin`` asks for, once for each change."""
-        if delay is None or not self._obeys:
+        if delay is None or not self._max:
             if len(self._said):
                 self._said.drop(origin)
         elif self._said.get(origin) != delay.seconds:
@@ -126,7 +125,7 @@ class Delays:
 
     def _bounded(self, delay: Delay | None) -> float:
         """Return the seconds that the crawl keeps where a site asks for ``delay``."""
-        asked = 0.0 if delay is None or not self._obeys else delay.seconds
+        asked = 0.0 if delay is None else delay.seconds
         return max(self._min, min(asked, self._max))
 
     def _say(self, name: str, origin: Origin, delay: Delay) -> None:

@@ -113,7 +113,7 @@ async def main():
         "TELNETCONSOLE_ENABLED": False,
         "LOG_ENABLED": False,
         # Asks the engine, which isn't there, for the slots of sites that ask for a delay.
-        "REP_CRAWL_DELAY": False,
+        "REP_CRAWL_DELAY_MAX": 0,
     }
     crawler = Crawler(Spider, settings)
     crawler._apply_settings()

@@ -81,7 +81,7 @@ def test_it_counts_and_requests_no_page(web, robots_command, tmp_path):
     ("settings", "seconds"),
     [
         (["REP_CRAWL_DELAY_MAX=1"], 1.0),
-        (["REP_CRAWL_DELAY=False"], 0.0),
+        (["REP_CRAWL_DELAY_MAX=0"], 0.0),
         (["DOWNLOAD_DELAY=3"], 3.0),
         (['DOWNLOAD_SLOTS={"127.0.0.1": {"delay": 0.5}}'], 0.5),
         (["AUTOTHROTTLE_ENABLED=True"], 2.0),

@@ -790,7 +790,7 @@ async def test_what_was_put_off_and_waits_for_its_turn_is_kept_at_a_stop(web, tm
     urls = map(site.url, paths)
     first = await crawl(*urls, settings=settings, meanwhile=meanwhile, spidercls=StoredSpider)
     assert first.failures == []
-    await crawl(settings={**settings, "REP_CRAWL_DELAY": False}, spidercls=StoredSpider)
+    await crawl(settings={**settings, "REP_CRAWL_DELAY_MAX": 0}, spidercls=StoredSpider)
     assert sorted(site.targets) == sorted(paths)
 
 

@@ -116,7 +116,7 @@ async def test_a_crawl_that_is_closed_does_not_wait_for_a_long_delay(web, tmp_pa
         ("Crawl-delay: 500", {"REP_CRAWL_DELAY_MAX": 0.2}, 0.2, "the delay is 0.2 s (REP_CRAWL_DELAY_MAX)"),
         ("Crawl-delay: 500", {"REP_CRAWL_DELAY_MAX": 0.2, "DOWNLOAD_DELAY": 0.3}, 0.3, "the delay is 0.3 s"),
         ("Crawl-delay: 0.1", {"DOWNLOAD_DELAY": 0.3}, 0.3, "the delay is 0.3 s"),
-        ("Crawl-delay: 9", {"REP_CRAWL_DELAY": False}, 0, None),
+        ("Crawl-delay: 9", {"REP_CRAWL_DELAY_MAX": 0}, 0, None),
         ("Crawl-delay: 9", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"delay": 0.1}}}, 0.05, "the delay in DOWNLOAD_SLOTS['127.0.0.1'] is used"),
         ("Crawl-delay: 0.2", {"DOWNLOAD_SLOTS": {"127.0.0.1": {"concurrency": 2}}}, 0.2, "the delay is 0.2 s"),
         ("Crawl-delay: -9", {}, 0, None),
@@ -438,13 +438,13 @@ def test_a_signal_tells_what_is_taken_of_what_is_asked():
 
 @pytest_twisted.ensureDeferred
 @pytest.mark.parametrize("store", ["memory://", "sqlite:///{}"])
-@pytest.mark.parametrize(("lines", "obeys"), [((), True), (("Crawl-delay: 9",), False)])
-async def test_a_floor_holds_for_sites_that_ask_for_nothing(web, tmp_path, store, lines, obeys):
+@pytest.mark.parametrize(("lines", "most"), [((), 300), (("Crawl-delay: 9",), 0)])
+async def test_a_floor_holds_for_sites_that_ask_for_nothing(web, tmp_path, store, lines, most):
     site = web.site(asks(*lines))
     settings = {
         "REP_STORE": store.format(tmp_path / "robots.sqlite"),
         "REP_CRAWL_DELAY_MIN": 0.2,
-        "REP_CRAWL_DELAY": obeys,
+        "REP_CRAWL_DELAY_MAX": most,
     }
     result = await watched(*(site.url(f"/{page}") for page in range(4)), settings=settings)
     assert len(site.targets) == 4

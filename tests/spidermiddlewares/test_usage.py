@@ -363,9 +363,9 @@ async def test_robots_tells_without_purposes(web):
 @pytest_twisted.ensureDeferred
 async def test_the_abandoned_draft_on_request(web):
     lines = ["DisallowAITraining: /page", "Allow: /page"]
-    for legacy, fetched in ((False, 1), (True, 0)):
+    for sources, fetched in ((["content-usage"], 1), (["disallowaitraining"], 0)):
         site = web.site(usage(*lines), paths={"/page": [answer(200, PAGE, headers=HTML)]})
-        settings = {"REP_USAGE_ACTION": "drop", "REP_USAGE_LEGACY": legacy, **TRAINING}
+        settings = {"REP_USAGE_ACTION": "drop", "REP_USAGE_SOURCES": sources, **TRAINING}
         result = await crawl(site.url("/page"), settings=settings)
         assert len(result.responses) == fetched
 
@@ -396,7 +396,6 @@ async def test_a_reservation_in_headers_and_meta_elements(web):
         ("REP_USAGE_ACTION", "keep"),
         ("REP_USAGE_UNKNOWN", "ask"),
         ("REP_USAGE_SOURCES", ["tdm"]),
-        ("REP_USAGE_LEGACY", "perhaps"),
     ],
 )
 @pytest_twisted.ensureDeferred

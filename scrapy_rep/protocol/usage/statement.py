@@ -51,7 +51,7 @@ REVISIONS: Final[dict[str, str]] = {
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """What an operator can declare to use pages for."""
 
-SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP)
+SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP, LEGACY)
 """What an operator can choose to be judged by: TDMREP is the file, what headers and meta elements
 say by it is of TAGS."""
 

@@ -334,8 +334,8 @@ async def test_no_credentials_are_written(web, path):
 async def test_equal_settings_have_an_equal_digest(web, tmp_path):
     site = web.site(robots(RULES))
     digests = []
-    for name, delay in (("a", True), ("b", True), ("c", False)):
-        settings = {"REP_EVIDENCE": tmp_path / name, "REP_CRAWL_DELAY": delay}
+    for name, delay in (("a", 9), ("b", 9), ("c", 0)):
+        settings = {"REP_EVIDENCE": tmp_path / name, "REP_CRAWL_DELAY_MAX": delay}
         await crawl(site.url("/"), settings=settings)
         digests += {line["settings"] for line in lines(tmp_path / name)}
     assert digests[0] == digests[1] != digests[2]
