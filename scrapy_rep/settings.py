@@ -69,7 +69,7 @@ def _prefix(value: Any) -> str:
 
 def _report(value: Any) -> str | None:
     place = path(value)
-    if place is not None and not place.endswith((".html", ".json", ".jsonl")):
+    if place is not None and not place.endswith((".html", ".json")):
         raise ValueError
     return place
 
@@ -197,9 +197,7 @@ class Options:
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _positive, _SECONDS_ABOVE_0)
     overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides, _ENTRIES)
     meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags, "'drop', 'mark' or False")
-    report: str | None = _setting(
-        "REP_REPORT", None, _report, "a path that ends in .html, .json or .jsonl"
-    )
+    report: str | None = _setting("REP_REPORT", None, _report, "a path that ends in .html or .json")
     evidence: str | None = _setting(
         "REP_EVIDENCE", None, path, "the path of a directory, or one that ends in .warc.gz"
     )

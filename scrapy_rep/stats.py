@@ -56,7 +56,6 @@ LICENSE_REQUIRED: Final = "robotstxt/license_required_count/{status}"
 TDMREP_COUNT: Final = "robotstxt/tdmrep_count/{kind}"
 EVIDENCE_WRITTEN: Final = "robotstxt/evidence/written"
 EVIDENCE_LOST: Final = "robotstxt/evidence/lost"
-REPORT_LOST: Final = "robotstxt/report/lost"
 SUBRESOURCE_FORBIDDEN: Final = "robotstxt/subresource/forbidden"
 SUBRESOURCE_UNKNOWN: Final = "robotstxt/subresource/unknown"
 

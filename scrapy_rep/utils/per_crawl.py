@@ -43,8 +43,12 @@ def remove_part(crawler: Crawler, cls: type) -> None:
 
 
 def parts_of_all(cls: type[T]) -> list[T]:
-    """Return the parts of a class that were added to the crawls of this process."""
-    return [found for each in _crawlers if (found := part(each, cls)) is not None]
+    """Return the parts of a class that were added to the crawls of this process.
+
+    Those of crawls that failed before they had an engine are left out.
+    """
+    started = [each for each in _crawlers if each.engine is not None]
+    return [found for each in started if (found := part(each, cls)) is not None]
 
 
 def _parts(crawler: Crawler) -> dict[type, Any]:

@@ -371,12 +371,12 @@ def test_in_a_project_its_settings_count(site, robots_command, tmp_path):
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = settings\n")
     (tmp_path / "settings.py").write_text(
         "ROBOTSTXT_OBEY = False\nUSER_AGENT = 'mybot/1.0'\nLOG_LEVEL = 'DEBUG'\n"
-        "ADDONS = {'scrapy_rep.Addon': 500}\nREP_DRY_RUN = True\nREP_REPORT = 'r.jsonl'\n"
+        "ADDONS = {'scrapy_rep.Addon': 500}\nREP_DRY_RUN = True\nREP_REPORT = 'r.json'\n"
     )
     run = robots_command("check", site.url("/a"))
     assert (run.status, run.err) == (1, "")
     assert "Disallow: / (line 6" in run.out
-    assert not (tmp_path / "r.jsonl").exists()
+    assert not (tmp_path / "r.json").exists()
     again = robots_command("explain", site.url("/a"))
     assert re.search(r", (just now|\d+ \w+ ago) \(from sqlite:///robots.sqlite\)\n", again.out)
 

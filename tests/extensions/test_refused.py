@@ -38,7 +38,7 @@ def content_of(folder):
     }
 
 
-@pytest.mark.parametrize("ending", ["html", "json", "jsonl"])
+@pytest.mark.parametrize("ending", ["html", "json"])
 @pytest.mark.parametrize("evidence", ["evidence", "evidence.warc.gz"])
 @pytest_twisted.ensureDeferred
 async def test_nothing_is_written(web, tmp_path, ending, evidence):

@@ -48,6 +48,10 @@ ALLOWED = {
     ("utils/pace.py", "_delay"): "the delay that is told, of a slot that is made next",
     ("utils/scrapy_internals.py", "_slot"): "NEEDED",
     ("utils/scrapy_internals.py", "_start"): "whether start requests are still to come",
+    (
+        "utils/per_crawl.py",
+        "_scrapy_rep",
+    ): "our own: a crawler has no place for what belongs to a crawl",
 }
 """What each is for. Those of the engine are in NEEDED with their reasons, and are tried at the start."""
 

@@ -154,16 +154,14 @@ class Collected:
             row = DiffersRow(url, verdict.allowed, verdict.reason.value, why.rule, why.line)
             self.differing_urls.append(row)
 
-    def delays(self, origin: str, delay: Delay, taken: float | None) -> dict[str, Any]:
+    def delays(self, origin: str, delay: Delay, taken: float | None) -> None:
         """Note what an origin asks to be left between two requests, and what of it is taken."""
-        said = {
+        self.row(origin).crawl_delay = {
             "asked": delay.seconds,
             "taken": taken,
             "field": short(f"{delay.field.name}: {delay.field.value}"),
             "line": delay.field.line,
         }
-        self.row(origin).crawl_delay = said
-        return said
 
     def back_off(self, origin: str, seconds: float) -> None:
         """Note that an origin is left alone for ``seconds``."""

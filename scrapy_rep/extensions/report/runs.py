@@ -47,26 +47,26 @@ class Runs:
         self._path = None if jobdir is None else Path(jobdir, _NAME)
         self._before: dict[str, Any] = {}
 
-    def read(self) -> tuple[bool, Collected]:
-        """Return whether this run resumes a crawl, and what that has collected."""
+    def read(self) -> Collected:
+        """Return what earlier runs have collected."""
         if self._path is None:
-            return False, Collected()
+            return Collected()
         try:
             if not self._path.exists():
                 self._path.touch()  # a run that is killed is one, too
-                return False, Collected()
+                return Collected()
             report = json.loads(self._path.read_bytes() or "null")
             if report is None:
-                return True, Collected()
+                return Collected()
             before = {name: report["crawl"][name] for name in ("started", "runs")}
             # An older version may have kept fewer figures.
             before |= {name: report["crawl"].get(name, 0) for name in _FIGURES}
             collected = Collected.from_dict(report)
         except Exception:
             logger.exception("Can't read %s, the report does not include earlier runs", self._path)
-            return True, Collected()
+            return Collected()
         self._before = before
-        return True, collected
+        return collected
 
     def figures(self, started: str, counts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures of all runs."""

@@ -1,47 +1,17 @@
-"""The forms of a report: lines as the crawl goes, or all at its end, as JSON or as a page."""
+"""The forms of a report: JSON or a page."""
 
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.lines import as_json, end_of_lines
+from scrapy_rep.extensions.lines import as_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
-
-    from scrapy_rep.extensions.lines import Line
-
-LINES = ".jsonl"
-
-
-class LinesForm:
-    """JSON Lines: what was written stays, however the crawl ends."""
-
-    def __init__(self, path: Path, *, resumes: bool) -> None:
-        """Open the file, to append to it where a crawl is resumed. Raises OSError."""
-        self._file = path.open("ab+", buffering=0)
-        # Of a crawl that was killed the last line may have no end.
-        self._file.truncate(end_of_lines(self._file) if resumes else 0)
-
-    def write(self, lines: Sequence[Line]) -> None:
-        """Write lines, all or none. Raises OSError."""
-        data = memoryview(b"".join(f"{as_json(line.values)}\n".encode() for line in lines))
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            while data:
-                data = data[self._file.write(data) :]
-        except OSError:
-            with suppress(OSError):  # the first one says what is wrong
-                self._file.truncate(end)
-            raise
-
-    def close(self) -> None:
-        """Write no more."""
-        self._file.close()
 
 
 @contextmanager

@@ -27,16 +27,11 @@ class Broken:
 
 
 def origins(path):
-    if path.suffix == ".json":
-        return [row["origin"] for row in json.loads(path.read_text())["origins"]]
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert lines[-1]["kind"] == "end"
-    return [line["origin"] for line in lines if line["kind"] == "fetch"]
+    return [row["origin"] for row in json.loads(path.read_text())["origins"]]
 
 
-@pytest.mark.parametrize("ending", ["json", "jsonl"])
 @pytest_twisted.ensureDeferred
-async def test_two_crawls_at_once_have_a_report_each(web, tmp_path, ending):
+async def test_two_crawls_at_once_have_a_report_each(web, tmp_path):
     page = held(answer(200, "a page"))
     sites = [web.site(robots(RULES), paths={"*": [page]}) for _ in range(3)]
 
@@ -45,10 +40,10 @@ async def test_two_crawls_at_once_have_a_report_each(web, tmp_path, ending):
         for site in sites:
             site.release()
 
-    settings = {"REP_REPORT": str(tmp_path / f"report.{ending}")}
+    settings = {"REP_REPORT": str(tmp_path / "report.json")}
     crawls = [crawl(site.url("/"), settings=settings, meanwhile=meanwhile) for site in sites]
     results = await DeferredList([Deferred.fromCoroutine(each) for each in crawls])
-    paths = [tmp_path / f"{name}.{ending}" for name in ("report", "report-2", "report-3")]
+    paths = [tmp_path / f"{name}.json" for name in ("report", "report-2", "report-3")]
     assert sorted(tmp_path.iterdir()) == sorted(paths)
     told = sorted(origins(path) for path in paths)
     assert told == sorted([site.url("").rstrip("/")] for site in sites)
@@ -60,7 +55,7 @@ async def test_two_crawls_at_once_have_a_report_each(web, tmp_path, ending):
 @pytest_twisted.ensureDeferred
 async def test_the_next_crawl_takes_the_place_of_the_last(web, tmp_path):
     sites = [web.site(robots(RULES)) for _ in range(2)]
-    path = tmp_path / "report.jsonl"
+    path = tmp_path / "report.json"
     for site in sites:
         await crawl(site.url("/"), settings={"REP_REPORT": path})
     assert list(tmp_path.iterdir()) == [path]
@@ -70,7 +65,7 @@ async def test_the_next_crawl_takes_the_place_of_the_last(web, tmp_path):
 @pytest_twisted.ensureDeferred
 async def test_a_crawl_that_fails_at_its_start_leaves_the_last_report(web, tmp_path):
     site = web.site(robots(RULES))
-    path = tmp_path / "report.jsonl"
+    path = tmp_path / "report.json"
     await crawl(site.url("/"), settings={"REP_REPORT": path})
     before = path.read_text()
     broken = {"REP_REPORT": path, "ITEM_PIPELINES": {Broken: 1}}

@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import re
-from importlib.metadata import version
 
 import pytest
 import pytest_twisted
@@ -34,39 +33,6 @@ async def reported(web, path, **settings):
     settings = {"REP_REPORT": path, "REP_OVERRIDES": [entry], **settings}
     result = await crawl(*urls, settings=settings)
     return result, plain, failing, other
-
-
-@pytest_twisted.ensureDeferred
-async def test_json_lines_are_the_evidence(web, tmp_path):
-    path = tmp_path / "report.jsonl"
-    _, plain, failing, other = await reported(web, path)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert all(re.fullmatch(ISO, line["time"]) for line in lines)
-    by_kind = {}
-    for line in lines:
-        by_kind.setdefault(line["kind"], []).append(line)
-    drops = {line["url"]: line for line in by_kind["drop"]}
-    drop = drops[plain.url("/private")]
-    assert (drop["rule"], drop["line"], drop["reason"]) == ("Disallow: /private", 2, "rule")
-    assert drop["robotstxt_url"] == plain.url("/robots.txt")
-    assert drop["sha256"] == hashlib.sha256(RULES.encode()).hexdigest()
-    assert re.fullmatch(ISO, drop["fetched"])
-    assert drop["fetched"] <= drop["time"]
-    down = drops[failing.url("/")]
-    assert (down["reason"], down["cause"]) == ("unreachable", "status 503")
-    assert re.fullmatch(ISO, down["unreachable_since"])
-    (override,) = by_kind["override"]
-    assert (override["url"], override["reason"]) == (other.url("/private"), WHY)
-    assert override["until"] == "3000-01-01 00:00:00+00:00"
-    assert sorted(line["outcome"] for line in by_kind["fetch"]) == ["available", "unreachable"]
-    (delay,) = by_kind["crawl-delay"]
-    assert (delay["origin"], delay["asked"], delay["line"]) == (plain.url(""), 0.01, 3)
-    assert [line["url"] for line in by_kind["exempt"]] == [plain.url("/private/exempt")]
-    assert lines[0]["kind"] == "start"
-    assert lines[0]["versions"]["scrapy-rep"] == version("scrapy-rep")
-    assert lines[-1]["kind"] == "end"
-    assert (lines[-1]["dropped"], lines[-1]["fetches"]) == (2, 2)
-    assert "secret" not in path.read_text()
 
 
 @pytest_twisted.ensureDeferred
@@ -114,12 +80,6 @@ async def test_json_has_all(web, tmp_path):
 
 @pytest_twisted.ensureDeferred
 async def test_a_dry_run_reports_what_would_be(web, tmp_path):
-    path = tmp_path / "report.jsonl"
-    await reported(web, path, REP_DRY_RUN=True)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    assert (lines[-1]["dropped"], lines[-1]["would_drop"]) == (0, 2)
-    kinds = {line["kind"] for line in lines}
-    assert kinds == {"start", "would-drop", "differs", "exempt", "fetch", "override", "end"}
     page = tmp_path / "report.html"
     await reported(web, page, REP_DRY_RUN=True)
     assert "nothing was dropped" in page.read_text()
@@ -234,7 +194,7 @@ RESERVED = '[{"location": "/", "tdm-reservation": 1}]'
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-@pytest.mark.parametrize("ending", ["json", "jsonl", "html"])
+@pytest.mark.parametrize("ending", ["json", "html"])
 @pytest_twisted.ensureDeferred
 async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending, dry_run):
     path = tmp_path / f"report.{ending}"
@@ -255,11 +215,7 @@ async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending
         for said in ("content-usage: train-ai=n, search=y", by_file.url(TDMREP), "ai-training: d"):
             assert said in text
         return
-    if ending == "json":
-        drops = json.loads(text)["drops"]
-    else:
-        lines = map(json.loads, text.splitlines())
-        drops = [line for line in lines if line["kind"] in {"drop", "would-drop"}]
+    drops = json.loads(text)["drops"]
     said = {drop["robotstxt_url"]: (drop["rule"], drop["line"], drop["cause"]) for drop in drops}
     assert said == {
         by_line.url("/robots.txt"): (
@@ -286,16 +242,16 @@ async def test_without_purposes_the_page_has_no_such_section(web, tmp_path):
 @pytest.mark.parametrize(
     ("path", "says"),
     [
-        ("report.txt", "it must be a path that ends in .html, .json or .jsonl"),
+        ("report.txt", "it must be a path that ends in .html or .json"),
         (5, "it must be a path that ends in"),
         ("{tmp}/none/report.json", "there is no such directory"),
-        ("{tmp}/folder.jsonl", "it can't be written: Is a directory"),
+        ("{tmp}/folder.json", "it can't be written: Is a directory"),
         ("{tmp}/folder.html", "it can't be written: Is a directory"),
     ],
 )
 @pytest_twisted.ensureDeferred
 async def test_a_report_that_can_not_be_written_stops_the_crawl(web, tmp_path, path, says):
-    (tmp_path / "folder.jsonl").mkdir()
+    (tmp_path / "folder.json").mkdir()
     (tmp_path / "folder.html").mkdir()
     site = web.site(robots(RULES))
     if isinstance(path, str):

@@ -11,8 +11,7 @@ import pytest_twisted
 
 from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess
-from tests.crawling.web import answer, held, robots
-from tests.waiting import wait_until
+from tests.crawling.web import answer, robots
 
 RULES = "User-agent: *\nDisallow: /private\n"
 
@@ -54,28 +53,12 @@ async def test_the_page_is_of_all_runs(web, tmp_path):
 
 
 @pytest_twisted.ensureDeferred
-async def test_lines_are_appended(web, tmp_path):
-    path, both, _ = await twice(web, tmp_path, "jsonl")
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    kinds = [line["kind"] for line in lines]
-    assert (kinds.count("start"), kinds.count("end")) == (2, 2)
-    urls = [line["url"] for line in lines if line["kind"] == "drop"]
-    assert {both.url("/private/0"), both.url("/private/1")} <= set(urls)
-    assert [line["runs"] for line in lines if line["kind"] == "end"] == [1, 2]
-
-
-@pytest.mark.parametrize("ending", ["json", "jsonl"])
-@pytest_twisted.ensureDeferred
-async def test_another_jobdir_is_another_crawl(web, tmp_path, ending):
-    path, *_ = await twice(web, tmp_path, ending)
+async def test_another_jobdir_is_another_crawl(web, tmp_path):
+    path, *_ = await twice(web, tmp_path, "json")
     site = web.site(robots(RULES))
     settings = {"REP_REPORT": path, "JOBDIR": str(tmp_path / "other")}
     await crawl(site.url("/private"), settings=settings)
-    if ending == "json":
-        assert [row["origin"] for row in json.loads(path.read_text())["origins"]] == [site.url("")]
-    else:
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        assert [line["kind"] for line in lines] == ["start", "fetch", "drop", "end"]
+    assert [row["origin"] for row in json.loads(path.read_text())["origins"]] == [site.url("")]
 
 
 @pytest_twisted.ensureDeferred
@@ -126,35 +109,6 @@ async def test_a_jobdir_that_can_not_be_written_stops_no_crawl(web, tmp_path):
     assert json.loads(path.read_text())["crawl"]["allowed"] == 1
     assert any("will not include this one" in text for text in result.messages())
     shutil.rmtree(job)
-
-
-def test_lines_of_a_run_that_was_killed_stay(web, tmp_path):
-    path = tmp_path / "report.jsonl"
-    site = web.site(robots(RULES), paths={"/hangs": [held(answer(200, "late"))]})
-    settings = {"REP_REPORT": str(path), "JOBDIR": str(tmp_path / "job")}
-    process = CrawlProcess(
-        "asyncio",
-        [site.url("/private/1"), site.url("/"), site.url("/hangs")],
-        script=[["stats", {"response_received_count": 1}], ["say", "it is here"]],
-        **settings,
-    )
-    try:
-        process.hear("it is here")
-        wait_until(lambda: b'"drop"' in path.read_bytes())
-    finally:
-        process.kill()
-    whole = path.read_bytes()
-    path.write_bytes(whole + b'{"kind": "dr')
-    site.release()
-    again = CrawlProcess("asyncio", [site.url("/private/2")], **settings)
-    try:
-        again.result()
-    finally:
-        again.kill()
-    assert path.read_bytes().startswith(whole)
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    urls = {line["url"] for line in lines if line["kind"] == "drop"}
-    assert urls == {site.url("/private/1"), site.url("/private/2")}
 
 
 @pytest.mark.parametrize("mode", ["asyncio", "select", "none"])
