@@ -129,6 +129,7 @@ SETTINGS = {
     "ROBOTSTXT_USER_AGENT": "testbot",
 }
 ITEMS = ("noindex", "preferences about use")
+FIELDS = ("robots_noindex", "robots_usage")
 DISALLOWED = "Forbidden by robots.txt: <GET {}/private>: "
 
 
@@ -139,7 +140,7 @@ DISALLOWED = "Forbidden by robots.txt: <GET {}/private>: "
             {},
             [
                 DISALLOWED,
-                *(f"Error while marking an item ({why}): '{{}}/no" for why in ITEMS),
+                *(f"Error while setting {name} of an item of '{{}}/no" for name in FIELDS),
                 "Ignoring link (nofollow in robots meta tag or X-Robots-Tag of {}/nofollow): <GET {}/",
                 "Too many robots tags, the page is treated as none: '{}/many'",
                 "The meta elements of '{}/unreadable' can't be read",

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote, urldefrag, urlparse
 from twisted.web.client import URI
 
 from scrapy_rep.protocol.origin import DEFAULT_PORTS
-from scrapy_rep.utils.download_handlers import handler_of
+from scrapy_rep.utils.downloads import handler_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -38,11 +38,11 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.wrapped import is_html, unwrapped
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.pace import slot_without_delay
 from scrapy_rep.utils.scrapy_internals import beside_the_pages
-from scrapy_rep.utils.timeouts import timeout_of, timeout_of_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable

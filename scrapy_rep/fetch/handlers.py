@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import scrapy
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.utils.download_handlers import handler_of
+from scrapy_rep.utils.downloads import handler_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

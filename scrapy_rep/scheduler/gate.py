@@ -14,9 +14,10 @@ from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.look_ups import LookUps
 from scrapy_rep.scheduler.source import Source
+from scrapy_rep.scheduler.trouble import tell
+from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
 from scrapy_rep.utils.per_crawl import part
 from scrapy_rep.utils.scrapy_internals import nudge
-from scrapy_rep.utils.timeouts import timeout_of, timeout_of_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -99,7 +100,6 @@ class Gate:
         """Begins look-ups that requests wait for, as many as there is room for."""
         self.idle = Idle(crawler, self._only_deferred, self._idle_line)
         """Tells spiders that all that is left of the crawl waits."""
-        self.origin_governing = decider.origin_governing
         cache.when_slow(self._has_room_again)
         if turns is not None:
             turns.listen(self._tell)
@@ -119,6 +119,15 @@ class Gate:
         if self._back_off is not None:
             self._back_off.start()
         self.listen(queue.ask_again)
+
+    def origin_governing(self, request: Request) -> Origin | None:
+        """Return the origin whose robots.txt decides about ``request``; None where none does."""
+        try:
+            return self._decider.origin_governing(request)
+        except Exception as error:  # noqa: BLE001 - told
+            # The middleware meets the same error, and drops the request for it.
+            tell(self._crawler, error, "Error while asking what governs %s", request)
+            return None
 
     @property
     def has_room(self) -> bool:

@@ -204,14 +204,7 @@ class RobotsAwarePriorityQueue:
         raise LookupError("none of the requests could be read")
 
     def _origin(self, request: Request) -> Origin | None:
-        if self._gate is None:
-            return None
-        try:
-            return self._gate.origin_governing(request)
-        except Exception as error:  # noqa: BLE001 - told
-            # The middleware meets the same error, and drops the request for it.
-            tell(self._crawler, error, "Error while asking what governs %s", request)
-            return None
+        return None if self._gate is None else self._gate.origin_governing(request)
 
     def _take(self, lane: Lane) -> Request | None:
         """Return the next request of ``lane``; None, and that is told, where it can't be read."""

@@ -228,14 +228,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         return None if self._gate is None else self._gate.hold(origin, head)
 
     def _origin(self, request: Request) -> Origin | None:
-        if self._gate is None:
-            return None
-        try:
-            return self._gate.origin_governing(request)
-        except Exception as error:  # noqa: BLE001 - told
-            # The middleware meets the same error, and drops the request for it.
-            tell(self._crawler, error, "Error while asking what governs %s", request)
-            return None
+        return None if self._gate is None else self._gate.origin_governing(request)
 
     def _noted(self, request: Request | None, source: Source) -> Request | None:
         if self._gate is not None and request is not None:

@@ -6,7 +6,6 @@ import logging
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
-from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
@@ -17,6 +16,7 @@ from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
+from scrapy_rep.spidermiddlewares.items import mark
 from scrapy_rep.utils.text import show, show_page
 
 if TYPE_CHECKING:
@@ -88,14 +88,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
                 return item
             logger.debug("Dropped item (noindex): %s", page)
             return None
-        # Whatever is raised here would end the callback, and lose all that it has still to yield.
-        try:
-            if ItemAdapter.is_item(item):
-                adapter = ItemAdapter(item)
-                if ITEM_FIELD in adapter.field_names():
-                    adapter[ITEM_FIELD] = True
-        except Exception:
-            logger.exception("Error while marking an item (noindex): %s", page)
+        mark(item, ITEM_FIELD, True, response)
         return item
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:

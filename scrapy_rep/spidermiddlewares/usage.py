@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from itemadapter import ItemAdapter
 from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
@@ -14,6 +13,7 @@ from scrapy_rep.decision.usage import UsageJudge, note, noted
 from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
+from scrapy_rep.spidermiddlewares.items import mark
 from scrapy_rep.utils.text import show_page
 
 if TYPE_CHECKING:
@@ -68,13 +68,5 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
             stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
             logger.debug("Dropped item (preferences about use): %s", page)
             return None
-        # Whatever is raised here would end the callback, and lose all that it has still to yield.
-        try:
-            if ItemAdapter.is_item(item):
-                adapter = ItemAdapter(item)
-                if ITEM_FIELD in adapter.field_names():
-                    adapter[ITEM_FIELD] = dict(values["results"])
-        except Exception:
-            page = show_page(response)
-            logger.exception("Error while marking an item (preferences about use): %s", page)
+        mark(item, ITEM_FIELD, dict(values["results"]), response)
         return item

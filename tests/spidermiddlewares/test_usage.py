@@ -413,7 +413,7 @@ async def test_an_item_that_cannot_be_marked_costs_no_other(web):
     )
     assert told.items == [Frozen(site.url("/page")), {"url": site.url("/page")}]
     (line,) = found.messages(logging.ERROR)
-    assert line.startswith("Error while marking an item (preferences about use): ")
+    assert line.startswith("Error while setting robots_usage of an item of ")
 
 
 @pytest_twisted.ensureDeferred

@@ -15,9 +15,9 @@ from scrapy_rep.cache.entry import mark_of
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.evidence.forms import form_of, tail_of
+from scrapy_rep.extensions.evidence.writing import Writing
 from scrapy_rep.extensions.lines import Line, RobotsFile, iso, of_override
 from scrapy_rep.extensions.paths import path_of
-from scrapy_rep.extensions.writing import Writing
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.usage.statement import HEADER, META
 from scrapy_rep.protocol.verdict import Reason

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from scrapy_rep.extensions.writing import Form
+    from scrapy_rep.extensions.evidence.writing import Form
 
 WARC: Final = ".warc.gz"
 _TRIAL: Final = 64 * 1024

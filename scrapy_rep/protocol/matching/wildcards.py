@@ -51,6 +51,14 @@ def matches(pattern: str, target: str) -> bool:
     return target.find(last, position) >= 0
 
 
+def is_match(pattern: str, target: str) -> bool:
+    """Return whether a canonical pattern of any kind, which may be empty, matches a target."""
+    if "*" in pattern:
+        return matches(pattern, target)
+    # A canonical target has no raw $ of its own.
+    return target.startswith(pattern) or f"{target}$" == pattern
+
+
 def _part_of(pattern: str) -> str:
     """Return what a target must contain to be matched, as long as may be.
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import Oddity, as_text
 from scrapy_rep.protocol.limits import MAX_USAGE_BYTES
+from scrapy_rep.protocol.matching.wildcards import is_match
 from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
 from scrapy_rep.protocol.usage.license import license_in
-from scrapy_rep.protocol.usage.paths import is_match
 from scrapy_rep.protocol.usage.statement import (
     ALLOW,
     ANY,

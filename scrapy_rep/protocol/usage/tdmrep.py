@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.limits import MAX_TAG_TEXT, MAX_USAGE_BYTES
-from scrapy_rep.protocol.usage.paths import is_match
+from scrapy_rep.protocol.matching.wildcards import is_match
 from scrapy_rep.protocol.usage.statement import (
     ALLOW,
     DISALLOW,

@@ -14,8 +14,7 @@ import pytest_twisted
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import SettingsError
-from scrapy_rep.extensions import writing
-from scrapy_rep.extensions.evidence import parts
+from scrapy_rep.extensions.evidence import parts, writing
 from scrapy_rep.extensions.lines import Line, end_of_lines
 from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess

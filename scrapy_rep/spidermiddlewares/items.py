@@ -1,0 +1,27 @@
+"""Fields of items that say what was found about their page."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+
+from scrapy_rep.utils.text import show_page
+
+if TYPE_CHECKING:
+    from scrapy.http import Response
+
+logger = logging.getLogger(__name__)
+
+
+def mark(item: Any, field: str, value: Any, response: Response | None) -> None:
+    """Set a field of an item, where it has such a one."""
+    # Whatever is raised here would end the callback, and lose all that it has still to yield.
+    try:
+        if ItemAdapter.is_item(item):
+            adapter = ItemAdapter(item)
+            if field in adapter.field_names():
+                adapter[field] = value
+    except Exception:
+        logger.exception("Error while setting %s of an item of %s", field, show_page(response))
