@@ -25,6 +25,7 @@ from scrapy_rep.scheduler.gate import MARGIN, Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.source import NOTE_KEY, note_returned
 from scrapy_rep.settings import Options
+from scrapy_rep.utils.per_crawl import add_part
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import FakeCrawler
 from tests.scheduler.test_gate import TIMEOUT, Cache, Judge, Scene
@@ -132,7 +133,6 @@ class Model:
         self.needs = self.judge.needs_robotstxt = Trouble(self.judge.needs_robotstxt)
         full = Hold(HoldReason.SLOT, math.inf)
         self.full = Trouble(lambda slot: full if slot in self.full_slots else None)
-        # The crawler leads to its gate as long as somebody holds that.
         self.gate = Gate(
             crawler=self.crawler,
             cache=self.cache,
@@ -141,6 +141,7 @@ class Model:
             delays=SimpleNamespace(hold=self.full),
             clock=self.time.clock,
         )
+        add_part(self.crawler, self.gate)
         kind = "Pickle%sDiskQueue" if self.folder else "%sMemoryQueue"
         self.queue = RobotsAwarePriorityQueue(
             self.crawler,

@@ -24,6 +24,7 @@ from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
+from scrapy_rep.utils.per_crawl import add_part
 from tests.made_up_time import MadeUpTime
 from tests.waiting import settle
 
@@ -181,6 +182,7 @@ class Scene:
             delays=None,
             clock=self.time.clock,
         )
+        add_part(self.crawler, self.gate)
         self.asker = Asker()
         self.gate.attach(self.asker)
 
