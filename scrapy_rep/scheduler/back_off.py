@@ -128,6 +128,10 @@ class BackOff:
         """Call ``call`` when requests to some host are to be dropped."""
         self._gives_up = call
 
+    def leaves_alone(self, host: str) -> bool:
+        """Return whether ``host`` has refused requests, and has answered none since."""
+        return host in self._hosts
+
     def hold(self, origin: Origin) -> Hold | None:
         """Return until when the requests of ``origin`` wait; None if the next one may leave."""
         closed = self._hosts.get(origin.host) if self._hosts else None

@@ -157,12 +157,26 @@ class Gate:
                 return None  # the middleware looks it up, and meets the same error
         if entry.may_come_back and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
-        hold = None if self._back_off is None else self._back_off.hold(origin)
+        if self._back_off is not None and self._back_off.leaves_alone(origin.host):
+            # What the middleware drops takes nobody's time: neither a turn, nor that of the probe.
+            if self._back_off.has_given_up(origin.host) or self._is_disallowed(head):
+                return None
+            hold = self._back_off.hold(origin)
+        else:
+            hold = None
         if hold is None and self._turns and self._delays and self._delays.concerns(entry):
             hold = self._turns.hold(origin, head)
         if hold is None and self._back_off is not None:
             self._back_off.went(origin.host)
         return hold
+
+    def _is_disallowed(self, head: Callable[[], Request]) -> bool:
+        try:
+            decision = self._decider.known(head())
+        except LookupError:  # none of the requests could be read
+            return False
+        verdict = None if decision is None else decision.verdict
+        return verdict is not None and not verdict.allowed
 
     def hold_slot(self, slot: str) -> Hold | None:
         """Return why no request may leave to a download slot yet; None if one may.

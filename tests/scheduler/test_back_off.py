@@ -13,8 +13,8 @@ import scrapy
 from scrapy_rep import Robots
 from scrapy_rep.scheduler.back_off import BackOff
 from scrapy_rep.settings import Options
-from tests.crawling.crawl import crawl
-from tests.crawling.web import answer
+from tests.crawling.crawl import crawl, stat
+from tests.crawling.web import answer, robots
 from tests.made_up_time import MadeUpTime
 from tests.waiting import until
 
@@ -195,3 +195,37 @@ def test_what_others_have_written_bounds_nothing(holder, left):
     crawler = SimpleNamespace(signals=None)
     back_off = BackOff(crawler, Options(), None, MadeUpTime().clock)
     assert back_off._seconds_left(holder) == left
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_dropped_takes_no_turns(web):
+    paths = {"*": [refuses(429, "31536000")]}
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.2"), paths=paths)
+    result = await crawled(site, REP_DEFER_TIMEOUT=0.5, RETRY_TIMES=100)
+    assert result.stats["robotstxt/back_off_dropped"] == len(PAGES)
+    assert result.stats["robotstxt/turns"] < len(PAGES)
+
+
+@pytest_twisted.ensureDeferred
+async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
+    paths = {"/0": [refuses(), OK]}
+    site = web.site(robots("User-agent: *\nDisallow: /no/"), paths=paths)
+    went, asks = BackOff.went, []
+
+    def note(back_off, host):
+        if back_off.leaves_alone(host):
+            asks.append(host)
+        went(back_off, host)
+
+    monkeypatch.setattr(BackOff, "went", note)
+
+    async def feed(crawler):
+        await until(lambda: stat(crawler, "robotstxt/back_off"))
+        for number in range(3):
+            request = scrapy.Request(site.url(f"/no/{number}"), priority=1)
+            crawler.engine.crawl(crawler.spider.prepare(request))
+
+    result = await crawl(site.url("/0"), meanwhile=feed)
+    assert site.targets == ["/0", "/0"]
+    assert result.stats["robotstxt/forbidden"] == 3
+    assert len(asks) == 1
