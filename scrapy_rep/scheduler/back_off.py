@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
+from weakref import WeakSet
 
 from scrapy import signals
 from scrapy.exceptions import IgnoreRequest
@@ -23,6 +24,8 @@ from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.once import Once
+from scrapy_rep.utils.pace import is_in_slot
+from scrapy_rep.utils.scrapy_internals import downloader_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -81,6 +84,8 @@ class _Closed:
     """Seconds of the last pause; without Retry-After the next one is twice as long."""
     next_look: float = 0.0
     """When to ask whether a probe may be sent; infinity: it is told."""
+    under_way: WeakSet[Request] = field(default_factory=WeakSet)
+    """Requests that were in the downloader when it refused that one: they tell nothing of now."""
     may_probe: bool = False
     probe: Request | None = None
     """The request that is on its way."""
@@ -197,6 +202,14 @@ class BackOff:
             return None
         return self._hosts.get(urlparse_cached(request).hostname or "")
 
+    def _under_way(self, host: str) -> list[Request]:
+        """Return the requests to ``host`` that have left the scheduler, and are not answered."""
+        return [
+            request
+            for request in getattr(downloader_of(self._crawler), "active", ())
+            if TRANSFER_KEY not in request.meta and urlparse_cached(request).hostname == host
+        ]
+
     def _downloaded(self, response: Response, request: Request) -> None:
         status = response.status
         may_refuse = status in {_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE}
@@ -212,8 +225,9 @@ class BackOff:
         host = origin.host
         closed = self._hosts.get(host)
         now = self._clock.monotonic()
-        under_way = (
-            closed is not None and now - request.meta.get("download_latency", 0.0) < closed.until
+        under_way = closed is not None and (
+            request in closed.under_way
+            or now - request.meta.get("download_latency", 0.0) < closed.until
         )
         # A 503 alone may be of that page.
         if not may_refuse or (status == _SERVICE_UNAVAILABLE and not asked):
@@ -248,6 +262,9 @@ class BackOff:
             asked = closed.pause * (1 + _JITTER * random.random())  # noqa: S311
         seconds = min(asked, self._max)
         closed.closed_at, closed.probe = now, None
+        closed.under_way = WeakSet(
+            each for each in self._under_way(host) if is_in_slot(self._crawler, each)
+        )
         stats.count(self._crawler, stats.BACK_OFF)
         logger.log(
             logging.INFO if self._said.is_first(host) else logging.DEBUG,

@@ -85,6 +85,12 @@ def slot_of(crawler: Crawler, name: str) -> Slot | None:
     return None if missing(crawler) else downloader_of(crawler).slots.get(name)
 
 
+def is_in_slot(crawler: Crawler, request: Request) -> bool:
+    """Return whether ``request`` is in its download slot: being sent, or waiting there."""
+    slot = slot_of(crawler, slot_name(crawler, request))
+    return slot is not None and request in slot.active
+
+
 @contextmanager
 def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
     """Let the download slot ``name`` have no delay, and remove it when this ends.

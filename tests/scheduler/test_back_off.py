@@ -9,10 +9,12 @@ from types import SimpleNamespace
 import pytest
 import pytest_twisted
 import scrapy
+from scrapy.http import Response
 
 from scrapy_rep import Robots
 from scrapy_rep.scheduler.back_off import BackOff
 from scrapy_rep.settings import Options
+from scrapy_rep.stores.memory import MemoryStore
 from tests.crawling.crawl import crawl, stat
 from tests.crawling.web import answer, robots
 from tests.made_up_time import MadeUpTime
@@ -229,3 +231,33 @@ async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     assert site.targets == ["/0", "/0"]
     assert result.stats["robotstxt/forbidden"] == 3
     assert len(asks) == 1
+
+
+def test_a_page_that_began_before_a_site_refused_does_not_tell_that_it_answers():
+    time = MadeUpTime()
+    slow, quick, new = (scrapy.Request(f"http://a.example/{name}") for name in range(3))
+    slot = SimpleNamespace(active={slow, quick})
+    downloader = SimpleNamespace(
+        active={slow, quick},
+        slots={"a.example": slot},
+        get_slot_key=lambda _: "a.example",
+        domain_concurrency=8,
+    )
+    crawler = SimpleNamespace(
+        engine=SimpleNamespace(downloader=downloader),
+        signals=SimpleNamespace(connect=lambda *_: None, send_catch_log=lambda *_, **__: []),
+        stats=SimpleNamespace(inc_value=lambda *_, **__: None),
+        spider=None,
+    )
+    part = BackOff(crawler, Options(), MemoryStore(max_bytes=10, max_size=10), time.clock)
+    part._begin = lambda call: call.close()
+    refused = Response(quick.url, status=429, headers={"Retry-After": "5"})
+    part._downloaded(refused, quick)
+    time.advance(6)
+    part._reached(new)
+    # Its headers came at once, and its end now.
+    slow.meta["download_latency"] = 0.1
+    part._downloaded(Response(slow.url), slow)
+    assert part.leaves_alone("a.example")
+    part._downloaded(Response(new.url), new)
+    assert not part.leaves_alone("a.example")
