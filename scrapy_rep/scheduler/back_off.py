@@ -49,6 +49,8 @@ _JITTER: Final = 0.25
 """By what part of itself that is made longer at most."""
 _LOOK: Final = 1.0
 """Seconds between two looks whether there may be a probe, where another was let out."""
+_SHORT_LOOK: Final = 0.05
+"""Seconds between two looks whether a request that was let out has come to nothing."""
 _SOON: Final = 0.02
 """Seconds by which the clock of the store may be behind."""
 _LEASE: Final = 10.0
@@ -87,6 +89,8 @@ class _Closed:
     under_way: WeakSet[Request] = field(default_factory=WeakSet)
     """Requests that were in the downloader when it refused that one: they tell nothing of now."""
     may_probe: bool = False
+    let_out: float = -math.inf
+    """When the last request left that may."""
     probe: Request | None = None
     """The request that is on its way."""
     given_up: bool = False
@@ -143,9 +147,13 @@ class BackOff:
         if closed is None or closed.may_probe or self.has_given_up(origin.host):
             return None
         closed.origins[origin] = None
-        if closed.next_look <= self._clock.monotonic():
-            closed.next_look = math.inf
-            self._begin(self._ask_for_probe(origin.host, closed))
+        now = self._clock.monotonic()
+        if closed.next_look <= now:
+            if now < closed.let_out + _LOOK and self._under_way(origin.host):
+                closed.next_look = now + _SHORT_LOOK
+            else:
+                closed.next_look = math.inf
+                self._begin(self._ask_for_probe(origin.host, closed))
         return Hold(HoldReason.BACK_OFF, closed.next_look)
 
     def went(self, host: str) -> None:
@@ -153,8 +161,9 @@ class BackOff:
         closed = self._hosts.get(host) if self._hosts else None
         if closed is not None and closed.may_probe:
             closed.may_probe = False
-            # It may come to nothing before it reaches the downloader.
-            closed.next_look = self._clock.monotonic() + _LOOK
+            # It may come to nothing before it reaches the downloader, as one that is in the cache.
+            closed.let_out = self._clock.monotonic()
+            closed.next_look = closed.let_out + _SHORT_LOOK
 
     def has_given_up(self, host: str) -> bool:
         """Return whether requests to ``host`` are to be dropped."""

@@ -9,9 +9,11 @@ from types import SimpleNamespace
 import pytest
 import pytest_twisted
 import scrapy
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_rep import Robots
+from scrapy_rep.scheduler import back_off
 from scrapy_rep.scheduler.back_off import BackOff
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.memory import MemoryStore
@@ -261,3 +263,27 @@ def test_a_page_that_began_before_a_site_refused_does_not_tell_that_it_answers()
     assert part.leaves_alone("a.example")
     part._downloaded(Response(new.url), new)
     assert not part.leaves_alone("a.example")
+
+
+class Dropping:
+    """A middleware that drops what some other has let pass."""
+
+    def process_request(self, request):
+        if "/no/" in request.url:
+            raise IgnoreRequest
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_others_drop_does_not_ask_for_long(web, monkeypatch):
+    monkeypatch.setattr(back_off, "_LOOK", 3600.0)
+    site = web.site(answer(404), paths={"/0": [refuses(), OK]})
+
+    async def feed(crawler):
+        await until(lambda: stat(crawler, "robotstxt/back_off"))
+        for number in range(3):
+            request = scrapy.Request(site.url(f"/no/{number}"), priority=1)
+            crawler.engine.crawl(crawler.spider.prepare(request))
+
+    middlewares = {Dropping: 600}
+    await crawl(site.url("/0"), meanwhile=feed, settings={"DOWNLOADER_MIDDLEWARES": middlewares})
+    assert site.targets == ["/0", "/0"]
