@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.utils.concurrency import Promise, sleep
+from scrapy_rep.utils.pace import slot_name
 from scrapy_rep.utils.scrapy_internals import beside_the_pages
 
 if TYPE_CHECKING:
@@ -48,6 +51,8 @@ class Waits:
         self._pausing = 0
         self._due: DueTimes[Promise[None]] = DueTimes(clock, self._come)
         self._held: dict[Promise[None], Origin] = {}
+        self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}
+        """Those that wait for a turn of an origin and a download slot, but for the first."""
         self._closing = False
         self.waiting = 0
         """Requests that wait for an answer."""
@@ -83,13 +88,19 @@ class Waits:
         origin = decision.origin
         if self._turns is None or origin is None:
             return
-        while True:
-            if self._closing:
-                raise CrawlClosingError
-            hold = self._turns.take(request, origin, seconds)
-            if hold is None:
-                return
-            await self._wait(origin, hold.until)
+        # In line: thousands that ask with every turn would make what is sent then late.
+        name = origin, slot_name(self._crawler, request)
+        await self._stand_in_line(name)
+        try:
+            while True:
+                if self._closing:
+                    raise CrawlClosingError
+                hold = self._turns.take(request, origin, seconds)
+                if hold is None:
+                    return
+                await self._wait(origin, hold.until)
+        finally:
+            self._leave_line(name)
 
     async def pause(self) -> None:
         """Wait before a request is given back that has come back at once.
@@ -108,8 +119,34 @@ class Waits:
         """Let all that wait end: they get CrawlClosingError."""
         self._closing = True
         self._due.close()
-        for waiter in list(self._held):
+        for waiter in [*self._held, *chain.from_iterable(self._lines.values())]:
             waiter.fail(CrawlClosingError())
+
+    async def _stand_in_line(self, name: tuple[Origin, str]) -> None:
+        """Wait until all have left the line ``name`` that came before."""
+        if self._closing:
+            raise CrawlClosingError
+        line = self._lines.get(name)
+        if line is None:
+            self._lines[name] = deque()
+            return
+        waiter: Promise[None] = Promise()
+        line.append(waiter)
+        try:
+            await waiter
+        except BaseException:
+            if waiter.is_kept:  # cancelled at the moment in which it became the first
+                self._leave_line(name)
+            raise
+
+    def _leave_line(self, name: tuple[Origin, str]) -> None:
+        line = self._lines[name]
+        while line:
+            waiter = line.popleft()
+            if not waiter.is_over:
+                waiter.keep(None)
+                return
+        del self._lines[name]
 
     async def _wait(self, origin: Origin, until: float) -> None:
         """Wait until that time of the monotonic clock, or until the gate tells of ``origin``."""

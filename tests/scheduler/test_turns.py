@@ -100,7 +100,8 @@ class Worker:
         return turn is not None and turn.at <= self.time.now
 
     async def send(self, origin=A):
-        await self.waits.take_turn(None, SimpleNamespace(origin=origin), DELAY)
+        request = Request(f"{origin}/")
+        await self.waits.take_turn(request, SimpleNamespace(origin=origin), DELAY)
         self.sent.append(self.time.now)
 
 
@@ -131,6 +132,25 @@ def test_one_worker_alone_sends_at_the_delay_and_not_slower():
     scene.advance(100)
     assert worker.sent == [0, 2, 4, 6, 8]
     assert worker.counts == {"robotstxt/turns": 5}
+
+
+def test_of_many_that_wait_one_asks_for_the_turn():
+    scene = Scene()
+    (worker,) = scene.workers
+    take, asked = worker.turns.take, []
+
+    def count(*arguments):
+        asked.append(arguments)
+        return take(*arguments)
+
+    worker.turns.take = count
+    waiting = sends(worker, 100)
+    for cancelled in waiting[0], waiting[50]:
+        cancelled.addErrback(lambda failure: failure.trap(asyncio.CancelledError))
+        cancelled.cancel()
+    scene.advance(1000)
+    assert len(worker.sent) == 98
+    assert len(asked) <= 5 * 100
 
 
 def test_origins_of_a_host_take_turns():
