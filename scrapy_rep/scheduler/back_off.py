@@ -116,6 +116,7 @@ class BackOff:
         self._clock = clock
         self._name = uuid4().hex
         self._hosts: dict[str, _Closed] = {}
+        self._most = _MAX_HOSTS
         self._told: Callable[[Origin], None] = lambda _: None
         self._gives_up: Callable[[], None] = lambda: None
         self._said = Once()
@@ -263,8 +264,10 @@ class BackOff:
         host = origin.host
         closed = self._hosts.get(host)
         if closed is None:
-            if len(self._hosts) >= _MAX_HOSTS:
+            if len(self._hosts) >= self._most:
                 self._hosts = {k: v for k, v in self._hosts.items() if v.origins or v.until > now}
+                # Where they all stay, not again for each.
+                self._most = max(_MAX_HOSTS, 2 * len(self._hosts))
             closed = self._hosts[host] = _Closed(now)
         if not asked:
             closed.pause = min(2 * closed.pause or _FIRST, self._max)

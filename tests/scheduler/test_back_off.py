@@ -235,24 +235,49 @@ async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     assert len(asks) == 1
 
 
-def test_a_page_that_began_before_a_site_refused_does_not_tell_that_it_answers():
-    time = MadeUpTime()
-    slow, quick, new = (scrapy.Request(f"http://a.example/{name}") for name in range(3))
-    slot = SimpleNamespace(active={slow, quick})
-    downloader = SimpleNamespace(
-        active={slow, quick},
-        slots={"a.example": slot},
-        get_slot_key=lambda _: "a.example",
-        domain_concurrency=8,
-    )
+def alone(time, **downloader):
+    """Return a part without a crawl."""
+    downloader = {"active": set(), "slots": {}, "domain_concurrency": 8, **downloader}
+    downloader["get_slot_key"] = lambda _: "a.example"
     crawler = SimpleNamespace(
-        engine=SimpleNamespace(downloader=downloader),
+        engine=SimpleNamespace(downloader=SimpleNamespace(**downloader)),
         signals=SimpleNamespace(connect=lambda *_: None, send_catch_log=lambda *_, **__: []),
         stats=SimpleNamespace(inc_value=lambda *_, **__: None),
         spider=None,
     )
     part = BackOff(crawler, Options(), MemoryStore(max_bytes=10, max_size=10), time.clock)
     part._begin = lambda call: call.close()
+    return part
+
+
+def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
+    monkeypatch.setattr(back_off, "_MAX_HOSTS", 4)
+    time = MadeUpTime()
+    part = alone(time)
+    part._most = 4
+    looks = []
+
+    def refuse(hosts):
+        for number in hosts:
+            request = scrapy.Request(f"http://{number}.example")
+            before = part._hosts
+            part._downloaded(Response(request.url, status=429), request)
+            looks.append(part._hosts is not before)
+
+    refuse(range(32))
+    assert len(part._hosts) == 32
+    # All of them stay: the more there are, the less often it is looked.
+    assert sum(looks) == 3
+    time.advance(60)
+    refuse([32])
+    assert list(part._hosts) == ["32.example"]
+
+
+def test_a_page_that_began_before_a_site_refused_does_not_tell_that_it_answers():
+    time = MadeUpTime()
+    slow, quick, new = (scrapy.Request(f"http://a.example/{name}") for name in range(3))
+    slot = SimpleNamespace(active={slow, quick})
+    part = alone(time, active={slow, quick}, slots={"a.example": slot})
     refused = Response(quick.url, status=429, headers={"Retry-After": "5"})
     part._downloaded(refused, quick)
     time.advance(6)
