@@ -89,6 +89,8 @@ class _Closed:
     under_way: WeakSet[Request] = field(default_factory=WeakSet)
     """Requests that were in the downloader when it refused that one: they tell nothing of now."""
     may_probe: bool = False
+    asked_at: float = -math.inf
+    """When that was asked; a turn of the site may come much later."""
     let_out: float = -math.inf
     """When the last request left that may."""
     probe: Request | None = None
@@ -145,10 +147,15 @@ class BackOff:
     def hold(self, origin: Origin) -> Hold | None:
         """Return until when the requests of ``origin`` wait; None if the next one may leave."""
         closed = self._hosts.get(origin.host) if self._hosts else None
-        if closed is None or closed.may_probe or self.has_given_up(origin.host):
+        if closed is None or self.has_given_up(origin.host):
             return None
-        closed.origins[origin] = None
         now = self._clock.monotonic()
+        if closed.may_probe:
+            if now < closed.asked_at + _LEASE:
+                return None
+            # Another worker may have sent a probe since, and tell to wait.
+            closed.may_probe, closed.next_look = False, now
+        closed.origins[origin] = None
         if closed.next_look <= now:
             if now < closed.let_out + _LOOK and self._under_way(origin.host):
                 closed.next_look = now + _SHORT_LOOK
@@ -339,7 +346,7 @@ class BackOff:
             return
         left = self._seconds_left(holder)
         pause = _LOOK if left is None else max(left, _SOON)
-        now = self._clock.monotonic()
+        now = closed.asked_at = self._clock.monotonic()
         closed.next_look = now + pause
         is_ours = holder is None or holder == self._name
         closed.may_probe = is_ours or (left is None and now > closed.until + _LEASES * _LEASE)

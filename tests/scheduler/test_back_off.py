@@ -13,6 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_rep import Robots
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import back_off
 from scrapy_rep.scheduler.back_off import BackOff
 from scrapy_rep.settings import Options
@@ -312,3 +313,25 @@ async def test_what_others_drop_does_not_ask_for_long(web, monkeypatch):
     middlewares = {Dropping: 600}
     await crawl(site.url("/0"), meanwhile=feed, settings={"DOWNLOADER_MIDDLEWARES": middlewares})
     assert site.targets == ["/0", "/0"]
+
+
+def test_who_may_ask_asks_again_where_the_turn_comes_late():
+    time = MadeUpTime()
+    part = alone(time)
+    begun = []
+    part._begin = begun.append
+    request = scrapy.Request("http://a.example")
+    origin = origin_of(request.url)
+    refused = Response(request.url, status=429, headers={"Retry-After": "5"})
+    part._downloaded(refused, request)
+    time.advance(6)
+    for _ in range(2):
+        assert part.hold(origin) is not None
+        asks = begun.pop()
+        with pytest.raises(StopIteration):
+            asks.send(None)
+        assert part.hold(origin) is None
+        time.advance(20)
+    assert part.hold(origin) is not None
+    for call in begun:
+        call.close()
