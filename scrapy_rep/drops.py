@@ -59,7 +59,7 @@ class Drops:
         """Return that of a crawl; None where it doesn't obey robots.txt."""
         return part(crawler, cls)
 
-    def add(
+    def log(
         self,
         request: Request,
         verdict: Verdict,
@@ -72,7 +72,7 @@ class Drops:
         said about use, if that is the reason.
         """
         (self._would_drop if self._dry_run else self._drop)(request, verdict, page, usage)
-        self.announcer.forbidden(request, verdict, dropped=not self._dry_run)
+        self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
 
     def _drop(
         self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None

@@ -94,7 +94,7 @@ class Overrides:
     def __bool__(self) -> bool:
         return bool(self._by_host)
 
-    def of(self, host: str) -> Override | None:
+    def of_host(self, host: str) -> Override | None:
         """Return the entry that decides about ``host``, if there is one.
 
         ``disallow`` means a host with and without the dot that may end its name. Other policies may

@@ -78,7 +78,7 @@ class Robots:
         Raises ValueError if the URL cannot have a robots.txt.
         """
         decision = self._known(_request(page))
-        return None if decision.verdict is None else decision.verdict.of(decision.origin)
+        return None if decision.verdict is None else decision.verdict.with_origin(decision.origin)
 
     async def verdict(self, page: str | Request) -> Verdict:
         """Return the verdict about ``page``. Its robots.txt is fetched if necessary.
@@ -93,10 +93,10 @@ class Robots:
         request = _request(page)
         decision = self._known(request)
         if decision.verdict is None:
-            decision = await self.decider.find_out(request, decision)
+            decision = await self.decider.decision(request, decision)
         if decision.verdict is None:
             raise LookupError(f"no verdict on {show(request)}")
-        return decision.verdict.of(decision.origin), decision
+        return decision.verdict.with_origin(decision.origin), decision
 
     async def usage(self, page: str | Request) -> Usage:
         """Return the statements about the use of ``page`` in robots.txt, of REP_USAGE_SOURCES.
@@ -108,7 +108,7 @@ class Robots:
         return self.decider.usage_of(decision)
 
     def _known(self, request: Request) -> Decision:
-        decision = self.decider.known(request)
+        decision = self.decider.known_decision(request)
         if decision is None or decision.origin is None:
             origin_of(request.url)
             raise ValueError("not an absolute http, https or ftp URL")
@@ -136,7 +136,7 @@ class Robots:
 
         Return None if it is not known to be unreachable, and infinity if it is not tried again.
         """
-        entry = self._cache.known(origin_of(_request(page).url))
+        entry = self._cache.known_entry(origin_of(_request(page).url))
         return entry.end if entry is not None and entry.is_unreachable else None
 
     async def back_off(self, page: str | Request) -> float | None:

@@ -75,7 +75,7 @@ class Announcer:
         self._last: Verdict | None = None
         self._last_meta: dict[str, Any] = {}
 
-    def verdict(
+    def send_verdict(
         self, request: Request, verdict: Verdict, origin: Origin | None, decision: object
     ) -> None:
         """Tell what was decided of ``request``; ``decision`` is all that led to it."""
@@ -84,14 +84,14 @@ class Announcer:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
         if robotstxt_verdict in _receivers_of(self._sender, ()):
-            verdict = verdict.of(origin)
+            verdict = verdict.with_origin(origin)
             self._send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
-    def forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
+    def send_forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
         """Tell that ``request`` is dropped, or would be but for a dry run."""
         self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
 
-    def learned(self, record: Record, previous: Record | None, request: Request) -> None:
+    def send_learned(self, record: Record, previous: Record | None, request: Request) -> None:
         """Tell what the look-up of a file came to; ``previous`` is what was stored of it."""
         origin = record.file.origin
         if not record.file.is_robotstxt:
@@ -124,11 +124,11 @@ class Announcer:
                 request=request,
             )
 
-    def overridden(self, request: Request, override: Override) -> None:
+    def send_overridden(self, request: Request, override: Override) -> None:
         """Tell that ``override`` decides about ``request``."""
         self._send(robotstxt_overridden, request=request, override=override)
 
-    def differs(self, request: Request, verdict: Verdict, *, builtin_allows: bool) -> None:
+    def send_differs(self, request: Request, verdict: Verdict, *, builtin_allows: bool) -> None:
         """Tell that Scrapy's built-in would have decided otherwise."""
         self._send(
             robotstxt_differs,
@@ -137,15 +137,15 @@ class Announcer:
             builtin_allows=builtin_allows,
         )
 
-    def crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
+    def send_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
         """Tell what ``origin`` asks for, and the seconds that its slot has of it, if any."""
         self._send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
 
-    def back_off(self, origin: Origin, status: int, seconds: float) -> None:
+    def send_back_off(self, origin: Origin, status: int, seconds: float) -> None:
         """Tell that ``origin`` answered ``status``, and that its host is left alone."""
         self._send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
-    def usage(
+    def send_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool
     ) -> None:
         """Tell what is said about the use of a page, and what it came to by purpose."""

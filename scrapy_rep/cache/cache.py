@@ -96,7 +96,7 @@ class Cache:
         # What an earlier crawl of the process could not reach may be well again: the store has it.
         for origin, entry in list(zip(entries, entries.values(), strict=True)):
             if entry.is_unreachable:
-                entries.drop(origin)
+                entries.discard(origin)
         self._entry_of = entries.get
         self._own: BoundedCache[Origin, Entry] = BoundedCache(max_entries=_MAX_OWN)
         """Entries of tries of which not the origin decided, which say nothing to other crawls."""
@@ -116,7 +116,7 @@ class Cache:
             limit=self._limit,
             name=name,
             lease=lease,
-            known=self.known,
+            known=self.known_entry,
             fetch=fetch,
             learned=learned,
         )
@@ -148,7 +148,7 @@ class Cache:
         """Let ``call`` be called when there may be room: a fetch takes long, or is another's."""
         self._limit.when_slow = call
 
-    def known(self, origin: Origin) -> Entry | None:
+    def known_entry(self, origin: Origin) -> Entry | None:
         """Return what is known of ``origin`` and still holds, or None. Nothing is awaited."""
         entry = self._entry_of(origin)
         if entry is not None and entry.start <= self._time() < entry.end:
@@ -159,7 +159,7 @@ class Cache:
                 return own
         return None
 
-    async def find_out(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
+    async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
         """Return what is known of ``origin``, with the rules for ``tokens``, when it is.
 
         ``page`` is the request that waits. Raises CrawlClosingError.
@@ -209,7 +209,7 @@ class Cache:
             record = await self._lookup.record(origin, page)
             if self._entries.evicted and self._began <= record.last.evidence.at < asked:
                 self._count_return()
-            is_known = self.known(origin) is not None
+            is_known = self.known_entry(origin) is not None
             entry, robots = self.remember(origin, record, tokens)
         except Exception as error:
             if self.closing and isinstance(error, CancelledError):
@@ -235,7 +235,7 @@ class Cache:
             )
 
     async def _landed(self, origin: Origin, found: _Found | None, page: Request) -> None:
-        await self._lookup.keep(origin)
+        await self._lookup.store_fetched(origin)
         # When nobody waits any more: a handler may ask for pages of this very origin.
         if found is not None and found.robots is not None and found.is_news:
             await self._parsed(found.robots, page)
@@ -252,7 +252,7 @@ class Cache:
             entry = Entry(access)
             self._own.put(origin, entry)
             return entry, None
-        self._own.drop(origin)
+        self._own.discard(origin)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
         self._hold(origin, entry, tokens, robots)
         return entry, robots

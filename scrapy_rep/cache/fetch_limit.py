@@ -49,7 +49,7 @@ class FetchLimit:
         """Give a place to who is next."""
         while self._waiting:
             turn = self._waiting.popleft()
-            turn.keep(None)
+            turn.set_result(None)
             if turn.is_kept:
                 return
         self._free += 1
@@ -70,7 +70,7 @@ class Permit:
         if self._limit.when_slow is not None:
             self._limit.when_slow()
 
-    def leave(self) -> None:
+    def release(self) -> None:
         """Leave it, as the fetch has ended."""
         self._timer.cancel()
         if self._slow:

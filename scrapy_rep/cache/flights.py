@@ -74,7 +74,7 @@ class Flights(Generic[T]):
             flight.waiters.append(waiter)
         else:
             flight = self._flights[origin] = _Flight([waiter])
-            flight.task = self._tasks.add(self._fly(flight, origin, tokens, page))
+            flight.task = self._tasks.start(self._fly(flight, origin, tokens, page))
         return await waiter
 
     def close(self) -> None:
@@ -113,6 +113,6 @@ class Flights(Generic[T]):
             del self._flights[origin]
         for waiter in flight.waiters:
             if result is None:
-                waiter.fail(failure)
+                waiter.set_exception(failure)
             else:
-                waiter.keep(result)
+                waiter.set_result(result)

@@ -152,7 +152,7 @@ class Lookup:
     def _found(self, origin: Origin, record: Record, page: Request) -> Record:
         """Tell that ``record`` was in the store, and holds; return it."""
         self._count(stats.STORE_FOUND)
-        self._unstored.drop(origin)
+        self._unstored.discard(origin)
         self._log.found(record, self._policy.access(record, self._clock.time()))
         self._learned(record, record, page)
         return record
@@ -191,7 +191,7 @@ class Lookup:
                 held = Held(None, holder)
             if self._is_fresh(held.record):
                 self._found(origin, held.record, page)
-                self._background.add(self._release(key, holder))
+                self._background.start(self._release(key, holder))
                 return held.record
             if held.holder != holder and not impatient:
                 return None
@@ -199,21 +199,21 @@ class Lookup:
             record = await self._fetched(origin, previous, page)
         except BaseException:
             # Nobody waits for the end of a lease whose holder has given up.
-            self._background.add(self._release(key, holder))
+            self._background.start(self._release(key, holder))
             raise
         finally:
-            place.leave()
+            place.release()
         if not record.of_origin:
             # It is this worker's own trouble: others may have another way to the origin, or other
             # rules. The body is in the store.
             self._unstored.put(origin, replace(record, copy=None))
-            self._background.add(self._release(key, holder))
+            self._background.start(self._release(key, holder))
             return record
-        self._unstored.drop(origin)
+        self._unstored.discard(origin)
         self._being_kept[origin] = record, holder
         other = _answered_for(record.last, self._path)
         if other is not None and self._known(other) is None:
-            self._background.add(self._keep_other(other, record.last))
+            self._background.start(self._keep_other(other, record.last))
         return record
 
     async def _fetched(self, origin: Origin, previous: Record | None, page: Request) -> Record:
@@ -227,7 +227,7 @@ class Lookup:
         self._learned(record, previous, page)
         return record
 
-    async def keep(self, origin: Origin) -> None:
+    async def store_fetched(self, origin: Origin) -> None:
         """Store what was fetched of ``origin``, if anything was.
 
         To be called when who waits for it has been told, and so doesn't wait for the disk.

@@ -56,12 +56,12 @@ class TdmrepCache:
         """How many look-ups are under way that wait for no other worker."""
         return len(self._flights) - self._lookup.waiting
 
-    def known(self, origin: Origin) -> TdmRules | None:
+    def known_rules(self, origin: Origin) -> TdmRules | None:
         """Return what is known of ``origin`` and still holds, or None. Nothing is awaited."""
         held = self._held.get(origin)
         return held.rules if held is not None and held.start <= self._time() < held.end else None
 
-    async def find_out(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
+    async def rules(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
         """Return what the file of ``origin`` says, when it is known. Raises CrawlClosingError."""
         return await self._flights.join(origin, tokens, page)
 
@@ -82,7 +82,7 @@ class TdmrepCache:
         return rules
 
     async def _landed(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
-        await self._lookup.keep(origin)
+        await self._lookup.store_fetched(origin)
 
 
 def _rules_of(record: Record, access: Access) -> TdmRules:

@@ -89,7 +89,7 @@ class _Plan:
         self._crawler = crawler
         self._robots = robots_of(crawler)
         self._decider = self._robots.decider
-        self._delays = Delays.of(crawler, asking.options, Clock())
+        self._delays = Delays.from_options(crawler, asking.options, Clock())
         self._forecast = Forecast()
         self._seconds: float | None = opts.delay
         self._slower = None if opts.delay is None else Forecast()
@@ -139,7 +139,7 @@ class _Plan:
             if origin.scheme == "ftp":
                 raise ValueError("not an absolute http or https URL")  # noqa: TRY301
             request = Request(url)
-            decision = self._decider.known(request)
+            decision = self._decider.known_decision(request)
         except ValueError as error:
             self._invalid += 1
             self._done += 1
@@ -196,7 +196,7 @@ class _Plan:
             slower = own_delay_of(self._crawler, name, self._seconds)
             self._slower.add(decision, name, self._between(request, decision, slower))
         if self._other is not None:
-            other = await self._decider.find_out_for(self._tokens, request, decision)
+            other = await self._decider.decision_for(self._tokens, request, decision)
             self._other.add(other, name, self._between(request, other, own))
         self._done += 1
 

@@ -64,7 +64,7 @@ class Decider:
         self, crawler: Crawler, options: Options, cache: Cache, overrides: Overrides
     ) -> None:
         self._cache = cache
-        self._known = cache.known
+        self._known = cache.known_entry
         self._overrides = overrides
         self._has_overrides = bool(overrides)
         self._spellings = Spellings(crawler.settings)
@@ -73,7 +73,7 @@ class Decider:
         """What it judges preferences about use by."""
         self._has_purposes = bool(self.usage.purposes)
 
-    def known(self, request: Request) -> Decision | None:
+    def known_decision(self, request: Request) -> Decision | None:
         """Return what is decided of ``request``; None where no robots.txt can govern it.
 
         Nothing is awaited: the verdict is None where robots.txt isn't known.
@@ -90,9 +90,9 @@ class Decider:
                 origin, target = split_url(url)
             except ValueError:
                 return Decision(None, "", (), NO_ORIGIN)
-        tokens = self.tokens.of(request)
+        tokens = self.tokens.of_request(request)
         override = None
-        if self._has_overrides and (override := self._overrides.of(origin.host)):
+        if self._has_overrides and (override := self._overrides.of_host(origin.host)):
             tokens = override.tokens or tokens
             if not override.tokens:
                 target, verdict = self._strictest(
@@ -122,7 +122,7 @@ class Decider:
             return self._judged(request, decision)
         return decision
 
-    async def find_out(self, request: Request, decision: Decision) -> Decision:
+    async def decision(self, request: Request, decision: Decision) -> Decision:
         """Return what is decided of ``request``, when its robots.txt is known.
 
         ``decision`` is what ``known`` returned, without a verdict. Raises CrawlClosingError.
@@ -131,18 +131,18 @@ class Decider:
         if origin is None:
             raise LookupError(f"{show(request)} has no origin")
         if entry is None or not _awaits_tdmrep(decision):
-            entry = await self._cache.find_out(origin, tokens, request)
+            entry = await self._cache.entry(origin, tokens, request)
         target, verdict = self._strictest(request, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
         found = Decision(origin, target, tokens, verdict, entry, override)
         judged = self._judged(request, found)
         if _awaits_tdmrep(judged):
-            said = await self._cache.tdmrep.find_out(origin, tokens, request)
+            said = await self._cache.tdmrep.rules(origin, tokens, request)
             judged = self._judged(request, found, said)
         return judged
 
-    async def find_out_for(self, tokens: Tokens, request: Request, decision: Decision) -> Decision:
+    async def decision_for(self, tokens: Tokens, request: Request, decision: Decision) -> Decision:
         """Return what ``decision`` would be for a crawler with these product tokens.
 
         An override decides for each of them alike. Raises CrawlClosingError.
@@ -151,7 +151,7 @@ class Decider:
         if origin is None or entry is None or override is not None:
             return decision
         if entry.verdict(target, tokens) is None:
-            entry = await self._cache.find_out(origin, tokens, request)
+            entry = await self._cache.entry(origin, tokens, request)
         target, verdict = self._strictest(request, target, tokens, entry.verdict)
         return self._judged(request, Decision(origin, target, tokens, verdict, entry))
 
@@ -161,7 +161,7 @@ class Decider:
         What its site says about use is no matter: these files are fetched to learn that.
         """
         hop.meta[PURPOSES_KEY] = ()
-        decision = self.known(hop)
+        decision = self.known_decision(hop)
         if decision is None:
             return None
         # An override means the host: not even its robots.txt is asked for, if not by the spider.
@@ -178,17 +178,17 @@ class Decider:
         tokens = self.tokens_of(request, origin)
         entry = self._known(origin) if self.lacks_tdmrep(origin, lambda: request) else None
         if entry is None:
-            entry = await self._cache.find_out(origin, tokens, request)
+            entry = await self._cache.entry(origin, tokens, request)
         if self.lacks_tdmrep(origin, lambda: request):
-            await self._cache.tdmrep.find_out(origin, tokens, request)
+            await self._cache.tdmrep.rules(origin, tokens, request)
         return entry
 
     def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
         """Return whether the next request of ``origin`` takes a tdmrep.json that isn't known."""
-        if not self.usage.reads_tdmrep or self._cache.tdmrep.known(origin) is not None:
+        if not self.usage.reads_tdmrep or self._cache.tdmrep.known_rules(origin) is not None:
             return False
         try:
-            decision = self.known(head())
+            decision = self.known_decision(head())
         except (LookupError, ValueError):  # the middleware meets the same
             return False
         return decision is not None and _awaits_tdmrep(decision)
@@ -196,7 +196,7 @@ class Decider:
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
         """Return the product tokens that count for ``request``, the most specific first."""
         override = self.override_of(origin)
-        return (override.tokens if override is not None else ()) or self.tokens.of(request)
+        return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
     def holds_for(self, request: Request, tokens: Tokens) -> bool:
         """Return whether what was decided of the URL of ``request`` by ``tokens`` holds for it."""
@@ -211,7 +211,7 @@ class Decider:
 
     def override_of(self, origin: Origin) -> Override | None:
         """Return the entry of REP_OVERRIDES that holds for ``origin``, if one does."""
-        return self._overrides.of(origin.host) if self._has_overrides else None
+        return self._overrides.of_host(origin.host) if self._has_overrides else None
 
     def needs_robotstxt(self, origin: Origin) -> bool:
         """Return whether it takes the robots.txt of ``origin`` to decide about its pages."""
@@ -245,7 +245,7 @@ class Decider:
         usage = self.usage.read(entry.usage(target, tokens))
         # A disallowed path has no preferences.
         return (
-            usage.of(())
+            usage.from_sources(())
             if verdict and verdict.reason is Reason.RULE and not verdict.allowed
             else usage
         )
@@ -284,7 +284,7 @@ class Decider:
     ) -> tuple[str, Verdict | None]:
         """Return the verdict on ``request``: it is allowed where every spelling of it is."""
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
-        others = partial(self._spellings.of, url, target, verbatim=verbatim)
+        others = partial(self._spellings.others, url, target, verbatim=verbatim)
         return strictest(url, target, tokens, judge, others)
 
 

@@ -33,7 +33,7 @@ class ProductTokens:
         """Return those of a crawl."""
         return part_or_new(crawler, cls, lambda: cls(crawler, options))
 
-    def of(self, request: Request) -> tuple[str, ...]:
+    def of_request(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request``, the most specific first; there may be none."""
         if self._configured is not None:
             return self._configured

@@ -60,7 +60,7 @@ class Spellings:
     def __init__(self, settings: BaseSettings) -> None:
         self._handlers = handlers_of(settings)
 
-    def of(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
+    def others(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
         """Return the other targets that ``target``, that of ``url``, may be sent or read as.
 
         ``verbatim`` is what ``meta["verbatim_url"]`` says. Raises ValueError where the request may

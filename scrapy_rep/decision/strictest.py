@@ -50,5 +50,5 @@ def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
     def judge(target: str, _: Tokens, effort: Effort) -> Verdict:
         return rules.verdict_for(target, effort)
 
-    others = partial(spellings.of, url, target)
+    others = partial(spellings.others, url, target)
     return strictest(url, target, (), judge, others)[1] or rules.verdict_for(target)

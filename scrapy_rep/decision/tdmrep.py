@@ -27,4 +27,4 @@ def known_tdmrep(
     verdict = entry.verdict(TDMREP_PATH, tokens)
     if verdict is not None and not verdict.allowed:
         return _NOT_TO_BE_ASKED
-    return cache.tdmrep.known(origin)
+    return cache.tdmrep.known_rules(origin)

@@ -77,7 +77,7 @@ class UsageJudge:
 
     def read(self, usage: Usage) -> Usage:
         """Return what the sources say that are to be read."""
-        return usage.of(self._sources)
+        return usage.from_sources(self._sources)
 
     def judgement(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
         """Return what the sources that are to be read say of purposes."""
@@ -89,11 +89,11 @@ class UsageJudge:
         """Return whether results are against what is declared."""
         return not self._refusing.isdisjoint(results.values())
 
-    def tell(self, request: Request, judgement: Judgement) -> None:
+    def count(self, request: Request, judgement: Judgement) -> None:
         """Count and signal what all that is known of a page came to."""
         for purpose, result in judgement.results.items():
             stats.count(self._crawler, stats.USAGE_COUNT.format(purpose=purpose, result=result))
-        self._announcer.usage(request, judgement.usage, judgement.results, judgement.refused)
+        self._announcer.send_usage(request, judgement.usage, judgement.results, judgement.refused)
 
 
 def _named(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ class Composition:
             store=self._shared.store,
             fetch=Fetcher(crawler, options, self._hop, builtin.keep if builtin else None).fetch,
             parsed=self._parsed,
-            learned=self.announcer.learned,
+            learned=self.announcer.send_learned,
             count=partial(stats.count, crawler),
             clock=clock,
             jitter=random.random,
@@ -88,9 +88,9 @@ class Composition:
             lease=options.timeout + _LEASE_SLACK,
         )
         self.decider = Decider(crawler, options, self.cache, overrides)
-        self.delays = Delays.of(crawler, options, clock)
+        self.delays = Delays.from_options(crawler, options, clock)
         self.turns = (
-            Turns(crawler, self._shared.store, self.decider.known, self.delays, clock)
+            Turns(crawler, self._shared.store, self.decider.known_decision, self.delays, clock)
             if self.delays is not None
             else None
         )
@@ -119,7 +119,7 @@ class Composition:
         # Scrapy's signals don't keep their receivers alive.
         for part in (self, self.drops, self.gate, robots, self._subresources):
             add_part(crawler, part)
-        self._watch = ClosingWatch(crawler, self._close, self.gate.idle.look)
+        self._watch = ClosingWatch(crawler, self._close, self.gate.idle.check)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 

@@ -109,7 +109,7 @@ class DryRun:
         self._gate = gate
         self._builtin = builtin
 
-    async def tell(self, request: Request, decision: Decision, source: Source) -> None:
+    async def log(self, request: Request, decision: Decision, source: Source) -> None:
         """Log and count what would have become of ``request``, here and with Scrapy's own.
 
         ``source`` is where it comes from. Nothing of this may keep a request from being sent.
@@ -124,12 +124,12 @@ class DryRun:
         origin, verdict = decision.origin, decision.verdict
         if verdict is None:
             return
-        self._announcer.verdict(request, verdict, origin, decision)
+        self._announcer.send_verdict(request, verdict, origin, decision)
         if decision.usage is not None:
             note(request, decision.usage)
         extra = {"spider": self._crawler.spider}
         would_wait = self._would_wait(request, verdict, decision.entry, source)
-        verdict = verdict.of(origin)
+        verdict = verdict.with_origin(origin)
         why = in_words(verdict, decision.usage)
         if would_wait:
             # Nobody knows whether the site would have been there again in time.
@@ -137,7 +137,7 @@ class DryRun:
             logger.info("Dry run, would defer %s: %s", show(request), why, extra=extra)
             return
         if not verdict.allowed:
-            self._drops.add(request, verdict, usage=decision.usage)
+            self._drops.log(request, verdict, usage=decision.usage)
         allows = await self._builtin_allows(request, origin, decision.override)
         if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
@@ -149,7 +149,7 @@ class DryRun:
                 why,
                 extra=extra,
             )
-            self._announcer.differs(request, verdict, builtin_allows=allows)
+            self._announcer.send_differs(request, verdict, builtin_allows=allows)
 
     def _would_wait(
         self, request: Request, verdict: Verdict, entry: Entry | None, source: Source

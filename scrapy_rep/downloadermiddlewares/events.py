@@ -51,7 +51,7 @@ class Events:
             logger.info(
                 "Override in use: %a", str(override), extra={"spider": self._crawler.spider}
             )
-        self._announcer.overridden(request, override)
+        self._announcer.send_overridden(request, override)
 
     def expired(self) -> None:
         """Warn once of each override whose time is over."""

@@ -102,7 +102,7 @@ class RobotsTxtFetchMiddleware:
         meta.pop(DECIDED_KEY, None)  # of a response that another middleware had
         if response.status in STATUSES:
             judge = self._judge()
-            self._licenses.look(request, response, None if judge is None else judge.decider)
+            self._licenses.check(request, response, None if judge is None else judge.decider)
         if response.url == request.url or (judge := self._judge()) is None:
             return response
         return self._check_redirect(judge, request, response)
@@ -130,7 +130,7 @@ class RobotsTxtFetchMiddleware:
     def _judge(self) -> Judge | None:
         """Return the middleware; None where the user has switched it off."""
         if self._found is None and (found := part(self._crawler, Judge)) is not None:
-            self._found, self._tokens_of = found, found.decider.tokens.of
+            self._found, self._tokens_of = found, found.decider.tokens.of_request
         return self._found
 
     async def _check_redirect(

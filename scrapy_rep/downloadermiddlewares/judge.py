@@ -89,7 +89,7 @@ class Judge:
             hop = Request(response.url, headers=request.headers, meta=meta)
         except ValueError:  # no URL that anything could be fetched from
             return response
-        was, now = self.decider.known(request), self.decider.known(hop)
+        was, now = self.decider.known_decision(request), self.decider.known_decision(hop)
         # Most often only the spelling differs: browsers add a slash behind the host.
         if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
             return response

@@ -35,7 +35,7 @@ class Licenses:
         self._crawler = crawler
         self._once = Once()
 
-    def look(self, request: Request, response: Response, decider: Decider | None) -> None:
+    def check(self, request: Request, response: Response, decider: Decider | None) -> None:
         """Count ``response``, one of STATUSES, if it asks for a license, and keep it from retries.
 
         The log tells of the first of an origin.
@@ -53,7 +53,11 @@ class Licenses:
         if not self._once.is_first(origin):
             return
         uris = _uris(Usage().with_header("Link", response.headers.getlist(b"Link")))
-        if not uris and decider is not None and (decision := decider.known(request)) is not None:
+        if (
+            not uris
+            and decider is not None
+            and (decision := decider.known_decision(request)) is not None
+        ):
             uris = _uris(decider.usage_of(decision))
         logger.warning(
             "%s asks for a license (status %d): %s",

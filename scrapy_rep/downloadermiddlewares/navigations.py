@@ -61,7 +61,7 @@ class _Watch:
         self._tasks = Background()
 
     def paused(self, event: dict[str, Any]) -> None:
-        self._tasks.add(self._answer(event))
+        self._tasks.start(self._answer(event))
 
     async def _answer(self, event: dict[str, Any]) -> None:
         try:

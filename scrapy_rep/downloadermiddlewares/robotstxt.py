@@ -99,7 +99,7 @@ class RobotsTxtMiddleware:
             return self._pass_ungoverned(request)
         try:
             note = DIRECT if noted is None else read_note(request, noted)
-            decision = self.decider.known(request)
+            decision = self.decider.known_decision(request)
             if decision is None:
                 return self._pass_ungoverned(request)
             verdict = decision.verdict
@@ -131,7 +131,7 @@ class RobotsTxtMiddleware:
         if self._dry_run is not None:
             # A URL without an origin is judged alike for all tokens.
             request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
-            return self._dry_run.tell(request, decision, note.source)
+            return self._dry_run.log(request, decision, note.source)
         in_turn = again or (note.source in _IN_TURN and self.gate.in_use)
         seconds = 0.0 if in_turn else self._waits.seconds_before(request, decision)
         if seconds:
@@ -166,17 +166,17 @@ class RobotsTxtMiddleware:
             return self._given_back(request)
         verdict = decision.verdict
         if verdict is None:
-            raise self._dropped(request, CLOSING.of(decision.origin))
+            raise self._dropped(request, CLOSING.with_origin(decision.origin))
         if action is Action.PASS:
             self._pass(request, decision, verdict)
             return None
         if situation is Situation.REFUSED and self._back_off is not None:
             raise self._back_off.dropped(request)
         if decision.origin is not None:
-            self._announcer.verdict(request, verdict, decision.origin, decision)
+            self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
-        verdict = verdict.of(decision.origin)
+        verdict = verdict.with_origin(decision.origin)
         if decision.usage is not None:
             raise self._unwelcome(request, verdict, decision.usage)
         raise self._dropped(request, verdict)
@@ -188,10 +188,10 @@ class RobotsTxtMiddleware:
         try:
             while True:
                 has_tried = decision.verdict is not None
-                decision = await self._waits.find_out(request, decision)
+                decision = await self._waits.wait_for_decision(request, decision)
                 if self._dry_run is not None:
                     request.meta[DECIDED_KEY] = request.url, decision.tokens
-                    await self._dry_run.tell(request, decision, note.source)
+                    await self._dry_run.log(request, decision, note.source)
                     return None
                 situation = self._situation(request, decision, note)
                 if has_tried or TRANSITIONS[situation][note.source] is not Action.WAIT:
@@ -240,7 +240,7 @@ class RobotsTxtMiddleware:
 
     def _pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
         request.meta[DECIDED_KEY] = request.url, decision.tokens
-        self._announcer.verdict(request, verdict, decision.origin, decision)
+        self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if decision.usage is not None:
             note(request, decision.usage)
         entry = decision.entry
@@ -260,14 +260,14 @@ class RobotsTxtMiddleware:
         request.meta[DECIDED_KEY] = request.url, None
 
     def _dropped(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
-        self._drops.add(request, verdict)
+        self._drops.log(request, verdict)
         return RobotsTxtDisallowed(verdict)
 
     def _unwelcome(
         self, request: Request, verdict: Verdict, usage: Judgement
     ) -> RobotsUsageDisallowed:
-        self._drops.add(request, verdict, usage=usage)
-        self.decider.usage.tell(request, usage)
+        self._drops.log(request, verdict, usage=usage)
+        self.decider.usage.count(request, usage)
         return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
 
     def _spider_closed(self) -> None:

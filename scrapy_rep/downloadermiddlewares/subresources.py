@@ -92,7 +92,7 @@ class Subresources:
             return False  # what a page brings with it (data:, blob:)
         try:
             request = Request(url, headers=None if page is None else page.headers)
-            decision = self._decider.known(request)
+            decision = self._decider.known_decision(request)
             if decision is None:
                 return False
             verdict = decision.verdict
@@ -103,7 +103,11 @@ class Subresources:
                 aborts, stat = not verdict.allowed, stats.SUBRESOURCE_FORBIDDEN
             if aborts or verdict is None:
                 stats.count(self._crawler, stat)
-                self._log(request, None if verdict is None else verdict.of(decision.origin), aborts)
+                self._log(
+                    request,
+                    None if verdict is None else verdict.with_origin(decision.origin),
+                    aborts,
+                )
         except Exception:
             logger.exception(
                 "Error while obeying robots.txt, the browser is not to fetch %a",
@@ -125,7 +129,7 @@ class Subresources:
     def _look_up(self, request: Request) -> None:
         """Find out, for the next time; where too many are looked up already it may wait."""
         if self._cache.room > 0 and not self._cache.closing:
-            self._lookups.add(self._look_up_quietly(request))
+            self._lookups.start(self._look_up_quietly(request))
 
     async def _look_up_quietly(self, request: Request) -> None:
         try:

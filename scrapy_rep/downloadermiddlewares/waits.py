@@ -63,7 +63,7 @@ class Waits:
         """Whether so many wait for an answer that those of a scheduler go back to it."""
         return self.waiting >= self._most
 
-    async def find_out(self, request: Request, decision: Decision) -> Decision:
+    async def wait_for_decision(self, request: Request, decision: Decision) -> Decision:
         """Return what is decided of ``request`` when it is known, or tried again.
 
         Raises CrawlClosingError.
@@ -75,7 +75,7 @@ class Waits:
                 if decision.verdict and decision.entry and decision.origin:
                     until = self._gate.next_try(decision.entry)
                     await self._wait(decision.origin, until)
-                return await self._decider.find_out(request, decision)
+                return await self._decider.decision(request, decision)
         finally:
             self.waiting -= 1
 
@@ -95,7 +95,7 @@ class Waits:
             while True:
                 if self._closing:
                     raise CrawlClosingError
-                hold = self._turns.take(request, origin, seconds)
+                hold = self._turns.use(request, origin, seconds)
                 if hold is None:
                     return
                 await self._wait(origin, hold.until)
@@ -120,7 +120,7 @@ class Waits:
         self._closing = True
         self._due.close()
         for waiter in [*self._held, *chain.from_iterable(self._lines.values())]:
-            waiter.fail(CrawlClosingError())
+            waiter.set_exception(CrawlClosingError())
 
     async def _stand_in_line(self, name: tuple[Origin, str]) -> None:
         """Wait until all have left the line ``name`` that came before."""
@@ -144,7 +144,7 @@ class Waits:
         while line:
             waiter = line.popleft()
             if not waiter.is_over:
-                waiter.keep(None)
+                waiter.set_result(None)
                 return
         del self._lines[name]
 
@@ -159,7 +159,7 @@ class Waits:
             await waiter
         finally:
             del self._held[waiter]
-            self._due.drop(waiter)
+            self._due.discard(waiter)
 
     def _ask_again(self, origin: Origin) -> None:
         self._come([waiter for waiter, held in self._held.items() if held == origin])
@@ -167,4 +167,4 @@ class Waits:
     @staticmethod
     def _come(waiters: list[Promise[None]]) -> None:
         for waiter in waiters:
-            waiter.keep(None)
+            waiter.set_result(None)

@@ -72,7 +72,7 @@ class RobotsFile:
     """Of the WARC record that holds it, once that is written."""
 
     @classmethod
-    def of(cls, record: Record, access: Access) -> RobotsFile:
+    def from_record(cls, record: Record, access: Access) -> RobotsFile:
         """Return what ``access`` makes of ``record``."""
         last, copy = record.last.evidence, access.copy
         answer = last if copy is None else copy.evidence

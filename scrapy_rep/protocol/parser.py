@@ -182,7 +182,9 @@ class RobotsTxt:
         """
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
-        return usage if self.rules_for(*tokens).verdict_for(target).allowed else usage.of(())
+        return (
+            usage if self.rules_for(*tokens).verdict_for(target).allowed else usage.from_sources(())
+        )
 
     @property
     def _head(self) -> Span:

@@ -75,7 +75,7 @@ class Verdict(NamedTuple):
         """Line number of the deciding rule in its file, 1-based, or None."""
         return self.rule.line if self.rule else None
 
-    def of(self, origin: Origin | None) -> Verdict:
+    def with_origin(self, origin: Origin | None) -> Verdict:
         """Return this verdict with the URL of the origin's robots.txt, if that decided."""
         if origin is None or self.robotstxt_url is not None or self.reason is Reason.OVERRIDE:
             return self

@@ -293,7 +293,7 @@ class BackOff:
             seconds,
             extra={"spider": self._crawler.spider},
         )
-        self._announcer.back_off(origin, status, seconds)
+        self._announcer.send_back_off(origin, status, seconds)
         self._wait(host, closed, now + seconds)
         self._begin(self._tell_fleet(host, closed, seconds))
 

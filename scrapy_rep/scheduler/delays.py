@@ -64,7 +64,7 @@ class Delays:
         }
 
     @classmethod
-    def of(cls, crawler: Crawler, options: Options, clock: Clock) -> Delays | None:
+    def from_options(cls, crawler: Crawler, options: Options, clock: Clock) -> Delays | None:
         """Return those of a crawl with these options, None where it obeys no delays of sites."""
         if options.dry_run or not (options.crawl_delay_max or options.crawl_delay_min):
             return None
@@ -94,7 +94,7 @@ class Delays:
         """Log what ``origin`` asks for, once for each change."""
         if delay is None or not self._max:
             if len(self._said):
-                self._said.drop(origin)
+                self._said.discard(origin)
         elif self._said.get(origin) != delay.seconds:
             self._said.put(origin, delay.seconds)
             self._say(slot_name(self._crawler, request), origin, delay)
@@ -153,4 +153,4 @@ class Delays:
             what,
             extra={"spider": self._crawler.spider},
         )
-        self._announcer.crawl_delay(origin, delay, taken)
+        self._announcer.send_crawl_delay(origin, delay, taken)

@@ -188,7 +188,7 @@ class Disk:
         """Return the next request of ``lane``. Raises UnreadableError, and sqlite3.Error."""
         return self._decoded(self._data(lane))
 
-    def take(self, lane: Lane) -> Request:
+    def pop(self, lane: Lane) -> Request:
         """Return the next request of ``lane``; its row stays until the engine is done with it.
 
         Raises sqlite3.Error, and UnreadableError; what is unreadable is taken, and the next crawl

@@ -52,7 +52,7 @@ class DueTimes(Generic[K]):
         heappush(self._heap, (at, next(self._numbers), key))
         self._set_timer()
 
-    def drop(self, key: K) -> None:
+    def discard(self, key: K) -> None:
         """Let ``key`` be due no more."""
         self._at.pop(key, None)
 

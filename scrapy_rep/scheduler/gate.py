@@ -146,7 +146,7 @@ class Gate:
         """
         if not self._decider.needs_robotstxt(origin):
             return None  # it waits on disk since a crawl that had no such override
-        entry = self._cache.known(origin)
+        entry = self._cache.known_entry(origin)
         if entry is None or self._decider.lacks_tdmrep(origin, head):
             was_looked_up, result = self._look_ups.take_result(origin)
             if not was_looked_up:
@@ -172,7 +172,7 @@ class Gate:
 
     def _is_disallowed(self, head: Callable[[], Request]) -> bool:
         try:
-            decision = self._decider.known(head())
+            decision = self._decider.known_decision(head())
         except LookupError:  # none of the requests could be read
             return False
         verdict = None if decision is None else decision.verdict
@@ -188,7 +188,7 @@ class Gate:
 
     def outage(self, origin: Origin) -> Outage | None:
         """Return why ``origin`` is unreachable, if the cache knows."""
-        entry = self._cache.known(origin)
+        entry = self._cache.known_entry(origin)
         return None if entry is None else entry.outage
 
     @property

@@ -67,7 +67,7 @@ class Idle:
         """Note that a request left the scheduler."""
         self._looks = 0
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look, four times a second, whether the time of the next signal has come."""
         self._looks -= 1
         self._nothing_leaves()

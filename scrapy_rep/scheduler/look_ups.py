@@ -130,7 +130,7 @@ class LookUps:
         finally:
             self._asked.discard(origin)
             if not self._cache.closing:
-                known = self._cache.known(origin)
+                known = self._cache.known_entry(origin)
                 if known is None or self._decider.lacks_tdmrep(origin, lambda: request):
                     self._results[origin] = entry
                 self._ended(origin)

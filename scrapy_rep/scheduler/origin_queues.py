@@ -37,7 +37,7 @@ class Memory:
         return request
 
     @staticmethod
-    def take(lane: Lane) -> Request:
+    def pop(lane: Lane) -> Request:
         """Return the next request of ``lane``, and keep it no more."""
         request: Request = heappop(lane.held)[3]
         return request

@@ -210,7 +210,7 @@ class RobotsAwarePriorityQueue:
         """Return the next request of ``lane``; None, and that is told, where it can't be read."""
         request = None
         try:
-            request = self._requests.take(lane)
+            request = self._requests.pop(lane)
         except UnreadableError as error:
             tell_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
@@ -232,7 +232,7 @@ class RobotsAwarePriorityQueue:
             self._leave(lane)
             return
         until = self._clock.monotonic() + PAUSES[lane.failures]
-        self._waiting.hold(lane, Hold(HoldReason.UNREADABLE, until))
+        self._waiting.wait(lane, Hold(HoldReason.UNREADABLE, until))
         lane.failures += 1
 
     def _leave(self, lane: Lane) -> None:

@@ -192,7 +192,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         name = str(origin)
         hold = self._hold(origin, lambda: self._first(name))
         if hold is None:
-            data, others = self._kept.take(name)
+            data, others = self._kept.pop(name)
             if others:
                 hold = self._hold(origin, lambda: self._first(name))
                 if hold is None or hold.reason is HoldReason.UNREACHABLE:

@@ -225,7 +225,7 @@ class Kept:
         """Return the next request of an origin, or None; it stays."""
         return self._run(FIRST, name)
 
-    def take(self, name: str) -> tuple[Any, bool]:
+    def pop(self, name: str) -> tuple[Any, bool]:
         """Return the next request of an origin, or None, and whether there are others."""
         data, others = self._run(TAKE, name, _HOLD) or (None, 0)
         return data, bool(others)

@@ -127,9 +127,9 @@ class Turns:
             return None
         decision = self._known(request)
         seconds = 0.0 if decision is None else self.seconds_before(request, decision)
-        return self.take(request, origin, seconds) if seconds else None
+        return self.use(request, origin, seconds) if seconds else None
 
-    def take(self, request: Request, origin: Origin, seconds: float) -> Hold | None:
+    def use(self, request: Request, origin: Origin, seconds: float) -> Hold | None:
         """Use the turn of ``origin`` for ``request``; if it has not come, return until when."""
         now = self._clock.monotonic()
         busy = self._delays.seconds_until_free(request)

@@ -71,10 +71,10 @@ class Waiting:
         if hold is None:
             return True
         self._by_origin[lane.origin] = (*self._by_origin.get(lane.origin, ()), lane)
-        self.hold(lane, hold)
+        self.wait(lane, hold)
         return False
 
-    def hold(self, lane: Lane, hold: Hold) -> None:
+    def wait(self, lane: Lane, hold: Hold) -> None:
         """Let ``lane`` wait until the time of ``hold``."""
         lane.hold, lane.rank = hold, None
         self._due.set(lane, hold.until)
@@ -103,7 +103,7 @@ class Waiting:
         """Forget a lane that has no requests any more."""
         self._deferred.discard(lane)
         self._in_turn.discard(lane)
-        self._due.drop(lane)
+        self._due.discard(lane)
         self._release(lane)
 
     # What the gate calls.
@@ -111,7 +111,7 @@ class Waiting:
     def ask_again(self, origin: Origin) -> None:
         """Ask again about the lanes of ``origin``."""
         for lane in self._by_origin.pop(origin, ()):
-            self._due.drop(lane)
+            self._due.discard(lane)
             self._woken.append(lane)
 
     def head_of(self, origin: Origin) -> Request | None:

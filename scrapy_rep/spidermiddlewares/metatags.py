@@ -52,7 +52,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
             return
         tags = Tags()
         if not request.meta.get("dont_obey_robotstxt"):
-            tags = self._tags(response, self._tokens.of(request))
+            tags = self._tags(response, self._tokens.of_request(request))
         if tags:
             request.meta[TAGS_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
         else:
@@ -73,7 +73,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if drops is None:
             logger.debug("Ignoring link (nofollow): %s", show(request))
         else:
-            drops.add(request, _NOFOLLOW, response.url)
+            drops.log(request, _NOFOLLOW, response.url)
         return request if self._dry_run else None
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:

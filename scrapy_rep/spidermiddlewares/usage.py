@@ -53,7 +53,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
             usage = usage.with_elements(elements)
         judgement = self._judge.judgement(usage, values["results"])
         note(request, judgement)
-        self._judge.tell(request, judgement)
+        self._judge.count(request, judgement)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Drop or mark what comes from a page that was judged."""

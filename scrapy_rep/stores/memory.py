@@ -82,7 +82,7 @@ class MemoryStore:
     async def drop(self, origin: str) -> bool:
         """Let go of the record of ``origin``; return whether there was one."""
         held = origin in self._records
-        self._records.drop(origin)
+        self._records.discard(origin)
         return held
 
     async def prune(self) -> int:

@@ -24,7 +24,7 @@ class Background:
         self._tasks: set[Deferred[None]] = set()
         self._ended: list[Deferred[None]] = []
 
-    def add(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
+    def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
         """Let a coroutine go on by itself; return its end, which may be cancelled."""
         task: Deferred[None] = deferred_from_coro(coroutine)
         self._tasks.add(task)

@@ -44,7 +44,7 @@ class Promise(Generic[T]):
         future = self._future
         return future.called if isinstance(future, Deferred) else future.done()
 
-    def keep(self, value: T) -> None:
+    def set_result(self, value: T) -> None:
         """Give the value, unless nobody awaits it any more."""
         if self.is_over:
             return
@@ -55,7 +55,7 @@ class Promise(Generic[T]):
         else:
             future.set_result(value)
 
-    def fail(self, error: BaseException) -> None:
+    def set_exception(self, error: BaseException) -> None:
         """Raise ``error`` where the value is awaited, unless nobody does any more."""
         if self.is_over:
             return
@@ -72,7 +72,7 @@ class Promise(Generic[T]):
 async def sleep(seconds: float) -> None:
     """Wait."""
     over: Promise[None] = Promise()
-    timer = call_later(seconds, over.keep, None)
+    timer = call_later(seconds, over.set_result, None)
     try:
         await over
     finally:
@@ -175,9 +175,9 @@ class Job:
     def end(self) -> None:
         """Give the end to who waits for it, in the thread from where the job came."""
         if self.error is None:
-            self.done.keep(self.result)
+            self.done.set_result(self.result)
         else:
-            self.done.fail(self.error)
+            self.done.set_exception(self.error)
 
 
 def deliver(jobs: list[Job]) -> None:

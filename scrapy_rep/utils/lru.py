@@ -51,7 +51,7 @@ class BoundedCache(Generic[K, V]):
 
     def put(self, key: K, value: V, nbytes: int = 0) -> None:
         """Hold ``value``, of ``nbytes`` bytes, in place of what was held of ``key``."""
-        self.drop(key)
+        self.discard(key)
         self._values[key] = value, nbytes
         self._bytes += nbytes
         while len(self._values) > 1 and (
@@ -61,7 +61,7 @@ class BoundedCache(Generic[K, V]):
             self._bytes -= oldest
             self.evicted += 1
 
-    def drop(self, key: K) -> None:
+    def discard(self, key: K) -> None:
         """Let go of ``key``, if it is held."""
         held = self._values.pop(key, None)
         if held is not None:

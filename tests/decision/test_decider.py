@@ -44,11 +44,11 @@ class StandInCache:
         self.calls = []
         self.lends_rules = True
 
-    def known(self, origin):
+    def known_entry(self, origin):
         self.calls.append(("known", origin))
         return self.entries.get(origin)
 
-    async def find_out(self, origin, tokens, page):
+    async def entry(self, origin, tokens, page):
         self.calls.append(("find_out", origin, tokens, page))
         text = self.found[origin]
         entry = self.entries[origin] = entry_of(text)
@@ -96,7 +96,7 @@ class Scene:
         self.cache.found[ORIGIN] = text
 
     def known(self, path="/", **more):
-        return self.decider.known(page(path, **more))
+        return self.decider.known_decision(page(path, **more))
 
 
 def page(path="/", **more):
@@ -152,7 +152,7 @@ def test_a_state_without_rules_decides_too(state, allowed, reason):
     scene.cache.entries.clear()
     scene.will_find(state)
     request = page("/private")
-    found = run(scene.decider.find_out(request, scene.decider.known(request)))
+    found = run(scene.decider.decision(request, scene.decider.known_decision(request)))
     assert found.verdict[:2] == (allowed, reason)
 
 
@@ -169,7 +169,7 @@ def test_rules_of_other_tokens_are_none():
     decision = scene.known("/private")
     assert decision.verdict is None
     scene.will_find(RULES)
-    assert not run(scene.decider.find_out(page("/private"), decision)).verdict.allowed
+    assert not run(scene.decider.decision(page("/private"), decision)).verdict.allowed
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_rules_of_other_tokens_are_none():
 def test_no_robotstxt_governs_other_schemes(url):
     scene = Scene(override("disallow"))
     scene.knows("User-agent: *\nDisallow: /\n")
-    assert scene.decider.known(verbatim(url)) is None
+    assert scene.decider.known_decision(verbatim(url)) is None
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_no_robotstxt_governs_other_schemes(url):
 def test_a_url_is_read_as_parsers_read_it(url):
     scene = Scene()
     scene.knows(RULES)
-    decision = scene.decider.known(verbatim(url))
+    decision = scene.decider.known_decision(verbatim(url))
     assert (decision.origin, decision.target) == (ORIGIN, "/private")
     assert not decision.verdict.allowed
 
@@ -204,12 +204,12 @@ def test_a_url_is_read_as_parsers_read_it(url):
 )  # fmt: skip
 def test_a_url_without_an_origin_is_not_sent(url):
     scene = Scene(override("ignore", "." + HOST))
-    decision = scene.decider.known(verbatim(url))
+    decision = scene.decider.known_decision(verbatim(url))
     assert decision.origin is None
     assert decision.verdict == Verdict(allowed=False, reason=Reason.NO_ORIGIN)
     assert scene.cache.calls == []
     with pytest.raises(LookupError, match="has no origin"):
-        run(scene.decider.find_out(verbatim(url), decision))
+        run(scene.decider.decision(verbatim(url), decision))
     assert scene.cache.calls == []
 
 
@@ -221,7 +221,7 @@ def test_robotstxt_itself_is_allowed_known_or_not(path, knows):
     scene = Scene()
     if knows:
         scene.knows(knows)
-    decision = scene.decider.known(verbatim(f"{SITE}{path}"))
+    decision = scene.decider.known_decision(verbatim(f"{SITE}{path}"))
     assert decision.verdict == Verdict(allowed=True, reason=Reason.ROBOTSTXT)
     assert not [call for call in scene.cache.calls if call[0] == "find_out"]
 
@@ -255,7 +255,7 @@ def test_what_is_found_out_is_asked_by_the_tokens_of_the_request():
     scene = Scene()
     scene.will_find(RULES)
     request = page("/partner", headers={"User-Agent": "partner/2"})
-    decision = run(scene.decider.find_out(request, scene.decider.known(request)))
+    decision = run(scene.decider.decision(request, scene.decider.known_decision(request)))
     assert not decision.verdict.allowed
     assert scene.cache.calls[-1] == ("find_out", ORIGIN, ("partner",), request)
 
@@ -265,7 +265,7 @@ def test_no_rules_for_the_tokens_is_an_error_and_no_verdict():
     scene.will_find(RULES)
     scene.cache.lends_rules = False
     with pytest.raises(LookupError, match=r"no rules of http://site\.example for \('testbot',\)"):
-        run(scene.decider.find_out(page(), scene.known()))
+        run(scene.decider.decision(page(), scene.known()))
 
 
 # By overrides.
@@ -305,7 +305,7 @@ def test_a_file_goes_by_the_tokens_of_the_request(tmp_path):
     assert not decision.verdict.allowed
     assert decision.tokens == ("partner",)
     assert decision.verdict.robotstxt_url == (tmp_path / "rules.txt").as_uri()
-    assert decision.verdict.of(decision.origin) == decision.verdict
+    assert decision.verdict.with_origin(decision.origin) == decision.verdict
 
 
 def test_another_agent_goes_by_the_entry_with_its_tokens():
@@ -316,10 +316,10 @@ def test_another_agent_goes_by_the_entry_with_its_tokens():
     assert decision.override.policy == "agent"
     scene.will_find(RULES)
     request = page("/partner", headers={"User-Agent": "other/1"})
-    found = run(scene.decider.find_out(request, scene.decider.known(request)))
+    found = run(scene.decider.decision(request, scene.decider.known_decision(request)))
     assert scene.cache.calls[-1] == ("find_out", ORIGIN, ("partner",), request)
     assert (found.verdict.allowed, found.override) == (False, decision.override)
-    assert scene.decider.known(request) == found
+    assert scene.decider.known_decision(request) == found
     assert scene.known("/private").verdict.allowed
 
 
@@ -369,7 +369,7 @@ def test_who_waits_outside_is_looked_up_by_the_names_it_is_judged_by(entries, to
     request = page("/private", headers={"User-Agent": "header/1"})
     assert run(scene.decider.look_up(request)) is not None
     assert scene.cache.calls == [("find_out", ORIGIN, tokens, request)]
-    assert scene.decider.known(request).verdict is not None
+    assert scene.decider.known_decision(request).verdict is not None
 
 
 @pytest.mark.parametrize(
@@ -416,9 +416,9 @@ def test_a_disallowed_page_is_not_had_by_another_spelling(tmp_path, path, by):
         scene.knows(RULES)
     scene.will_find(RULES)
     request = verbatim(f"{SITE}{path}")
-    decision = scene.decider.known(request)
+    decision = scene.decider.known_decision(request)
     if by == "looked up":
-        decision = run(scene.decider.find_out(request, decision))
+        decision = run(scene.decider.decision(request, decision))
     assert (decision.verdict.allowed, decision.verdict.line) == (False, 2)
     # The spelling that decided is told.
     assert decision.target.startswith("/private")
@@ -434,8 +434,8 @@ def test_what_the_handler_for_aiohttp_makes_of_a_url_counts(tmp_path, by):
         if by == "entry":
             scene.knows(rules)
         scene.will_find(rules)
-        decision = scene.decider.known(request)
-        return run(scene.decider.find_out(request, decision)) if by == "looked up" else decision
+        decision = scene.decider.known_decision(request)
+        return run(scene.decider.decision(request, decision)) if by == "looked up" else decision
 
     handler = aiohttps()
     request = Request(f"{SITE}/x%3Dy")
@@ -499,19 +499,21 @@ def same_known_and_found_out(handler, path, rules, *, is_verbatim):
     scene.will_find(rules)
     url = f"{SITE}{path}"
     request = verbatim(url) if is_verbatim else Request(url)
-    decision = scene.decider.known(request)
+    decision = scene.decider.known_decision(request)
     if decision.verdict is not None:
         assert target_of(request.url) == "/robots.txt"
         return
-    found = run(scene.decider.find_out(request, decision))
-    assert scene.decider.known(request) == found
+    found = run(scene.decider.decision(request, decision))
+    assert scene.decider.known_decision(request) == found
     again = run(
-        scene.decider.find_out(request, scene.decider.known(request)._replace(verdict=None))
+        scene.decider.decision(
+            request, scene.decider.known_decision(request)._replace(verdict=None)
+        )
     )
     assert again.verdict == found.verdict
     if found.verdict.allowed:
         # There is no other way to say so: every spelling is.
-        spelled = scene.decider._spellings.of(request.url, found.target, verbatim=is_verbatim)
+        spelled = scene.decider._spellings.others(request.url, found.target, verbatim=is_verbatim)
         judged = RobotsTxt.parse(rules.encode()).rules_for("testbot")
         assert all(judged.verdict_for(spelling).allowed for spelling in spelled)
 

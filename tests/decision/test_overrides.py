@@ -92,7 +92,7 @@ def test_what_may_permit_more_means_the_host_as_it_is_written(policy):
     entries = [override(policy, host, **more) for host in ("a.test", "b.test.", ".sub.c.test")]
     overrides = Overrides(overrides_of([*entries, override("disallow", ".c.test")]), lambda: 0.0)
     found = {
-        host: getattr(overrides.of(host), "policy", None)
+        host: getattr(overrides.of_host(host), "policy", None)
         for host in ("a.test", "a.test.", "b.test", "b.test.", "sub.c.test", "sub.c.test.")
     }
     assert found == {
@@ -167,9 +167,9 @@ def test_an_override_ends_in_the_middle_of_a_crawl():
     overrides = Overrides(
         overrides_of([override("ignore", "a.example", until=until)]), lambda: now[0]
     )
-    assert overrides.of("a.example").reason == WHY
+    assert overrides.of_host("a.example").reason == WHY
     now[0] = 100.0
-    assert overrides.of("a.example") is None
+    assert overrides.of_host("a.example") is None
     assert [entry.host for entry in overrides.expired] == ["a.example"]
     assert not overrides
 
@@ -192,7 +192,7 @@ def test_an_override_ends_in_the_middle_of_a_crawl():
 def test_the_most_specific_host_decides(host, decides):
     hosts = [".example.com", ".news.example.com", "A.news.Example.com", "::1", "exämple.com"]
     entries = overrides_of([override("ignore", host) for host in hosts])
-    entry = Overrides(entries, lambda: 0.0).of(host)
+    entry = Overrides(entries, lambda: 0.0).of_host(host)
     assert (entry.host if entry else None) == decides
 
 

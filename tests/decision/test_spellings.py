@@ -38,7 +38,7 @@ def test_blanks_as_url_parsers_read_them():
 
 
 def spellings(url, **settings):
-    return Spellings(Settings(settings)).of(url, target_of(url))
+    return Spellings(Settings(settings)).others(url, target_of(url))
 
 
 def test_only_the_handler_for_aiohttp_rewrites():

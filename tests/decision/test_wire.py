@@ -138,7 +138,7 @@ class Judged:
         self.origin = None
         self.targets = set()
 
-    def known(self, origin):
+    def known_entry(self, origin):
         self.origin = origin
         self.targets = set()
         return self
@@ -158,7 +158,7 @@ async def compare(shipped, certificate):
     counts = Counter()
     for number, request in requests(shipped, wire.port):
         counts["URLs"] += 1
-        decision = decider.known(request)
+        decision = decider.known_decision(request)
         if decision is None or not decision.verdict.allowed:
             counts["not to be sent"] += 1
         elif judged.origin.port != wire.port:

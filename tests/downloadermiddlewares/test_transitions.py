@@ -113,12 +113,12 @@ class StandIn:
         self.closing = False
         self.deferring = True
 
-    def known(self, request):
+    def known_decision(self, request):
         if isinstance(self.verdict, Exception):
             raise self.verdict
         return decided(self.verdict)
 
-    async def find_out(self, request, decision):
+    async def decision(self, request, decision):
         self.waited += 1
         if isinstance(self.found, Exception):
             raise self.found
@@ -300,10 +300,10 @@ def test_who_waits_is_counted_only_as_long():
     made = middleware(stand_in)
     counted = []
 
-    async def find_out(request, decision):
+    async def decision(request, decision):
         counted.append(made._waits.waiting)
         return decision._replace(verdict=ALLOWED)
 
-    stand_in.find_out = find_out
+    stand_in.decision = decision
     assert outcome(made, coming_from("queue")) == "pass"
     assert (counted, made._waits.waiting) == ([1], 0)

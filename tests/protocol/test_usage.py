@@ -321,9 +321,9 @@ def test_what_tdmrep_says_later_replaces(file, header, meta, result, order):
 
 def test_headers_and_meta_elements_of_tdmrep_are_tags():
     said = tdmrep(rule("/", 1)).with_header("tdm-reservation", ["0"])
-    assert said.of(["tags"]).result("tdm") == "allow"
-    assert said.of(["tdmrep"]).result("tdm") == "disallow"
-    assert said.of([]).statements == ()
+    assert said.from_sources(["tags"]).result("tdm") == "allow"
+    assert said.from_sources(["tdmrep"]).result("tdm") == "disallow"
+    assert said.from_sources([]).statements == ()
 
 
 @pytest.mark.parametrize(
@@ -455,8 +455,8 @@ def test_the_abandoned_draft_is_read_on_request():
     lines = ["DisallowAITraining: /", "AllowAITraining: /open/", "DisallowAITraining:", "Allow: /"]
     said = usage(*lines)
     assert [s.source for s in said.statements] == ["disallowaitraining"]
-    assert said.of(["content-usage"]).result("ai-training") == "unknown"
-    assert said.of(["disallowaitraining"]).result("ai-training") == "disallow"
+    assert said.from_sources(["content-usage"]).result("ai-training") == "unknown"
+    assert said.from_sources(["disallowaitraining"]).result("ai-training") == "disallow"
     assert usage(*lines, path="/open/x").result("ai-training") == "allow"
 
 
@@ -468,7 +468,7 @@ def test_across_sources_any_disallow_counts():
         "ai-training": "disallow",
         "tdm": "unknown",
     }
-    assert said.of(["content-usage"]).result("ai-training") == "allow"
+    assert said.from_sources(["content-usage"]).result("ai-training") == "allow"
 
 
 def test_a_purpose_that_is_none():
@@ -544,7 +544,7 @@ def test_more_lines_than_are_read_say_no():
     assert {usage.result(purpose) for purpose in PURPOSES} == {"disallow"}
     assert usage.value("search") == "disallow"
     for source in ("content-usage", "content-signal", "disallowaitraining"):
-        assert usage.of([source]).result("tdm") == "disallow"
+        assert usage.from_sources([source]).result("tdm") == "disallow"
 
 
 def test_a_file_without_lines_about_use_says_nothing():

@@ -153,7 +153,7 @@ class Model:
         )
         if self.folder:
             self.resources.callback(self.queue._disk._connection.close)
-        self.take = self.queue._requests.take = Trouble(self.queue._requests.take)
+        self.take = self.queue._requests.pop = Trouble(self.queue._requests.pop)
 
     # What a crawl does.
 

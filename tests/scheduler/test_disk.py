@@ -293,7 +293,7 @@ def test_a_passing_error_of_the_disk_is_tried_again(tmp_path, errors, caplog):
     queue, crawler = timed(tmp_path, time)
     for request in (*pages("a.example", 1, 2), *pages("b.example", 1)):
         queue.push(request)
-    take = queue._requests.take
+    take = queue._requests.pop
     failures = iter([OSError("made up")] * errors)
 
     def failing(lane):
@@ -301,7 +301,7 @@ def test_a_passing_error_of_the_disk_is_tried_again(tmp_path, errors, caplog):
             raise failure
         return take(lane)
 
-    queue._requests.take = failing
+    queue._requests.pop = failing
     assert drain(queue) == ["https://b.example/1"]
     assert len(queue) == 2
     for _ in range(errors):
@@ -577,12 +577,12 @@ def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp
         queue.push(request)
     assert queue.pop() is None
     queue._disk._run("UPDATE requests SET request = x'80' WHERE number = 2")
-    take, queue._requests.take = queue._requests.take, lambda lane: 1 / 0
+    take, queue._requests.pop = queue._requests.pop, lambda lane: 1 / 0
     (waiting,) = doors.queues
     with pytest.raises(ZeroDivisionError):
         waiting.head_of(A)
     assert time.timers == [], "it waits for the gate alone"
-    queue._requests.take = take
+    queue._requests.pop = take
     assert waiting.head_of(A).url == "https://a.example/1"
     queue.close()
 

@@ -93,7 +93,7 @@ class Cache:
         self.closing = False
         self.under_way = {}
 
-    def known(self, origin):
+    def known_entry(self, origin):
         entry = self.entries.get(origin)
         return entry if entry is not None and entry.start <= self.time.wall < entry.end else None
 

@@ -17,7 +17,7 @@ from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, due, taken = Slot.enter, DueTimes.set, Disk.take
+enter, due, taken = Slot.enter, DueTimes.set, Disk.pop
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -52,7 +52,7 @@ BREAKAGES = [
     (Slot, "enter", a_lane_is_lost_when_its_priority_changes),
     (DueTimes, "set", a_lane_that_waits_is_not_due),
     (Waiting, "ask_again", a_lane_is_not_told),
-    (Disk, "take", a_row_is_not_taken_out),
+    (Disk, "pop", a_row_is_not_taken_out),
 ]
 
 

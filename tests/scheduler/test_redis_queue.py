@@ -256,7 +256,7 @@ async def test_a_redis_that_is_down_is_told_of_once_and_asked_at_the_heartbeat(
         monkeypatch.setattr(cls, name, called)
 
     monkeypatch.setattr(scrapy_internals, "_INTERVAL", 0.01)
-    counted(Idle, "look")
+    counted(Idle, "check")
     counted(RobotsAwareRedisQueue, "__len__")
 
     def opened(crawler):
@@ -271,8 +271,8 @@ async def test_a_redis_that_is_down_is_told_of_once_and_asked_at_the_heartbeat(
         await until(lambda: counts["idle"])
         server.stop()
         counts.clear()
-        await until(lambda: counts["look"] > 20 * 10)
-        counts["asked"], counts["looks"] = counts["__len__"], counts["look"]
+        await until(lambda: counts["check"] > 20 * 10)
+        counts["asked"], counts["looks"] = counts["__len__"], counts["check"]
         server.start()
         close(crawler)
 

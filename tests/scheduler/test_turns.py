@@ -90,7 +90,7 @@ class Worker:
 
     def take(self, origin=A):
         """Return whether it is the turn of this worker, which is used then."""
-        hold = self.turns.take(None, origin, DELAY)
+        hold = self.turns.use(None, origin, DELAY)
         settle()
         return hold is None
 
@@ -137,13 +137,13 @@ def test_one_worker_alone_sends_at_the_delay_and_not_slower():
 def test_of_many_that_wait_one_asks_for_the_turn():
     scene = Scene()
     (worker,) = scene.workers
-    take, asked = worker.turns.take, []
+    take, asked = worker.turns.use, []
 
     def count(*arguments):
         asked.append(arguments)
         return take(*arguments)
 
-    worker.turns.take = count
+    worker.turns.use = count
     waiting = sends(worker, 100)
     for cancelled in waiting[0], waiting[50]:
         cancelled.addErrback(lambda failure: failure.trap(asyncio.CancelledError))
@@ -163,9 +163,9 @@ def test_origins_of_a_host_take_turns():
     for _ in range(20):
         # As a queue asks again: in the order in which it was told.
         for origin in line:
-            if worker.turns.take(None, origin, DELAY) is None:
+            if worker.turns.use(None, origin, DELAY) is None:
                 order.append(origin.port)
-                worker.turns.take(None, origin, DELAY)
+                worker.turns.use(None, origin, DELAY)
         settle()
         line, told[:] = told[:] or line, []
         scene.advance(DELAY)
@@ -254,8 +254,8 @@ def test_who_waits_is_told_when_the_turn_is_known_and_uses_it_once():
     (worker,) = scene.workers
     told = []
     worker.turns.listen(told.append)
-    assert worker.turns.take(None, A, DELAY) == (HoldReason.TURN, math.inf)
-    assert worker.turns.take(None, A_TOO, DELAY) == (HoldReason.TURN, math.inf)
+    assert worker.turns.use(None, A, DELAY) == (HoldReason.TURN, math.inf)
+    assert worker.turns.use(None, A_TOO, DELAY) == (HoldReason.TURN, math.inf)
     assert not worker.is_due()
     settle()
     assert sorted(told) == [A, A_TOO]
@@ -264,7 +264,7 @@ def test_who_waits_is_told_when_the_turn_is_known_and_uses_it_once():
     assert not worker.is_due()
     assert not worker.take(A_TOO)
     assert told[2:] == [A_TOO]
-    assert worker.turns.take(None, A_TOO, DELAY) == (HoldReason.TURN, scene.time.now + DELAY)
+    assert worker.turns.use(None, A_TOO, DELAY) == (HoldReason.TURN, scene.time.now + DELAY)
     scene.advance(DELAY)
     assert worker.take(A_TOO)
 

@@ -182,7 +182,7 @@ def waits(scene):
 
 def next_try(scene, waits):
     decision = Decision(A, "/", (), Verdict(False, Reason.UNREACHABLE), scene.cache.entries[A])
-    return deferred_from_coro(waits.find_out(Request(f"{A}/"), decision))
+    return deferred_from_coro(waits.wait_for_decision(Request(f"{A}/"), decision))
 
 
 def test_what_comes_directly_waits_for_the_next_try():
@@ -190,10 +190,10 @@ def test_what_comes_directly_waits_for_the_next_try():
     scene.knows(A, Reason.UNREACHABLE, seconds=10)
     found = []
 
-    async def find_out(request, decision):
+    async def decide(request, decision):
         found.append(scene.time.now)
 
-    scene.judge.find_out = find_out
+    scene.judge.decision = decide
     next_try(scene, waits(scene))
     settle()
     scene.time.advance(9.9)
@@ -244,7 +244,7 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
     scene.time.advance(1)
     for _ in range(3):
         scene.crawler.nothing_leaves()
-        scene.gate.idle.look()
+        scene.gate.idle.check()
     assert said(caplog) == [
         f"Waiting for 2 unreachable origins: {B} (status 503, next try in "
         f"8 s), {A} (status 503, next try in 19 s). Requests are dropped after 60 s "
@@ -301,7 +301,7 @@ def test_a_spider_that_is_fed_with_what_can_not_leave_is_told_at_the_next_look()
 
     scene.crawler.feed = feed
     for times in range(1, 4):
-        scene.gate.idle.look()
+        scene.gate.idle.check()
         for _ in range(5):
             scene.crawler.nothing_leaves()
         assert scene.crawler.idles == times
@@ -315,7 +315,7 @@ def test_a_spider_that_says_it_is_not_done_is_told_again_as_often_as_by_the_engi
 
     scene.crawler.feed = feed
     for _ in range(1 + 3 * 20):
-        scene.gate.idle.look()
+        scene.gate.idle.check()
         scene.crawler.nothing_leaves()
     assert scene.crawler.idles == 4
 
@@ -332,7 +332,7 @@ def test_a_scheduler_that_fails_is_asked_at_the_heartbeat_and_told_of_until_it_w
 
     scene.crawler.engine._slot.scheduler.has_pending_requests = has_pending_requests
     for _ in range(6 * 20):
-        scene.gate.idle.look()
+        scene.gate.idle.check()
     assert len(asked) == 6
     assert [record.exc_info[1].args for record in caplog.records] == [("down",)] * 2
     assert scene.crawler.idles == 0
@@ -380,6 +380,6 @@ def test_a_crawl_that_has_something_to_do_says_nothing(caplog, what):
     busy(scene, what)
     for _ in range(5):
         scene.crawler.nothing_leaves()
-        scene.gate.idle.look()
+        scene.gate.idle.check()
     assert said(caplog) == []
     assert scene.crawler.idles == 0

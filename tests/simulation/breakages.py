@@ -15,8 +15,8 @@ from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.memory import MemoryStore
 
-take, come = Turns.take, Waits._come
-known, access, land, claim = Cache.known, Policy.access, Flights._land, MemoryStore.claim
+take, come = Turns.use, Waits._come
+known, access, land, claim = Cache.known_entry, Policy.access, Flights._land, MemoryStore.claim
 
 
 def answers_are_used_for_ever(self, origin):
@@ -61,7 +61,7 @@ def a_closing_crawl_flies_on(self):
 BREAKAGES = {
     broken.__name__: (owner, name, broken)
     for owner, name, broken in [
-        (Cache, "known", answers_are_used_for_ever),
+        (Cache, "known_entry", answers_are_used_for_ever),
         (Policy, "access", unreachable_is_open),
         (Policy, "is_due", expired_records_are_used),
         (MemoryStore, "claim", leases_are_given_to_all),
@@ -104,7 +104,7 @@ BREAKAGES_OF_TURNS = {
     ),
     "turns are used however late": (turns, "_LATE", 10.0),
     "one of those who wait is woken": (Waits, "_come", one_of_those_who_wait_is_woken),
-    "a turn is used twice": (Turns, "take", a_turn_is_used_twice),
+    "a turn is used twice": (Turns, "use", a_turn_is_used_twice),
 }
 
 

@@ -15,6 +15,7 @@ from contextlib import suppress
 from random import Random
 from types import SimpleNamespace
 
+from scrapy.http import Request
 from scrapy.settings import Settings
 
 from scrapy_rep.downloadermiddlewares.waits import Waits
@@ -113,6 +114,7 @@ class Worker:
         self.turns = Turns(crawler, store, None, free, clock)
         gate = SimpleNamespace(listen=self.turns.listen)
         self.waits = Waits(crawler, None, gate, self.turns, clock)
+        self.request = Request("http://site.example/", meta={"download_slot": "site.example"})
 
     def call_later(self, seconds, call, *arguments):
         if self.world.random.random() < self.world.busy:
@@ -127,7 +129,7 @@ class Worker:
         """Send a request as a crawl does, and check what comes of it."""
         world = self.world
         delay = world.delays[origin]
-        await self.waits.take_turn(None, SimpleNamespace(origin=origin), delay)
+        await self.waits.take_turn(self.request, SimpleNamespace(origin=origin), delay)
         left = self.last[origin] + OWN_PART * delay - world.loop.now
         if left > 0:
             self.last[origin] += OWN_PART * delay

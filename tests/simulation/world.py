@@ -213,10 +213,10 @@ class Worker:
         wall = [self.clock(), self.clock()]
         self.walls[id(wall)] = wall
         try:
-            entry = self.cache.known(origin)
+            entry = self.cache.known_entry(origin)
             verdict = None if entry is None else entry.verdict(target, tokens)
             if verdict is None:
-                entry = await self.cache.find_out(origin, tokens, None)
+                entry = await self.cache.entry(origin, tokens, None)
                 verdict = entry.verdict(target, tokens)
             if verdict is None:
                 raise ViolationError("no verdict")

@@ -88,8 +88,8 @@ async def test_nobody_is_told_of_what_comes_later():
     task.cancel()
     await asyncio.wait([task])
     assert promise.is_over
-    promise.keep(1)
-    promise.fail(KeyError())
+    promise.set_result(1)
+    promise.set_exception(KeyError())
     assert not promise.is_kept
 
 

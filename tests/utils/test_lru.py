@@ -43,7 +43,7 @@ def test_it_counts_what_it_holds(steps, max_entries, max_bytes):
     sizes = {}
     for key, nbytes, drop in steps:
         if drop:
-            cache.drop(key)
+            cache.discard(key)
         else:
             cache.put(key, key, nbytes)
             sizes[key] = nbytes

@@ -127,12 +127,12 @@ class RobotsEvidence:
 
     def _learn(self, record: Record, source: str) -> None:
         access = self._policy.access(record, time())
-        file = RobotsFile.of(record, access)
+        file = RobotsFile.from_record(record, access)
         self._files.put((file.url, mark_of(access)), file)
         self._put("robotstxt", {"source": source}, file)
 
     def _learned_tdmrep(self, record: Record, source: str) -> None:
-        file = RobotsFile.of(record, self._policy.access(record, time()))
+        file = RobotsFile.from_record(record, self._policy.access(record, time()))
         self._put("tdmrep", {"source": source}, file)
 
     def _used(self, request: Request, usage: Usage, results: Mapping[str, Value]) -> None:
@@ -228,7 +228,7 @@ class RobotsEvidence:
         elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
             self._put_aged(values, file, note.at)
         else:
-            self._background.add(self._write_late(values, request, note.at, entry))
+            self._background.start(self._write_late(values, request, note.at, entry))
 
     async def _write_late(
         self, values: dict[str, Any], request: Request, at: float, entry: Entry

@@ -79,7 +79,7 @@ class Collected:
     def learned(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
         """Note what a look-up came to, and what may be fetched by it."""
         row = self.row(str(record.file.origin))
-        file, last = RobotsFile.of(record, access), record.last
+        file, last = RobotsFile.from_record(record, access), record.last
         row.outcome, row.status = file.outcome, file.status
         row.error = None if file.error is None else short(file.error)
         row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size
@@ -108,7 +108,7 @@ class Collected:
         self, url: str, origin: str, verdict: Verdict, usage: Noted = None, *, dropped: bool = True
     ) -> OriginRow:
         """Note that a request was dropped, or would have been."""
-        why = Why.of(verdict, usage)
+        why = Why.from_verdict(verdict, usage)
         row = self.row(origin)
         row.dropped += dropped
         row.would_drop += not dropped
@@ -150,7 +150,7 @@ class Collected:
         self.differing += 1
         if len(self.differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(url), MAX_URL)
-            why = Why.of(verdict, usage)
+            why = Why.from_verdict(verdict, usage)
             row = DiffersRow(url, verdict.allowed, verdict.reason.value, why.rule, why.line)
             self.differing_urls.append(row)
 

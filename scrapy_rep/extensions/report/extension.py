@@ -145,7 +145,7 @@ class RobotsReport:
     def _finish(self, crawl: dict[str, Any], collected: Collected) -> None:
         made = made_by(self._crawler, self._options)
         report = {"crawl": crawl, **made, **collected.as_dict()}
-        self._runs.keep(report)
+        self._runs.write(report)
         with replacing(self._path) as file:
             file.write(self._render(report))
 

@@ -28,7 +28,7 @@ class Why(NamedTuple):
     """Why the origin was unreachable, or what is said about use comes to."""
 
     @classmethod
-    def of(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> Why:
+    def from_verdict(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> Why:
         """Take a verdict, and what is noted of the use of its page."""
         url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
         cause = verdict.outage and verdict.outage.cause

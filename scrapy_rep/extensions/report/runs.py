@@ -77,7 +77,7 @@ class Runs:
             **{name: before.get(name, 0) + counts.get(stat, 0) for name, stat in _FIGURES.items()},
         }
 
-    def keep(self, report: dict[str, Any]) -> None:
+    def write(self, report: dict[str, Any]) -> None:
         """Keep a report for the next run."""
         if self._path is None:
             return

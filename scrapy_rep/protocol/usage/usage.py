@@ -104,7 +104,7 @@ class Usage:
             and (said.source != TDMREP or PLACES.index(said.place) == last)
         ]
 
-    def of(self, sources: Collection[str]) -> Usage:
+    def from_sources(self, sources: Collection[str]) -> Usage:
         """Return what some sources say; licenses, which are not judged, stay.
 
         To ``tags`` belongs what headers and meta elements say by TDMRep, too.
