@@ -48,12 +48,12 @@ class Robots:
         cache: Cache,
         decider: Decider,
         holds: Callable[[], Iterable[tuple[Origin, str, float | None, int]]],
-        told_until: Callable[[str], Awaitable[float | None]] | None = None,
+        pause_until: Callable[[str], Awaitable[float | None]],
     ) -> None:
         self._cache = cache
         self.decider = decider
         self._holds = holds
-        self._told_until = told_until
+        self._pause_until = pause_until
 
     @classmethod
     def of(cls, crawler: Crawler) -> Robots:
@@ -144,8 +144,7 @@ class Robots:
 
         Return None if it is not, or if this is not in the store. See REP_BACK_OFF.
         """
-        host = origin_of(_request(page).url).host
-        return None if self._told_until is None else await self._told_until(host)
+        return await self._pause_until(origin_of(_request(page).url).host)
 
     def waits(self) -> list[Wait]:
         """Return which requests wait in the scheduler, why, and until when.

@@ -200,7 +200,7 @@ def test_a_crawl_that_has_ended_is_let_go_of():
 
     crawler, keeper = Thing(), Thing()
     keeper.crawler = crawler
-    add_part(crawler, Robots(keeper, None, None))
+    add_part(crawler, Robots(keeper, None, None, None))
     assert isinstance(Robots.of(crawler), Robots)
     gone = weakref.ref(crawler)
     del crawler, keeper

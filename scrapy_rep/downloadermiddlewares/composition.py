@@ -28,6 +28,7 @@ from scrapy_rep.robots import Robots
 from scrapy_rep.scheduler.back_off import BackOff
 from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.pauses import Pauses
 from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.settings import Options
@@ -94,8 +95,9 @@ class Composition:
             if self.delays is not None
             else None
         )
+        pauses = Pauses(self._shared.store, clock, options.back_off_max)
         self.back_off = (
-            BackOff(crawler, options, self._shared.store, clock)
+            BackOff(crawler, options, pauses, clock)
             if options.back_off and not options.dry_run
             else None
         )
@@ -109,8 +111,7 @@ class Composition:
             back_off=self.back_off,
             clock=clock,
         )
-        told_until = None if self.back_off is None else self.back_off.told_until
-        robots = Robots(self.cache, self.decider, self.gate.holds, told_until)
+        robots = Robots(self.cache, self.decider, self.gate.holds, pauses.until)
         self.waits = Waits(crawler, self.decider, self.gate, self.turns, clock)
         self.dry_run = (
             DryRun(crawler, self.cache, self.drops, self.gate, builtin) if builtin else None

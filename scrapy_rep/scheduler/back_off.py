@@ -7,7 +7,6 @@ import math
 import random
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from uuid import uuid4
 from weakref import WeakSet
 
 from scrapy import signals
@@ -21,6 +20,7 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.hold import Hold, HoldReason
+from scrapy_rep.scheduler.pauses import LEASE
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.once import Once
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.scheduler.pauses import Pauses
     from scrapy_rep.settings import Options
-    from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
 logger = logging.getLogger(__name__)
@@ -53,23 +53,12 @@ _SHORT_LOOK: Final = 0.05
 """Seconds between two looks whether a request that was let out has come to nothing."""
 _SOON: Final = 0.02
 """Seconds by which the clock of the store may be behind."""
-_LEASE: Final = 10.0
-"""Seconds in which no other worker sends a probe."""
 _LEASES: Final = 3
 """Leases of others that a worker waits for, before it sends a probe without one."""
 _MAX_HOSTS: Final = 10_000
 """Hosts above which those are forgotten that nothing waits for."""
 _SPARED_KEY: Final = "rep_back_off"
 """Meta key: when the host closed for which a retry was not counted, by the monotonic clock."""
-
-
-def lease_of(host: str) -> str:
-    """Return the name in the store of the lease that tells the fleet about ``host``.
-
-    It is held until the host may be asked again, by that time in seconds since the epoch, and then
-    by the worker that sends the probe.
-    """
-    return f"back-off:{host}"
 
 
 @dataclass(eq=False)
@@ -108,15 +97,14 @@ class BackOff:
     requests for REP_DEFER_TIMEOUT, those that wait are dropped.
     """
 
-    def __init__(self, crawler: Crawler, options: Options, store: Store, clock: Clock) -> None:
+    def __init__(self, crawler: Crawler, options: Options, pauses: Pauses, clock: Clock) -> None:
         """Take the parts of a crawl."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._max = options.back_off_max
         self._timeout = options.defer_timeout
-        self._store = store
+        self._pauses = pauses
         self._clock = clock
-        self._name = uuid4().hex
         self._hosts: dict[str, _Closed] = {}
         self._most = _MAX_HOSTS
         self._told: Callable[[Origin], None] = lambda _: None
@@ -151,7 +139,7 @@ class BackOff:
             return None
         now = self._clock.monotonic()
         if closed.may_probe:
-            if now < closed.asked_at + _LEASE:
+            if now < closed.asked_at + LEASE:
                 return None
             # Another worker may have sent a probe since, and tell to wait.
             closed.may_probe, closed.next_look = False, now
@@ -185,14 +173,6 @@ class BackOff:
         stats.count(self._crawler, stats.BACK_OFF_DROPPED)
         host = urlparse_cached(request).hostname
         return IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
-
-    async def told_until(self, host: str) -> float | None:
-        """Return until when the fleet leaves ``host`` alone, in seconds since the epoch.
-
-        None where it doesn't, as far as the store knows.
-        """
-        left = self._seconds_left((await self._store.get(lease_of(host))).holder)
-        return None if left is None or left <= 0 else self._clock.time() + left
 
     def close(self) -> None:
         """Ask the store no more."""
@@ -313,7 +293,7 @@ class BackOff:
     def _open(self, host: str, closed: _Closed) -> None:
         del self._hosts[host]
         self._tell(closed)
-        self._begin(self._store.release(lease_of(host), self._name))
+        self._begin(self._pauses.end(host))
 
     def _tell(self, closed: _Closed) -> None:
         origins, closed.origins = closed.origins, {}
@@ -329,37 +309,18 @@ class BackOff:
         deferred_from_coro(call).addErrback(trap_cancelled)
 
     async def _tell_fleet(self, host: str, closed: _Closed, seconds: float) -> None:
-        """Hold the lease until the host may be asked again; if another does, wait as long."""
-        end = self._clock.time() + seconds
-        await self._store.release(lease_of(host), self._name)
-        held = await self._store.claim(lease_of(host), f"{end:.3f}", seconds)
-        self._follow(host, closed, self._seconds_left(held.holder))
+        self._follow(host, closed, await self._pauses.begin(host, seconds))
 
     async def _ask_for_probe(self, host: str, closed: _Closed) -> None:
         """Let one request leave, if no other worker of the fleet does, and none tells to wait."""
-        holder: str | None = None
-        try:
-            holder = (await self._store.claim(lease_of(host), self._name, _LEASE)).holder
-        except Exception:
-            logger.exception("Error while asking whether %s may be asked again", host)
+        is_ours, left = await self._pauses.claim(host)
         if self._hosts.get(host) is not closed:
             return
-        left = self._seconds_left(holder)
-        pause = _LOOK if left is None else max(left, _SOON)
         now = closed.asked_at = self._clock.monotonic()
-        closed.next_look = now + pause
-        is_ours = holder is None or holder == self._name
-        closed.may_probe = is_ours or (left is None and now > closed.until + _LEASES * _LEASE)
+        closed.next_look = now + (_LOOK if left is None else max(left, _SOON))
+        closed.may_probe = is_ours or (left is None and now > closed.until + _LEASES * LEASE)
         self._follow(host, closed, left)
         self._tell(closed)
-
-    def _seconds_left(self, holder: str | None) -> float | None:
-        """Return for how long a host is to be left alone; None if ``holder`` is a worker."""
-        try:
-            left = min(float(holder or "") - self._clock.time(), self._max)
-        except ValueError:
-            return None
-        return None if math.isnan(left) else left
 
     def _follow(self, host: str, closed: _Closed, left: float | None) -> None:
         """Wait as long as another worker says."""

@@ -16,7 +16,7 @@ from scrapy.settings import Settings
 
 from scrapy_rep.commands import Command
 from scrapy_rep.commands.terminal import Progress
-from scrapy_rep.scheduler.back_off import lease_of
+from scrapy_rep.scheduler.pauses import lease_of
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.registry import make_store
 from tests.crawling.web import answer, held, redirect, robots

@@ -16,6 +16,7 @@ from scrapy_rep import Robots
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import back_off
 from scrapy_rep.scheduler.back_off import BackOff
+from scrapy_rep.scheduler.pauses import Pauses
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.memory import MemoryStore
 from tests.crawling.crawl import crawl, stat
@@ -197,9 +198,7 @@ async def test_workers_of_a_fleet_wait_for_each_other(web, tmp_path, redis_serve
     [("1e400", 300), ("4e9", 300), ("1000000005", 5), ("nan", None), ("", None), ("name", None)],
 )
 def test_what_others_have_written_bounds_nothing(holder, left):
-    crawler = SimpleNamespace(signals=None)
-    back_off = BackOff(crawler, Options(), None, MadeUpTime().clock)
-    assert back_off._seconds_left(holder) == left
+    assert Pauses(None, MadeUpTime().clock, 300)._seconds_left(holder) == left
 
 
 @pytest_twisted.ensureDeferred
@@ -246,7 +245,8 @@ def alone(time, **downloader):
         stats=SimpleNamespace(inc_value=lambda *_, **__: None),
         spider=None,
     )
-    part = BackOff(crawler, Options(), MemoryStore(max_bytes=10, max_size=10), time.clock)
+    pauses = Pauses(MemoryStore(max_bytes=10, max_size=10), time.clock, 300)
+    part = BackOff(crawler, Options(), pauses, time.clock)
     part._begin = lambda call: call.close()
     return part
 
