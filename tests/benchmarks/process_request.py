@@ -52,7 +52,7 @@ def know_ours(middleware, url, body):
     copy = Available(body, Evidence(now, url, 200))
     entry = Entry(Access(Grant.RULES, Reason.RULE, copy, now - 1, now + 1e6))
     robots = RobotsTxt.parse(body)
-    tokens = middleware.decider.tokens.of(Request(url))
+    tokens = middleware.decider.tokens.of_request(Request(url))
     middleware._cache._hold(origin, entry, tokens, robots)
 
 
