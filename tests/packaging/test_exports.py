@@ -96,15 +96,3 @@ def test_the_root_has_few_modules():
 def test_every_room_says_what_it_is_for():
     for folder in Path(scrapy_rep.__file__).parent.rglob("__init__.py"):
         assert ast.get_docstring(ast.parse(folder.read_text())), folder
-
-
-def test_the_contracts_name_every_room():
-    config = (ROOT / "pyproject.toml").read_text()
-    layers = config[config.index('type = "layers"') :].partition("\n]")[0]
-    root = Path(scrapy_rep.__file__).parent
-    rooms = {
-        path.stem
-        for path in root.iterdir()
-        if path.name not in {"__init__.py", "__pycache__", "py.typed"}
-    }
-    assert rooms == set(re.findall(r"scrapy_rep\.(\w+)", layers))
