@@ -188,6 +188,24 @@ class RobotsEvidence:
         status: int | None = None,
     ) -> None:
         """Write what was decided of ``request``, and what became of it."""
+        values = self._values(request, note, source)
+        values |= {"kind": kind, "status": status}
+        verdict, decision = note.verdict, note.decision
+        if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:
+            self._writing.put(Line(values))
+            return
+        entry, override = decision.entry, decision.override
+        if override is not None and override.file is not None:
+            self._writing.put(Line(values, self._file_of(override, override.file)))
+        elif entry is None:
+            self._writing.put(Line(values))
+        elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
+            self._put_aged(values, file, note.at)
+        else:
+            self._background.start(self._write_late(values, request, note.at, entry))
+
+    def _values(self, request: Request, note: _Note, source: str | None) -> dict[str, Any]:
+        """Return the values of a line about ``request``; ``kind`` and ``status`` are still None."""
         verdict, decision, meta = note.verdict, note.decision, request.meta
         rule = None if verdict is None else verdict.rule
         judged = None if decision is None else decision.usage
@@ -196,15 +214,15 @@ class RobotsEvidence:
         if source == "handler":
             hops.append(self._hops[request])
         agents = user_agents_of(request) if source in _SENT else None
-        values = {
-            "kind": kind,
+        return {
+            "kind": None,
             "time": iso(time()),
             "url": without_credentials(request.url),
             "hops": hops,
             "method": request.method,
             "decided": iso(note.at),
             "source": source,
-            "status": status,
+            "status": None,
             "tokens": None if decision is None else decision.tokens,
             "user_agent": agents[-1].decode("latin-1") if agents else None,
             "decision": None if verdict is None else _WORDS[verdict.allowed],
@@ -217,18 +235,6 @@ class RobotsEvidence:
             "dry_run": self._dry_run,
             "age": None,
         }
-        if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:
-            self._writing.put(Line(values))
-            return
-        entry = decision.entry
-        if override is not None and override.file is not None:
-            self._writing.put(Line(values, self._file_of(override, override.file)))
-        elif entry is None:
-            self._writing.put(Line(values))
-        elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
-            self._put_aged(values, file, note.at)
-        else:
-            self._background.start(self._write_late(values, request, note.at, entry))
 
     async def _write_late(
         self, values: dict[str, Any], request: Request, at: float, entry: Entry
