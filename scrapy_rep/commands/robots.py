@@ -82,6 +82,56 @@ def _tokens(option: str, value: str) -> None:
     raise UsageError(f"{option} must be a product token or a User-Agent", print_help=False)
 
 
+_OPTIONS: Final[dict[str, dict[str, Any]]] = {
+    # Scrapy takes a line of help that ends with a colon for a heading.
+    "--agent": {
+        "metavar": "TOKEN",
+        "help": "product token or User-Agent of the crawler, instead of that of the settings",
+    },
+    "--file": {
+        "metavar": "FILE",
+        "help": "read the rules from FILE, or standard input (-), not from the site "
+        "(check, explain)",
+    },
+    "--urls-from": {
+        "metavar": "FILE",
+        "help": "read URLs from FILE, or standard input (-), one per line; lines that start with "
+        "# are comments (check, plan)",
+    },
+    "--purpose": {
+        "metavar": "PURPOSE",
+        "action": "append",
+        "choices": PURPOSES,
+        "default": [],
+        "help": f"also show the result for this purpose ({', '.join(PURPOSES)}; explain, plan)",
+    },
+    "--delay": {
+        "metavar": "SECONDS",
+        "type": _seconds,
+        "help": "also show what changes with this DOWNLOAD_DELAY (plan)",
+    },
+    "--other-agent": {
+        "metavar": "TOKEN",
+        "help": "also show what changes for this product token or User-Agent (plan)",
+    },
+    "--sitemaps": {
+        "action": "store_true",
+        "help": "also count the URLs in the sitemaps that robots.txt names (plan)",
+    },
+    "--in": {
+        "dest": "evidence",
+        "metavar": "PATH",
+        "help": "the path that REP_EVIDENCE was set to (evidence)",
+    },
+    "--fresh": {
+        "action": "store_true",
+        "help": "fetch robots.txt even if it is stored; the store is not changed",
+    },
+    "--json": {"action": "store_true", "help": "print JSON"},
+}
+"""The options of all subcommands: flags, and what argparse takes."""
+
+
 class Command(ScrapyCommand):
     """``scrapy robots check|explain|lint|cache|evidence|plan``."""
 
@@ -111,60 +161,8 @@ class Command(ScrapyCommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add those of ours."""
         super().add_options(parser)
-        # Scrapy takes a line of help that ends with a colon for a heading.
-        parser.add_argument(
-            "--agent",
-            metavar="TOKEN",
-            help="product token or User-Agent of the crawler, instead of that of the settings",
-        )
-        parser.add_argument(
-            "--file",
-            metavar="FILE",
-            help="read the rules from FILE, or standard input (-), not from the site "
-            "(check, explain)",
-        )
-        parser.add_argument(
-            "--urls-from",
-            metavar="FILE",
-            help="read URLs from FILE, or standard input (-), one per line; lines that start with "
-            "# are comments (check, plan)",
-        )
-        parser.add_argument(
-            "--purpose",
-            metavar="PURPOSE",
-            action="append",
-            choices=PURPOSES,
-            default=[],
-            help=f"also show the result for this purpose ({', '.join(PURPOSES)}; explain, plan)",
-        )
-        parser.add_argument(
-            "--delay",
-            metavar="SECONDS",
-            type=_seconds,
-            help="also show what changes with this DOWNLOAD_DELAY (plan)",
-        )
-        parser.add_argument(
-            "--other-agent",
-            metavar="TOKEN",
-            help="also show what changes for this product token or User-Agent (plan)",
-        )
-        parser.add_argument(
-            "--sitemaps",
-            action="store_true",
-            help="also count the URLs in the sitemaps that robots.txt names (plan)",
-        )
-        parser.add_argument(
-            "--in",
-            dest="evidence",
-            metavar="PATH",
-            help="the path that REP_EVIDENCE was set to (evidence)",
-        )
-        parser.add_argument(
-            "--fresh",
-            action="store_true",
-            help="fetch robots.txt even if it is stored; the store is not changed",
-        )
-        parser.add_argument("--json", action="store_true", help="print JSON")
+        for flag, option in _OPTIONS.items():
+            parser.add_argument(flag, **option)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         """Make settings for a crawl that asks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from operator import gt, lt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.settings import SETTINGS_PRIORITIES
@@ -65,26 +65,7 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
     )
     if options.dry_run:
         logger.warning("Dry run: robots.txt is not obeyed, nothing is dropped", extra=extra)
-    if not tokens:
-        logger.warning(
-            "The User-Agent contains no product token, so only the '*' groups of robots.txt are "
-            "obeyed. Set ROBOTSTXT_USER_AGENT or USER_AGENT",
-            extra=extra,
-        )
-    if options.tokens is None and tokens == _SCRAPYS_TOKENS:
-        logger.info(
-            "robots.txt is obeyed as 'Scrapy', the name in Scrapy's default User-Agent. To name "
-            "your crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'",
-            extra=extra,
-        )
-    for token in tokens:
-        if not is_product_token(token):
-            logger.warning(
-                "%a is not a valid product token: RFC 9309 §2.2.1 allows only letters, '_' and "
-                "'-'. Set ROBOTSTXT_USER_AGENT",
-                token,
-                extra=extra,
-            )
+    _log_tokens(options, tokens, extra)
     if options.max_size < limits.MAX_BODY_BYTES:
         logger.warning(
             "REP_MAX_SIZE is %d: RFC 9309 §2.5 asks for at least 500 KiB (%d)",
@@ -108,6 +89,30 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
             f"; did you mean {meant[0]}?" if meant else "",
             extra=extra,
         )
+
+
+def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]) -> None:
+    """Log where the product tokens may not be those that were meant."""
+    if not tokens:
+        logger.warning(
+            "The User-Agent contains no product token, so only the '*' groups of robots.txt are "
+            "obeyed. Set ROBOTSTXT_USER_AGENT or USER_AGENT",
+            extra=extra,
+        )
+    if options.tokens is None and tokens == _SCRAPYS_TOKENS:
+        logger.info(
+            "robots.txt is obeyed as 'Scrapy', the name in Scrapy's default User-Agent. To name "
+            "your crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'",
+            extra=extra,
+        )
+    for token in tokens:
+        if not is_product_token(token):
+            logger.warning(
+                "%a is not a valid product token: RFC 9309 §2.2.1 allows only letters, '_' and "
+                "'-'. Set ROBOTSTXT_USER_AGENT",
+                token,
+                extra=extra,
+            )
 
 
 def log_loss(crawler: Crawler) -> None:
