@@ -194,7 +194,7 @@ class _Cache:
     async def _records(self) -> AsyncIterator[tuple[str, Record | None]]:
         """Yield all origins with their records, a few of which are read at a time."""
         origins: list[str] = []
-        async for origin in self._store.origins():
+        async for origin in self._store.scan_keys():
             origins.append(origin)
             if len(origins) == _AT_A_TIME:
                 for each, held in zip(origins, await self._get(origins), strict=True):

@@ -39,15 +39,18 @@ class Turn(NamedTuple):
 class Store(Protocol):
     """Where records live, who fetches a robots.txt just now, and whose turn it is.
 
+    A key is that of a :class:`~scrapy_rep.protocol.site_file.SiteFile`; turns have the name of a
+    host as their key, and pauses one of their own.
+
     One that outlives the process serves several at once: what one of them puts or claims, the
     others see. What it holds is not trusted: a record that can't be read is a miss, never a crash.
     """
 
-    async def get(self, origin: str) -> Held:
-        """Return what is held of ``origin``. Raises StoreError."""
+    async def get(self, key: str) -> Held:
+        """Return what is held of ``key``. Raises StoreError."""
 
-    async def claim(self, origin: str, holder: str, seconds: float) -> Held:
-        """Give ``holder`` the lease of ``origin`` for ``seconds``, unless another holds it.
+    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another holds it.
 
         Return what is held afterwards: the record is not older than the lease, so who got it
         after another's fetch sees that one's record. Raises StoreError.
@@ -59,15 +62,15 @@ class Store(Protocol):
         The lease ends with it, if it is that of ``holder``.
         """
 
-    async def release(self, origin: str, holder: str) -> None:
-        """End the lease of ``origin``, if it is that of ``holder``. Raises StoreError."""
+    async def release(self, key: str, holder: str) -> None:
+        """End the lease of ``key``, if it is that of ``holder``. Raises StoreError."""
 
-    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``origin`` that nobody has: ``seconds`` after the one before.
+    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``key`` that nobody has: ``seconds`` after the one before.
 
         By one clock, that of the store; who asks is told how long to wait. ``unused`` is the mark
         of a turn that was not used: if it is still the last one, its time is given back. Raises
-        StoreError, and ForeignKeyError where it can keep no turns of ``origin``.
+        StoreError, and ForeignKeyError where it can keep no turns of ``key``.
         """
 
     async def close(self) -> None:
@@ -80,15 +83,15 @@ class Store(Protocol):
 class BareStore(Store, Protocol):
     """A store that nothing guards: its errors come to who lists and changes what it holds."""
 
-    def origins(self) -> AsyncIterator[str]:
-        """Yield the origins of all records, those that can't be read among them, page by page.
+    def scan_keys(self) -> AsyncIterator[str]:
+        """Yield the keys of all records, those that can't be read among them, page by page.
 
         One that is put or dropped meanwhile may be missing, and one may come twice. Raises
         StoreError.
         """
 
-    async def drop(self, origin: str) -> bool:
-        """Let go of the record of ``origin``; return whether there was one. Raises StoreError."""
+    async def drop(self, key: str) -> bool:
+        """Let go of the record of ``key``; return whether there was one. Raises StoreError."""
 
     async def prune(self) -> int:
         """Let go of the records that are too old or too many, as the store does by itself.

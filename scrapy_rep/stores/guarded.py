@@ -116,60 +116,60 @@ class GuardedStore:
         self._on_the_way: dict[str, Record] = {}
         """Records that are being written, which are not in the store yet."""
 
-    async def get(self, origin: str) -> Held:
-        """Return what is held of ``origin``."""
-        held = await self._try(self._reading, partial(self._store.get, origin))
-        return self._with_spare(held, await self._spared(origin))
+    async def get(self, key: str) -> Held:
+        """Return what is held of ``key``."""
+        held = await self._try(self._reading, partial(self._store.get, key))
+        return self._with_spare(held, await self._spared(key))
 
-    async def claim(self, origin: str, holder: str, seconds: float) -> Held:
-        """Give ``holder`` the lease of ``origin``, unless another holds it.
+    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+        """Give ``holder`` the lease of ``key``, unless another holds it.
 
         While the store can't be written, leases are those of this process.
         """
-        held = await self._try(self._writing, partial(self._store.claim, origin, holder, seconds))
+        held = await self._try(self._writing, partial(self._store.claim, key, holder, seconds))
         if held is not None:
-            return self._with_spare(held, await self._spared(origin))
-        await self._spare.claim(origin, holder, seconds)
-        spare = await self._spared(origin)
+            return self._with_spare(held, await self._spared(key))
+        await self._spare.claim(key, holder, seconds)
+        spare = await self._spared(key)
         if not self._reading.is_open:
             # A store that can't be written may still be read, as a full disk can.
-            held = await self._try(self._reading, partial(self._store.get, origin))
+            held = await self._try(self._reading, partial(self._store.get, key))
         return self._with_spare(held, spare)._replace(holder=spare.holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
-        origin = record.file.key
+        key = record.file.key
         # Seen from now on, whatever the store does and however long it takes.
-        self._on_the_way[origin] = record
+        self._on_the_way[key] = record
         was_open = self._writing.is_open
         done = None
         try:
             done = await self._try(self._writing, partial(self._put, record, holder))
         finally:
             if holder is not None:
-                await self._spare.release(origin, holder)
-            if self._on_the_way.get(origin) is record:
-                del self._on_the_way[origin]
-                await (self._spare.drop(origin) if done else self._spare.put(record))
+                await self._spare.release(key, holder)
+            if self._on_the_way.get(key) is record:
+                del self._on_the_way[key]
+                await (self._spare.drop(key) if done else self._spare.put(record))
         if done and was_open:
             await self._write_spare()
 
-    async def release(self, origin: str, holder: str) -> None:
-        """End the lease of ``origin``, if it is that of ``holder``."""
-        await self._spare.release(origin, holder)
-        await self._try(self._writing, partial(self._release, origin, holder))
+    async def release(self, key: str, holder: str) -> None:
+        """End the lease of ``key``, if it is that of ``holder``."""
+        await self._spare.release(key, holder)
+        await self._try(self._writing, partial(self._release, key, holder))
 
-    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``origin`` that nobody has.
+    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``key`` that nobody has.
 
-        While the store can't be written, or not for ``origin``, turns are those of this process.
+        While the store can't be written, or not for ``key``, turns are those of this process.
         """
         asked = self._clock()
-        call = partial(self._store.reserve, origin, seconds, unused)
+        call = partial(self._store.reserve, key, seconds, unused)
         turn = await self._try(self._writing, call)
         if turn is not None:
             return turn
-        turn = await self._spare.reserve(origin, seconds, unused)
+        turn = await self._spare.reserve(key, seconds, unused)
         return turn._replace(seconds=turn.seconds + self._clock() - asked)
 
     async def close(self) -> None:
@@ -188,10 +188,10 @@ class GuardedStore:
             self._warn(error)
         await self._spare.close()
 
-    async def _spared(self, origin: str) -> Held:
-        """Return what is held of ``origin`` here."""
-        held = await self._spare.get(origin)
-        on_the_way = self._on_the_way.get(origin)
+    async def _spared(self, key: str) -> Held:
+        """Return what is held of ``key`` here."""
+        held = await self._spare.get(key)
+        on_the_way = self._on_the_way.get(key)
         return held if on_the_way is None else held._replace(record=on_the_way)
 
     async def _write_spare(self) -> None:
@@ -199,22 +199,22 @@ class GuardedStore:
 
         Under leases, as between a look and a write another worker could store what is newer.
         """
-        async for origin in self._spare.origins():
-            claim = partial(self._store.claim, origin, self._holder, 2 * self._timeout)
+        async for key in self._spare.scan_keys():
+            claim = partial(self._store.claim, key, self._holder, 2 * self._timeout)
             held = await self._try(self._writing, claim)
             if held is None:
                 return
             if held.holder != self._holder:
                 continue  # another fetches it just now
-            record = (await self._spare.get(origin)).record
+            record = (await self._spare.get(key)).record
             if record is not None and _newer(held.record, record) is record:
                 done = await self._try(self._writing, partial(self._put, record, self._holder))
             else:
-                release = partial(self._release, origin, self._holder)
+                release = partial(self._release, key, self._holder)
                 done = await self._try(self._writing, release)
             if done is None:
                 return
-            await self._spare.drop(origin)
+            await self._spare.drop(key)
 
     async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
         """Return what the call returns; None where it fails, or is not made."""
@@ -256,8 +256,8 @@ class GuardedStore:
             self._told = False
             logger.info("%s can be used again", self._name)
 
-    async def _release(self, origin: str, holder: str) -> bool:
-        await self._store.release(origin, holder)
+    async def _release(self, key: str, holder: str) -> bool:
+        await self._store.release(key, holder)
         return True
 
     async def _put(self, record: Record, holder: str | None) -> bool:

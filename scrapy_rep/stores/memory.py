@@ -39,18 +39,18 @@ class MemoryStore:
     def __len__(self) -> int:
         return len(self._records)
 
-    async def get(self, origin: str) -> Held:
-        """Return what is held of ``origin``."""
-        return Held(self._record(origin), self._holder(origin))
+    async def get(self, key: str) -> Held:
+        """Return what is held of ``key``."""
+        return Held(self._record(key), self._holder(key))
 
-    async def claim(self, origin: str, holder: str, seconds: float) -> Held:
-        """Give ``holder`` the lease of ``origin``, unless another holds it."""
-        if self._holder(origin) is None:
+    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+        """Give ``holder`` the lease of ``key``, unless another holds it."""
+        if self._holder(key) is None:
             now = self._clock()
             if len(self._leases) >= _MAX_LEASES:
                 self._leases = {k: lease for k, lease in self._leases.items() if lease[1] > now}
-            self._leases[origin] = holder, now + seconds
-        return Held(self._record(origin), self._holder(origin))
+            self._leases[key] = holder, now + seconds
+        return Held(self._record(key), self._holder(key))
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
@@ -59,30 +59,30 @@ class MemoryStore:
         if holder is not None:
             await self.release(key, holder)
 
-    async def release(self, origin: str, holder: str) -> None:
-        """End the lease of ``origin``, if it is that of ``holder``."""
-        if origin in self._leases and self._leases[origin][0] == holder:
-            del self._leases[origin]
+    async def release(self, key: str, holder: str) -> None:
+        """End the lease of ``key``, if it is that of ``holder``."""
+        if key in self._leases and self._leases[key][0] == holder:
+            del self._leases[key]
 
-    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``origin`` that nobody has."""
+    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``key`` that nobody has."""
         now, step = round(self._clock() * _MICROSECONDS), round(seconds * _MICROSECONDS)
         if len(self._turns) >= _MAX_LEASES:
             self._turns = {k: begin for k, begin in self._turns.items() if begin > now}
-        begin = self._turns.get(origin, now)
+        begin = self._turns.get(key, now)
         begin = max(now, begin - step if begin == unused else begin)
-        self._turns[origin] = begin + step
+        self._turns[key] = begin + step
         return Turn((begin - now) / _MICROSECONDS, begin + step)
 
-    async def origins(self) -> AsyncIterator[str]:
-        """Yield the origins of all records, the least recently used first."""
-        for origin in list(self._records):
-            yield origin
+    async def scan_keys(self) -> AsyncIterator[str]:
+        """Yield the keys of all records, the least recently used first."""
+        for key in list(self._records):
+            yield key
 
-    async def drop(self, origin: str) -> bool:
-        """Let go of the record of ``origin``; return whether there was one."""
-        held = origin in self._records
-        self._records.discard(origin)
+    async def drop(self, key: str) -> bool:
+        """Let go of the record of ``key``; return whether there was one."""
+        held = key in self._records
+        self._records.discard(key)
         return held
 
     async def prune(self) -> int:
@@ -95,15 +95,15 @@ class MemoryStore:
         self._leases.clear()
         self._turns.clear()
 
-    def _record(self, origin: str) -> Record | None:
-        data = self._records.get(origin)
+    def _record(self, key: str) -> Record | None:
+        data = self._records.get(key)
         if data is None:
             return None
         try:
-            return Record.decode(data, origin, max_size=self._max_size)
+            return Record.decode(data, key, max_size=self._max_size)
         except RecordError:
             return None
 
-    def _holder(self, origin: str) -> str | None:
-        holder, end = self._leases.get(origin, (None, 0.0))
+    def _holder(self, key: str) -> str | None:
+        holder, end = self._leases.get(key, (None, 0.0))
         return holder if self._clock() < end else None

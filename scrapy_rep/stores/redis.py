@@ -88,20 +88,20 @@ class RedisStore:
         self._turns = Workers("robots.txt-turns", batch=_BATCH, run=self._run)
         self._workers = Workers("robots.txt-keys")
 
-    async def get(self, origin: str) -> Held:
-        """Return what is held of ``origin``."""
-        ask = partial(self._get, origin)
-        return self._without_lease(await self._calls.call(ask), origin, None)
+    async def get(self, key: str) -> Held:
+        """Return what is held of ``key``."""
+        ask = partial(self._get, key)
+        return self._without_lease(await self._calls.call(ask), key, None)
 
-    async def claim(self, origin: str, holder: str, seconds: float) -> Held:
-        """Give ``holder`` the lease of ``origin``, unless another holds it."""
+    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+        """Give ``holder`` the lease of ``key``, unless another holds it."""
 
         def claim(pipeline: Any) -> Any:
-            lease = self._key("lease", origin)
+            lease = self._key("lease", key)
             pipeline.set(lease, holder, nx=True, px=max(1, round(seconds * 1000)))
-            return self._get(origin, pipeline)
+            return self._get(key, pipeline)
 
-        return self._without_lease(await self._calls.call(claim), origin, holder)
+        return self._without_lease(await self._calls.call(claim), key, holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Keep ``record`` in place of what is held of its origin."""
@@ -115,46 +115,46 @@ class RedisStore:
 
         await self._calls.call(put)
 
-    async def release(self, origin: str, holder: str) -> None:
-        """End the lease of ``origin``, if it is that of ``holder``."""
-        await self._calls.call(partial(self._release, origin, holder))
+    async def release(self, key: str, holder: str) -> None:
+        """End the lease of ``key``, if it is that of ``holder``."""
+        await self._calls.call(partial(self._release, key, holder))
 
-    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``origin`` that nobody has."""
+    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``key`` that nobody has."""
         asked, step = monotonic(), round(seconds * _MICROSECONDS)
-        key = self._key("turn", origin)
+        name = self._key("turn", key)
 
         def ask(pipeline: Any) -> Any:
             used = "" if unused is None else unused
-            pipeline.execute_command("EVAL", _RESERVE, 1, key, step, used)
+            pipeline.execute_command("EVAL", _RESERVE, 1, name, step, used)
             return lambda replies: (replies[0], monotonic())
 
         reply, answered = await self._turns.call(ask)
         if _is_of_another_type(reply):
-            self._tell_foreign(key, "keeps the delay of this site by itself")
-            raise ForeignKeyError(key)
+            self._tell_foreign(name, "keeps the delay of this site by itself")
+            raise ForeignKeyError(name)
         with self._telling():
             _checked([reply])
         wait, mark = reply
         # Counted from when the answer came: rather too late than too early.
         return Turn(answered - asked + wait / _MICROSECONDS, int(mark))
 
-    async def origins(self) -> AsyncIterator[str]:
-        """Yield the origins of all records, in no order; one may come twice while keys change."""
+    async def scan_keys(self) -> AsyncIterator[str]:
+        """Yield the keys of all records, in no order; one may come twice while keys change."""
         for node in await self._workers.call(self._nodes):
             cursor = 0
             while True:
-                cursor, origins = await self._workers.call(partial(self._scan, node, cursor))
-                for origin in origins:
-                    yield origin
+                cursor, keys = await self._workers.call(partial(self._scan, node, cursor))
+                for key in keys:
+                    yield key
                 if not cursor:
                     break
 
-    async def drop(self, origin: str) -> bool:
-        """Let go of the record of ``origin``; return whether there was one."""
+    async def drop(self, key: str) -> bool:
+        """Let go of the record of ``key``; return whether there was one."""
 
         def drop(pipeline: Any) -> Any:
-            pipeline.delete(self._key("record", origin))
+            pipeline.delete(self._key("record", key))
             return _checked
 
         (count,) = await self._calls.call(drop)
@@ -202,8 +202,8 @@ class RedisStore:
         with self._telling():
             return read(replies)
 
-    def _release(self, origin: str, holder: str, pipeline: Any) -> Any:
-        pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", origin), holder)
+    def _release(self, key: str, holder: str, pipeline: Any) -> Any:
+        pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", key), holder)
         return _checked
 
     def _nodes(self) -> list[Any]:
@@ -225,17 +225,17 @@ class RedisStore:
         names = (key.decode("utf-8", "ignore") for key in dict.fromkeys(keys))
         return int(cursor), [name.removeprefix(start).removesuffix(end) for name in names]
 
-    def _key(self, kind: str, origin: str) -> str:
+    def _key(self, kind: str, key: str) -> str:
         # What stands in braces decides where a key lives in a cluster.
-        return f"{self._prefix}{kind}:{{{origin}}}"
+        return f"{self._prefix}{kind}:{{{key}}}"
 
-    def _get(self, origin: str, pipeline: Any) -> Any:
+    def _get(self, key: str, pipeline: Any) -> Any:
         # Ranges, as anybody may have put anything there.
-        pipeline.getrange(self._key("record", origin), 0, self._limit)
-        pipeline.getrange(self._key("lease", origin), 0, _MAX_HOLDER)
-        return partial(self._held, origin)
+        pipeline.getrange(self._key("record", key), 0, self._limit)
+        pipeline.getrange(self._key("lease", key), 0, _MAX_HOLDER)
+        return partial(self._held, key)
 
-    def _held(self, origin: str, replies: list[Any]) -> Held:
+    def _held(self, key: str, replies: list[Any]) -> Held:
         *before, data, holder = replies
         if _is_of_another_type(holder):
             holder = _NO_LEASE.encode()
@@ -243,14 +243,14 @@ class RedisStore:
         record = None
         if isinstance(data, bytes) and 0 < len(data) <= self._limit:
             with suppress(RecordError):
-                record = Record.decode(data, origin, max_size=self._max_size)
+                record = Record.decode(data, key, max_size=self._max_size)
         return Held(record, holder.decode("utf-8", "replace") or None)
 
-    def _without_lease(self, held: Held, origin: str, holder: str | None) -> Held:
+    def _without_lease(self, held: Held, key: str, holder: str | None) -> Held:
         """Where the key of a lease holds something else, let ``holder`` do without it."""
         if held.holder != _NO_LEASE:
             return held
-        self._tell_foreign(self._key("lease", origin), "fetches this robots.txt itself")
+        self._tell_foreign(self._key("lease", key), "fetches this robots.txt itself")
         return held._replace(holder=holder)
 
     def _tell_foreign(self, key: str, what: str) -> None:

@@ -111,21 +111,21 @@ class SQLiteStore:
         self._written = 0
         self._prune_at = 0.0
 
-    async def get(self, origin: str) -> Held:
-        """Return what is held of ``origin``."""
+    async def get(self, key: str) -> Held:
+        """Return what is held of ``key``."""
         return await self._reader.call(
-            lambda: self._reading.run(lambda connection: self._held(connection, origin))
+            lambda: self._reading.run(lambda connection: self._held(connection, key))
         )
 
-    async def claim(self, origin: str, holder: str, seconds: float) -> Held:
-        """Give ``holder`` the lease of ``origin``, unless another holds it."""
+    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+        """Give ``holder`` the lease of ``key``, unless another holds it."""
 
         def claim(connection: sqlite3.Connection) -> Held:
             connection.execute(
                 _CLAIM,
-                {"origin": origin, "holder": holder, "now": self._clock(), "seconds": seconds},
+                {"origin": key, "holder": holder, "now": self._clock(), "seconds": seconds},
             )
-            return self._held(connection, origin)
+            return self._held(connection, key)
 
         return await self._writer.call(claim)
 
@@ -140,28 +140,28 @@ class SQLiteStore:
 
         await self._writer.call(put)
 
-    async def release(self, origin: str, holder: str) -> None:
-        """End the lease of ``origin``, if it is that of ``holder``."""
+    async def release(self, key: str, holder: str) -> None:
+        """End the lease of ``key``, if it is that of ``holder``."""
 
         def release(connection: sqlite3.Connection) -> None:
-            connection.execute(_RELEASE, (origin, holder))
+            connection.execute(_RELEASE, (key, holder))
 
         await self._writer.call(release)
 
-    async def reserve(self, origin: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``origin`` that nobody has."""
+    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
+        """Return the next turn of ``key`` that nobody has."""
         asked, step = _now(), round(seconds * _MICROSECONDS)
 
         def reserve(connection: sqlite3.Connection) -> Turn:
-            values = {"origin": origin, "now": _now(), "step": step, "unused": unused}
+            values = {"origin": key, "now": _now(), "step": step, "unused": unused}
             connection.execute(_RESERVE, values)
-            ((mark,),) = connection.execute(_RESERVED, (origin,))
+            ((mark,),) = connection.execute(_RESERVED, (key,))
             return Turn((mark - step - asked) / _MICROSECONDS, mark)
 
         return await self._writer.call(reserve)
 
-    async def origins(self) -> AsyncIterator[str]:
-        """Yield the origins of all records, in their order."""
+    async def scan_keys(self) -> AsyncIterator[str]:
+        """Yield the keys of all records, in their order."""
 
         def page(after: bytes, connection: sqlite3.Connection) -> list[bytes]:
             return [row[0] for row in connection.execute(_PAGE_OF_ORIGINS, (after, _PAGE))]
@@ -174,11 +174,11 @@ class SQLiteStore:
             if len(found) < _PAGE:
                 return
 
-    async def drop(self, origin: str) -> bool:
-        """Let go of the record of ``origin``; return whether there was one."""
+    async def drop(self, key: str) -> bool:
+        """Let go of the record of ``key``; return whether there was one."""
 
         def drop(connection: sqlite3.Connection) -> bool:
-            return connection.execute(_DROP, (origin,)).rowcount > 0
+            return connection.execute(_DROP, (key,)).rowcount > 0
 
         return await self._writer.call(drop)
 
@@ -201,13 +201,13 @@ class SQLiteStore:
         self._reading.close()
         self._writing.close()
 
-    def _held(self, connection: sqlite3.Connection, origin: str) -> Held:
-        values = {"origin": origin, "now": self._clock(), "limit": max_encoded(self._max_size)}
+    def _held(self, connection: sqlite3.Connection, key: str) -> Held:
+        values = {"origin": key, "now": self._clock(), "limit": max_encoded(self._max_size)}
         data, holder = connection.execute(_GET, values).fetchone()
         record = None
         if data is not None:
             with suppress(RecordError):
-                record = Record.decode(data, origin, max_size=self._max_size)
+                record = Record.decode(data, key, max_size=self._max_size)
         return Held(record, None if holder is None else holder.decode("utf-8", "replace"))
 
     def _write(self, jobs: list[Job]) -> None:

@@ -177,11 +177,11 @@ class Contract:
     @in_asyncio
     async def test_all_origins_are_listed_across_pages(self, opened):
         store = opened()
-        assert [origin async for origin in self.bare(store).origins()] == []
+        assert [key async for key in self.bare(store).scan_keys()] == []
         origins = {f"https://site-{i}.example" for i in range(2_500)}
         await asyncio.gather(*(store.put(unavailable(origin)) for origin in origins))
         await store.claim("https://leased.example", "a", 30)
-        found = [origin async for origin in self.bare(store).origins()]
+        found = [key async for key in self.bare(store).scan_keys()]
         assert set(found) == origins
         assert len(found) == len(origins)
         await store.close()
@@ -195,7 +195,7 @@ class Contract:
         assert await self.bare(store).drop(ORIGIN) is True
         assert await self.bare(store).drop(ORIGIN) is False
         assert await store.get(ORIGIN) == (None, "a")
-        assert [origin async for origin in self.bare(store).origins()] == [OTHER]
+        assert [key async for key in self.bare(store).scan_keys()] == [OTHER]
         await store.put(unavailable(), "a")
         assert await store.get(ORIGIN) == (unavailable(), None)
         await store.close()
@@ -269,7 +269,7 @@ class PersistentContract(Contract):
             assert held.record is None or held.record.copy == available().copy
         else:
             assert (await store.get(ORIGIN)).record is None
-        assert [origin async for origin in self.bare(store).origins()] == [ORIGIN]
+        assert [key async for key in self.bare(store).scan_keys()] == [ORIGIN]
         assert await self.bare(store).drop(ORIGIN) is True
         await store.put(unavailable())
         assert (await store.get(ORIGIN)).record == unavailable()
@@ -348,7 +348,7 @@ class TestSQLite(PersistentContract):
             )
         store = opened()
         assert await store.get(ORIGIN) == (None, "\ufffd")
-        found = [origin.removeprefix("\ufffd") async for origin in self.bare(store).origins()]
+        found = [key.removeprefix("\ufffd") async for key in self.bare(store).scan_keys()]
         assert sorted(found) == sorted(origins)
         await store.close()
 

@@ -26,7 +26,7 @@ async def test_a_file_that_is_none_of_ours_is_left_alone_by_who_only_looks(tmp_p
     with pytest.raises(StoreError):
         await store.prune()
     with pytest.raises(StoreError):
-        [origin async for origin in store.origins()]
+        [key async for key in store.scan_keys()]
     with pytest.raises(StoreError):
         await store.drop("https://site-0.example")
     await store.close()

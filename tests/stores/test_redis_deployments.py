@@ -40,7 +40,7 @@ async def test_a_cluster_whose_keys_move(cluster):
     others = [f"https://site-{number}.example" for number in range(9)]
     for origin in (ORIGIN, *others):
         await store.put(available(origin))
-    assert sorted([origin async for origin in store.origins()]) == sorted([ORIGIN, *others])
+    assert sorted([key async for key in store.scan_keys()]) == sorted([ORIGIN, *others])
     await store.claim(ORIGIN, "a", 30)
     cluster.move(f"robots:record:{{{ORIGIN}}}")
     assert await store.get(ORIGIN) == (available(), "a")
@@ -122,7 +122,7 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
     await store.put(available(), "a")
     assert await store.get(ORIGIN) == (available(), None)
-    assert [origin async for origin in store.origins()] == [ORIGIN]
+    assert [key async for key in store.scan_keys()] == [ORIGIN]
     assert await store.prune() == 0
     assert await store.drop(ORIGIN)
     assert (await store.reserve("example.com", 2)).seconds < PATIENCE
