@@ -1,4 +1,8 @@
-"""How many robots.txt fetches a crawl may have going (REP_CONCURRENT_FETCHES)."""
+"""The limit of concurrent fetches of robots.txt (REP_CONCURRENT_FETCHES).
+
+A fetch that takes longer than a second no longer counts, so sites that hang do not block others. At
+most REP_CONCURRENT_FETCHES fetches start per second, and REP_TIMEOUT bounds how many are slow.
+"""
 
 from __future__ import annotations
 
@@ -13,50 +17,47 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
 _SLOW: Final = 1.0
-"""Seconds after which a fetch lets another one begin: sites that hang hold up no others.
-
-So not more than REP_CONCURRENT_FETCHES begin in a second, and the deadline of a fetch bounds how
-many go on."""
+"""Seconds after which a fetch is slow."""
 
 
 class FetchLimit:
-    """A number of places, given to whoever asks in the order of asking."""
+    """A semaphore: first come, first served."""
 
     def __init__(self, places: int) -> None:
         self.places = places
         self.slow = 0
-        """How many have given up their place and go on."""
+        """Number of slow fetches, which take no place."""
         self.when_slow: Callable[[], None] | None = None
         self._free = places
         self._waiting: deque[Promise[None]] = deque()
 
     async def acquire(self) -> None:
-        """Take a place, when there is one."""
+        """Wait for a place, and take it."""
         if self._free:
             self._free -= 1
             return
-        turn: Promise[None] = Promise()
-        self._waiting.append(turn)
+        place: Promise[None] = Promise()
+        self._waiting.append(place)
         try:
-            await turn
+            await place
         except BaseException:
-            # Cancelled in the moment in which the place was given.
-            if turn.is_kept:
+            # Cancelled after the place was assigned.
+            if place.is_kept:
                 self.release()
             raise
 
     def release(self) -> None:
-        """Give a place to who is next."""
+        """Free a place, for the next one that waits."""
         while self._waiting:
-            turn = self._waiting.popleft()
-            turn.set_result(None)
-            if turn.is_kept:
+            place = self._waiting.popleft()
+            place.set_result(None)
+            if place.is_kept:
                 return
         self._free += 1
 
 
 class Permit:
-    """The place of a fetch, which it gives up when it takes long."""
+    """The place of one fetch. It is released early if the fetch is slow."""
 
     def __init__(self, limit: FetchLimit, clock: Clock) -> None:
         self._limit = limit
@@ -71,7 +72,7 @@ class Permit:
             self._limit.when_slow()
 
     def release(self) -> None:
-        """Leave it, as the fetch has ended."""
+        """Release the place: the fetch has ended."""
         self._timer.cancel()
         if self._slow:
             self._limit.slow -= 1

@@ -1,4 +1,9 @@
-"""One look-up of an origin at a time: all who ask meanwhile wait for that one."""
+"""Flights: one look-up of an origin at a time, shared by all requests that wait for it.
+
+The first request that needs an origin starts a flight, which looks it up in a task. Requests that
+come until it ends join it, and get the same result. When all of them have it, the flight lands:
+what it has fetched is stored.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class _Flight(Generic[T]):
-    """A look-up under way, and who waits for it."""
+    """A look-up under way, and those who wait for its result."""
 
     waiters: list[Promise[T]] = field(default_factory=list)
     task: Deferred[None] | None = None
@@ -35,9 +40,9 @@ class _Flight(Generic[T]):
 class Flights(Generic[T]):
     """The look-ups under way.
 
-    ``look_up`` is awaited with an origin, product tokens and the request that asks, and its result
-    given to all who wait; ``landed`` is awaited with the origin, the result, None after an error,
-    and the request, when nobody waits any more.
+    ``look_up`` is called with an origin, product tokens and a request, and returns the result.
+    ``landed`` is called afterwards, with the origin, the result (None after an error) and the
+    request.
     """
 
     def __init__(
@@ -50,24 +55,24 @@ class Flights(Generic[T]):
         self._flights: dict[Origin, _Flight[T]] = {}
         self._tasks = Background()
         self.closing = False
-        """Whether the crawl is closing, and nothing is looked up any more."""
+        """Whether the crawl is closing: no more look-ups are started."""
 
     def __len__(self) -> int:
         return len(self._flights)
 
     @property
     def waiters(self) -> int:
-        """How many wait for them."""
+        """The number of requests that wait for them."""
         return sum(len(flight.waiters) for flight in self._flights.values())
 
     async def join(self, origin: Origin, tokens: Tokens, page: Request) -> T:
-        """Return what the look-up of ``origin`` comes to, the one under way or a new one.
+        """Return the result of the look-up of ``origin`` that is under way, or of a new one.
 
         Raises CrawlClosingError, and what ``look_up`` raises.
         """
         if self.closing:
             raise CrawlClosingError
-        # One for each, as the canceller of one must not cancel the others.
+        # One promise for each, because cancelling one must not cancel the others.
         waiter: Promise[T] = Promise()
         flight = self._flights.get(origin)
         if flight is not None:
@@ -78,16 +83,16 @@ class Flights(Generic[T]):
         return await waiter
 
     def close(self) -> None:
-        """End every look-up; whoever waits gets CrawlClosingError."""
+        """Cancel all look-ups. Those who wait get CrawlClosingError."""
         self.closing = True
         for origin, flight in list(self._flights.items()):
             if flight.task is not None:
                 flight.task.cancel()
-            # A task that is cancelled before its first step does nothing at all.
+            # A task that is cancelled before its first step never runs its finally.
             self._land(origin, flight, None, CrawlClosingError())
 
     async def finish(self) -> None:
-        """Wait until what is done when nobody waits any more has been done."""
+        """Wait until all flights have landed."""
         await self._tasks.end()
 
     async def _fly(self, flight: _Flight[T], origin: Origin, tokens: Tokens, page: Request) -> None:
@@ -108,7 +113,7 @@ class Flights(Generic[T]):
     def _land(
         self, origin: Origin, flight: _Flight[T], result: T | None, failure: Exception
     ) -> None:
-        """Tell all who wait, once."""
+        """Give the result to all who wait, once."""
         if self._flights.get(origin) is flight:
             del self._flights[origin]
         for waiter in flight.waiters:

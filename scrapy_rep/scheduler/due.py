@@ -1,4 +1,4 @@
-"""When to ask again: the times of all that waits somewhere, and one timer for them."""
+"""Due times of keys, with one timer for all of them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ else:
     K = TypeVar("K")
 
 _STALE: Final = 16
+"""Outdated heap entries above which, beyond one for each key, the heap is rebuilt."""
 
 
 class DueTimes(Generic[K]):
-    """The time at which each key is due; ``come`` is called with those whose time has come.
+    """Calls ``come`` with the keys that are due.
 
     Times are in seconds of the monotonic clock.
     """
@@ -30,7 +31,7 @@ class DueTimes(Generic[K]):
         self._come = come
         self._at: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
-        """Only those entries count whose time is the key's."""
+        """An entry is outdated if its time is not that of its key in ``_at``."""
         self._numbers = count()
         self._timer: Timer | None = None
         self._timer_at = math.inf
@@ -39,7 +40,7 @@ class DueTimes(Generic[K]):
         return key in self._at
 
     def set(self, key: K, at: float) -> None:
-        """Let ``key`` be due at ``at``, and at no other time; with infinity it is never due."""
+        """Set the due time of ``key``, in place of an earlier one; infinity means never."""
         if at == math.inf:
             self._at.pop(key, None)
             return
@@ -53,11 +54,11 @@ class DueTimes(Generic[K]):
         self._set_timer()
 
     def discard(self, key: K) -> None:
-        """Let ``key`` be due no more."""
+        """Remove ``key``."""
         self._at.pop(key, None)
 
     def close(self) -> None:
-        """Call no more until a time is set again."""
+        """Remove all keys, and stop the timer."""
         self._at.clear()
         self._heap.clear()
         self._stop()
@@ -78,7 +79,7 @@ class DueTimes(Generic[K]):
         self._timer, self._timer_at = None, math.inf
 
     def _time_has_come(self) -> None:
-        # A timer may come a moment early: what it was set for is due.
+        # Event loops may fire a timer slightly early.
         now = max(self._clock.monotonic(), self._timer_at)
         self._timer, self._timer_at = None, math.inf
         due = []

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class HoldReason(Enum):
-    """Why requests may not leave yet: in words, the module that decides, and until when they wait.
+    """Why requests wait in the scheduler: text, deciding module, and end of the wait.
 
     The docs draw their table from here.
     """

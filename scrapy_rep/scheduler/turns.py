@@ -1,4 +1,16 @@
-"""Turns: when a worker of a fleet may send its next request to an origin that asks for a delay."""
+"""Turns: reserved times of requests to sites with a delay.
+
+All workers that share a store keep the delay of a host together. Before a request is sent, its
+worker reserves the next free time of the host in the store: its turn. The store answers how long to
+wait, by its own clock, so the clocks of the workers may differ.
+
+A worker reserves one turn ahead for each host. When the turn comes, the request may leave if the
+download slot would send it at once. A turn that is used too late would bring the request near to
+that of the next worker. So a late turn is missed: the worker gives it back, reserves another one,
+and makes its next turns longer by about the time that it was late.
+
+The origins of a host (http, https, other ports) share its turns, as they share its download slot.
+"""
 
 from __future__ import annotations
 
@@ -32,51 +44,46 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LATE: Final = 0.03
-"""Seconds by which a turn may be used late: so much nearer the next worker's request comes."""
+"""Seconds by which a turn may be used late; this shortens the gap to the next request."""
 _MARGIN: Final = 0.1
-"""Seconds by which a worker that has missed a turn makes its next ones longer, at most: one long
-stop tells little of those to come."""
+"""Maximum seconds added to the turns of a worker after it has missed one: one long delay of the event
+loop says little about the next ones."""
 _MORE: Final = 8
-"""How many times as long that may be when such a turn is missed, too."""
+"""Factor by which this may grow when a longer turn is missed, too."""
 _LESS: Final = 0.9
-"""By what it shrinks again with every turn that is used."""
+"""Factor by which it shrinks with every turn that is used."""
 _OWN_PART: Final = 0.98
-"""What a worker keeps of a delay by itself: with all of it, one request that left late would make
-all those after it late, and near to those of other workers."""
+"""Share of the delay that a worker also keeps without the store; below 1, so that one late request
+does not shift all later ones."""
 _MAX_USED: Final = 100_000
-"""Hosts of which it is remembered when the last turn was used."""
+"""Hosts whose last used turn is remembered."""
 _LOOK: Final = 1.0
-"""Seconds between two looks at a download slot that has a longer delay of its own."""
+"""Maximum seconds until a busy download slot is checked again."""
 
 
 @dataclass(eq=False)
 class _Turn:
-    """The one turn of a host that this worker has, or has asked for."""
+    """The turn of a host that this worker has reserved, or is reserving."""
 
     asked: float
-    """When it was asked for, by the monotonic clock."""
+    """When the store was asked, by the monotonic clock."""
     at: float = math.inf
-    """When it comes; infinity while it is being reserved."""
+    """When it begins; infinity while it is being reserved."""
     mark: int | None = None
+    """Identifies it in the store, to give it back."""
     margin: float = 0.0
-    """Seconds by which it is longer than was asked for, and may be used later."""
+    """Seconds by which it is longer than the delay, and by which it may be used later."""
     origins: dict[Origin, None] = field(default_factory=dict)
-    """The origins of the host that wait for it, in the order of asking."""
+    """The origins of the host that wait for it, in the order in which they asked."""
 
     @property
     def until(self) -> float:
-        """When it is late."""
+        """When it is missed."""
         return self.at + max(_LATE, self.margin)
 
 
 class Turns:
-    """Reserves in the store the time of each request to an origin that asks for a delay.
-
-    The origins of a host share its turns, as they share its download slot. One turn ahead for each
-    host: a worker that dies leaves no more than that unused. A turn that
-    was missed is given back for the next, so that what a busy worker sends late comes not near to
-    what another sends.
-    """
+    """The turns of this worker."""
 
     def __init__(
         self,
@@ -86,7 +93,7 @@ class Turns:
         delays: Delays,
         clock: Clock,
     ) -> None:
-        """Take the parts of a crawl; ``known`` tells what is decided of a request."""
+        """``known`` returns the decision about a request, as far as it is known."""
         self._crawler = crawler
         self._known = known
         self._delays = delays
@@ -94,16 +101,16 @@ class Turns:
         self._clock = clock
         self._turns: dict[str, _Turn] = {}
         self._used: BoundedCache[str, tuple[float, Origin]] = BoundedCache(max_entries=_MAX_USED)
-        """When the last request in its turn was sent to a host, and to which of its origins."""
-        self._told: Callable[[Origin], None] = lambda _: None
+        """When the last turn of each host was used, and for which of its origins."""
+        self._listener: Callable[[Origin], None] = lambda _: None
         self._closing = False
         self._margin = 0.0
         crawler.signals.connect(self._sent, signals.request_reached_downloader)
 
     def seconds_before(self, request: Request, decision: Decision) -> float:
-        """Return the delay that the fleet keeps before ``request``, 0 where it keeps none.
+        """Return the delay before ``request`` in seconds, 0 without one.
 
-        A request that is dropped, or waits for rules of other product tokens, takes nobody's time.
+        Requests that are not known to be allowed need no turn.
         """
         entry, verdict = decision.entry, decision.verdict
         if entry is None or verdict is None or not verdict.allowed:
@@ -113,8 +120,8 @@ class Turns:
         return self._delays.of_request(request, entry.delay(decision.tokens))
 
     def listen(self, call: Callable[[Origin], None]) -> None:
-        """Call ``call`` with an origin when the moment of its turn is known."""
-        self._told = call
+        """Call ``call`` with an origin when the time of its turn is known."""
+        self._listener = call
 
     def hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
         """Return until when the next request of ``origin`` waits; None if its turn has come.
@@ -140,7 +147,7 @@ class Turns:
         if turn is None:
             turn = self._reserve(host, seconds, _Turn(now))
         elif turn.at <= now:
-            # Whatever the store has forgotten, and however long the last one took to its slot.
+            # Kept without the store, too: it may have lost the last turn.
             used = self._used.get(host)
             own = -math.inf if used is None else used[0] + _OWN_PART * seconds
             if now < own:
@@ -159,12 +166,12 @@ class Turns:
         return Hold(HoldReason.TURN, turn.at)
 
     def close(self) -> None:
-        """Reserve no more, and forget what is reserved."""
+        """Forget all turns, and reserve no more."""
         self._closing = True
         self._turns.clear()
 
     def _sent(self, request: Request) -> None:
-        """Note when a request that had a turn reaches its download slot, which sends it at once."""
+        """Note when a request with a turn reaches its download slot, which sends it at once."""
         if not len(self._used) or TRANSFER_KEY in request.meta:
             return
         host = urlparse_cached(request).hostname or ""
@@ -194,6 +201,6 @@ class Turns:
         turn.at = turn.asked + wait
         origins, turn.origins = turn.origins, {}
         used = self._used.get(host)
-        # The first that asks has the turn: the one that had the last one asks after the others.
+        # The first one to ask gets the turn, so the origin that had the last one comes last.
         for origin in sorted(origins, key=lambda origin: used is not None and origin == used[1]):
-            self._told(origin)
+            self._listener(origin)

@@ -1,4 +1,9 @@
-"""The lanes of a queue whose requests may not leave yet: why, until when, and since when."""
+"""The lanes of a queue in memory or on disk that wait.
+
+A lane is the requests of one origin in one download slot. Before its next request leaves, the gate
+is asked. If the request may not leave, the lane waits until the time that the gate returned, or
+until the gate reports a change of the origin, and then the gate is asked again.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Waiting:
-    """Asks the gate about the lanes of a queue, and again when the gate or the time says so.
+    """Asks the gate whether the next request of a lane may leave, and when to ask again.
 
-    Requests of an unreachable origin are deferred. When they have been for REP_DEFER_TIMEOUT, or
-    its next try comes only after that, they are overdue: they leave, and the middleware drops them.
+    Requests of an unreachable origin are deferred for up to REP_DEFER_TIMEOUT. If the next try of
+    its robots.txt is later than that, they leave marked as overdue, and the middleware drops them.
     """
 
     def __init__(self, crawler: Crawler, gate: Gate | None, lanes: Lanes, clock: Clock) -> None:
@@ -41,13 +46,13 @@ class Waiting:
         self._lanes = lanes
         self._clock = clock
         self._by_origin: dict[Origin, tuple[Lane, ...]] = {}
-        """Lanes that wait for the gate, or for a time."""
+        """Waiting lanes."""
         self._due: DueTimes[Lane | Slot] = DueTimes(clock, self._come)
         self._woken: deque[Lane] = deque()
-        """Lanes that are to be asked about again."""
+        """Lanes about which the gate is to be asked again."""
         self._deferred: set[Lane] = set()
         self._in_turn: set[Lane] = set()
-        """Lanes whose turn has just come."""
+        """Lanes whose turn is now."""
         self._places = PlacesBeside(crawler)
         if gate is not None:
             gate.attach(self)
@@ -127,7 +132,7 @@ class Waiting:
         return len(self._deferred), only
 
     def idle_line(self) -> str:
-        """Return what the log says when everything in the queue is deferred."""
+        """Return the log line for a queue in which everything is deferred."""
         if not self._deferred or self._gate is None:
             return ""
         origins = {lane.origin for lane in self._deferred if lane.origin is not None}
@@ -143,7 +148,7 @@ class Waiting:
                 yield lane.origin, lane.hold, lane.size
 
     def stop(self) -> int:
-        """Set no timer any more; return how many requests are deferred."""
+        """Stop the timer; return the number of deferred requests."""
         self._due.close()
         self._places.give(0)
         requests = sum(lane.size for lane in self._deferred)
@@ -166,7 +171,7 @@ class Waiting:
         nudge(self._crawler)
 
     def _release(self, lane: Lane) -> None:
-        """Let the gate call for ``lane`` no more."""
+        """Remove ``lane`` from the waiting lanes."""
         if lane.origin not in self._by_origin:
             return
         others = tuple(each for each in self._by_origin.pop(lane.origin, ()) if each is not lane)
@@ -174,7 +179,7 @@ class Waiting:
             self._by_origin[lane.origin] = others
 
     def _is_overdue(self, lane: Lane, until: float) -> bool:
-        """Return whether the next try, at ``until``, is too late for ``lane``; defer it if not."""
+        """Return whether the next try, at ``until``, is too late for ``lane``. If not, defer it."""
         now = self._clock.monotonic()
         since = now if lane.since is None else lane.since
         lane.overdue = until > since + self._timeout
