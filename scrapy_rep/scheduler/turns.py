@@ -46,8 +46,8 @@ logger = logging.getLogger(__name__)
 _LATE: Final = 0.03
 """Seconds by which a turn may be used late; this shortens the gap to the next request."""
 _MARGIN: Final = 0.1
-"""Maximum seconds added to the turns of a worker after it has missed one: one long delay of the event
-loop says little about the next ones."""
+"""Maximum seconds by which the next turns of a worker that has missed one are longer: a single long
+stop of the event loop says little about the next ones."""
 _MORE: Final = 8
 """Factor by which this may grow when a longer turn is missed, too."""
 _LESS: Final = 0.9
