@@ -283,7 +283,7 @@ class RobotsAwarePriorityQueue:
             if hold.reason is HoldReason.TURN:
                 self._rotation.add_first(woken.slot)
         try:
-            for slot in self._rotation.turns():
+            for slot in self._rotation.pop_each():
                 if not self._is_open(slot):
                     self._rotation.add(slot)
                 elif (lane := self._ready_lane(slot)) is not None:

@@ -1,4 +1,11 @@
-"""Which download slot is next: the least busy one, in the order of Scrapy's own queue."""
+"""The order of download slots: that of Scrapy's DownloaderAwarePriorityQueue, at less cost.
+
+Scrapy's queue asks each of its slots at every pop how many downloads it has, takes a slot with the
+fewest, and goes round them by name. With thousands of slots most are idle, so most of the answers
+are 0 each time. Here a slot is asked once. If it is idle, its name goes into a heap, and the slot
+is next when the round comes to its name. Only slots of which a request was popped, or to which one
+was pushed, are asked again.
+"""
 
 from __future__ import annotations
 
@@ -18,48 +25,43 @@ if TYPE_CHECKING:
 
 
 class Rotation:
-    """The slots in which something may be found that can leave.
-
-    Scrapy's queue asks each of its slots at every turn how busy it is. Here a slot that is idle is
-    found to be so once, and keeps its place by name until its turn comes; only those of which
-    something was taken, or into which something was put, are asked again.
-    """
+    """The slots that may have a request that may leave, in their order."""
 
     def __init__(
         self, slots: Mapping[str, Slot], crawler: Crawler, backlog: Backlog | None = None
     ) -> None:
-        """``backlog`` has the slots that are on disk alone."""
+        """``backlog`` has the slots that are only on disk."""
         self._slots = slots
         self._backlog = backlog
         self._downloader = downloader_of(crawler)
         self._last = ""
-        """The name of the slot of which something was taken last; those behind it come first."""
+        """The name of the last slot of which a request was popped; the slots after it are next."""
         self.passed = ""
-        """Names up to this one are the next round's."""
-        # Heaps of names.
+        """Names up to this one belong to the next round."""
+        # Heaps of the names of idle slots.
         self._this_round: list[str] = []
         self._next_round: list[str] = []
         self._idle: set[str] = set()
-        """The same names: of slots that were idle when they were last looked at."""
+        """The names in both heaps."""
         self._new: set[str] = set()
-        """The names of slots that may be busy."""
+        """The names of slots that are to be asked how many downloads they have."""
         self._first: deque[Slot] = deque()
 
     def served(self, slot: Slot) -> None:
-        """Remember that something was taken of ``slot``."""
+        """Note that a request of ``slot`` was popped."""
         self._last = self.passed = slot.name
 
     def add(self, slot: Slot) -> None:
-        """Let ``slot`` have its turn, where it hasn't yet."""
+        """Add ``slot``, unless it is there already."""
         if slot.name not in self._idle:
             self._new.add(slot.name)
 
     def add_first(self, slot: Slot) -> None:
-        """Let ``slot`` have a turn before all others, as a request is to leave at this moment."""
+        """Add ``slot`` before all others, because the turn of one of its requests is now."""
         self._first.append(slot)
 
-    def turns(self) -> Iterator[Slot]:
-        """Take out slot after slot, by their turns; who wants one back in adds it again."""
+    def pop_each(self) -> Iterator[Slot]:
+        """Remove the slots in their order, and yield them. A slot may be added again."""
         while self._first:
             yield self._first.popleft()
         self._sort_new()
@@ -69,7 +71,7 @@ class Rotation:
             else:
                 yield slot
         self.passed = self._last
-        # Not more than there are downloads, as the others have been found to be idle.
+        # No more than there are downloads, because all others are idle.
         for name in sorted(self._new, key=self._load):
             self._new.remove(name)
             if (busy := self._slots.get(name)) is not None:
@@ -83,8 +85,7 @@ class Rotation:
         return self._active(name), name <= self._last, name
 
     def _sort_new(self) -> None:
-        # A set of its own for those that stay: one that many were taken out of is slow to go
-        # through, as it keeps their room.
+        # A new set: iteration over a set that has shrunk stays slow.
         new, self._new = self._new, set()
         for name in new & self._slots.keys():
             if self._active(name):

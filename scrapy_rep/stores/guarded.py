@@ -1,4 +1,11 @@
-"""A store that may fail, lag or hang, kept from doing so to the crawl."""
+"""The guard of a store: a store that fails or hangs does not fail or stop the crawl.
+
+Every call has a time limit. After a failure the store is not called for a second, then for twice as
+long, up to 30 seconds. Meanwhile a store in memory, the spare, takes its place: it has what could
+not be written, and the leases and turns of this process. When the store is back, the records in the
+spare are written to it. Reading and writing are guarded apart, because a full disk can still be
+read.
+"""
 
 from __future__ import annotations
 
@@ -29,19 +36,19 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _PAUSE: Final = 1.0
-"""Seconds without a call after the first failure."""
+"""Seconds without a call after the first failure; doubled with each further one."""
 _PAUSE_MAX: Final = 30.0
-"""Seconds without a call, at most."""
+"""Maximum seconds without a call."""
 _QUIET: Final = 600.0
-"""Seconds between two warnings: a store that comes and goes is told of once."""
+"""Seconds between two warnings."""
 _GRACE: Final = 0.5
-"""Seconds that a store has beyond its own time limit to say itself that it took too long."""
+"""Seconds added to the time limit of the store, so that its own error comes first."""
 _CLOSING: Final = 5.0
-"""Seconds for what is still to be written when a store closes."""
+"""Time limit for the last writes when a store closes, in seconds."""
 
 
 class Breaker:
-    """Tells whether a store that has failed is to be asked again, one call at a time."""
+    """A circuit breaker: after a failure, it lets one call through after a pause."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -55,7 +62,7 @@ class Breaker:
         return self._pause > 0
 
     def lets_through(self) -> bool:
-        """Return whether a call may be made now; its end has to be told."""
+        """Return whether a call may be made now. The caller has to report how it ended."""
         if not self.is_open:
             return True
         if self._trying or self._clock() < self._until:
@@ -64,34 +71,31 @@ class Breaker:
         return True
 
     def failed(self) -> None:
-        """Tell of a failure."""
+        """Report that a call failed."""
         self._pause = min(_PAUSE_MAX, self._pause * 2) or _PAUSE
         self._until = self._clock() + self._pause
         self._trying = False
 
     def succeeded(self) -> bool:
-        """Tell of a success; return whether it is the first after a failure."""
+        """Report that a call succeeded; return whether it is the first one after a failure."""
         first = self.is_open
         self._pause = 0.0
         self._trying = False
         return first
 
     def hurry(self) -> None:
-        """Let the next call through, however short a time ago the last failed."""
+        """Let the next call through at once."""
         self._until = self._clock()
 
     def gave_up(self) -> None:
-        """Tell of a call that says nothing of the store: it was cancelled, for example."""
+        """Report that a call ended without a result, for example because it was cancelled."""
         self._trying = False
 
 
 class GuardedStore:
-    """A store and a spare one in memory, which takes over while the first can't be used.
+    """A store, and a spare one in memory that takes its place while the store fails.
 
-    Every call ends within ``timeout`` and a little. After a failure the store is left alone for a
-    second, then longer, up to half a minute; reading and writing fail and come back apart, as a
-    full disk can still be read. What could not be written stays in memory, and is written when the
-    store is back.
+    Every call ends within ``timeout`` and half a second.
     """
 
     def __init__(
@@ -114,7 +118,7 @@ class GuardedStore:
         self._quiet_until = -_QUIET
         self._told = False
         self._on_the_way: dict[str, Record] = {}
-        """Records that are being written, which are not in the store yet."""
+        """Records that are being written."""
 
     async def get(self, key: str) -> Held:
         """Return what is held of ``key``."""
