@@ -1,4 +1,12 @@
-"""Back-off: hosts that answered 429 or 503 are left alone for a time."""
+"""Back-off: hosts that answered 429 or 503 get no requests during a pause.
+
+The pause lasts for the Retry-After of the response, else for a time that doubles with each refusal.
+When it is over, one request leaves the scheduler: the probe. If the probe is answered, all requests
+of the host may leave; if it is refused, the next pause begins. Workers of a fleet share a pause by
+a lease in the store, and the holder of the lease sends the probe. Requests that were already in the
+downloader when the pause began say nothing about the host's state now: their responses don't end
+the pause, and only a longer Retry-After extends it.
+"""
 
 from __future__ import annotations
 
@@ -43,58 +51,58 @@ logger = logging.getLogger(__name__)
 
 _TOO_MANY_REQUESTS: Final = 429
 _SERVICE_UNAVAILABLE: Final = 503
-_FIRST: Final = 1.0
-"""Seconds after the first 429 without Retry-After."""
+_FIRST_PAUSE: Final = 1.0
+"""Seconds of the pause after the first 429 without Retry-After."""
 _JITTER: Final = 0.25
-"""By what part of itself that is made longer at most."""
-_LOOK: Final = 1.0
-"""Seconds between two looks whether there may be a probe, where another was let out."""
-_SHORT_LOOK: Final = 0.05
-"""Seconds between two looks whether a request that was let out has come to nothing."""
-_SOON: Final = 0.02
-"""Seconds by which the clock of the store may be behind."""
-_LEASES: Final = 3
-"""Leases of others that a worker waits for, before it sends a probe without one."""
+"""Largest random part that is added to a pause, so that crawlers don't all come back at once."""
+_CHECK_INTERVAL: Final = 1.0
+"""Seconds between two checks whether a probe may be sent, while another worker may send one."""
+_SHORT_CHECK_INTERVAL: Final = 0.05
+"""Seconds between two checks whether a probe that left the scheduler reached the downloader."""
+_CLOCK_SLACK: Final = 0.02
+"""Seconds by which the times of two workers may differ for the same pause."""
+_LEASES_TO_WAIT: Final = 3
+"""Durations of a lease for which a worker waits for others before it probes without the lease."""
 _MAX_HOSTS: Final = 10_000
-"""Hosts above which those are forgotten that nothing waits for."""
+"""Hosts above which those without waiting requests and with an ended pause are forgotten."""
 _SPARED_KEY: Final = "rep_back_off"
-"""Meta key: when the host closed for which a retry was not counted, by the monotonic clock."""
+"""Meta key: begin of the pause (monotonic clock) for which a retry was not counted."""
 
 
 @dataclass(eq=False)
-class _Closed:
-    """A host that is left alone. Times are by the monotonic clock."""
+class _PausedHost:
+    """A host with a pause. Times are in seconds of the monotonic clock."""
 
     since: float
-    """When it refused the first request in a row."""
-    closed_at: float = 0.0
-    """When it refused the last one that counts."""
+    """Time of the first refusal since the last answer."""
+    paused_at: float = 0.0
+    """Begin of the last pause."""
     until: float = 0.0
-    """What is sent after this is a probe."""
-    pause: float = 0.0
-    """Seconds of the last pause; without Retry-After the next one is twice as long."""
-    next_look: float = 0.0
-    """When to ask whether a probe may be sent; infinity: it is told."""
+    """End of the pause; the first request sent after it is the probe."""
+    last_pause: float = 0.0
+    """Seconds of the last pause without Retry-After; the next one is twice as long."""
+    next_check: float = 0.0
+    """When to ask whether a probe may be sent; infinity while a claim or a probe is under way."""
     under_way: WeakSet[Request] = field(default_factory=WeakSet)
-    """Requests that were in the downloader when it refused that one: they tell nothing of now."""
+    """Requests that were in the downloader when the pause began."""
     may_probe: bool = False
-    asked_at: float = -math.inf
-    """When that was asked; a turn of the site may come much later."""
-    let_out: float = -math.inf
-    """When the last request left that may."""
+    """Whether this worker may send the probe."""
+    claimed_at: float = -math.inf
+    """When the lease was claimed: ``may_probe`` expires with it."""
+    released_at: float = -math.inf
+    """When the last probe left the scheduler."""
     probe: Request | None = None
-    """The request that is on its way."""
+    """The probe that is in the downloader."""
     given_up: bool = False
+    """Whether the host has refused requests for too long; they are dropped until ``until``."""
     origins: dict[Origin, None] = field(default_factory=dict)
-    """The origins that wait."""
+    """The origins of the host whose requests wait."""
 
 
 class BackOff:
     """Holds the requests of hosts that answered a page with 429, or with 503 and Retry-After.
 
-    When the time is over, one request leaves, the probe; the others follow when it is answered.
-    Workers of a fleet agree by a lease in the store on who sends it. When a host has refused all
-    requests for REP_DEFER_TIMEOUT, those that wait are dropped.
+    When a host has refused all requests for REP_DEFER_TIMEOUT, those that wait are dropped.
     """
 
     def __init__(self, crawler: Crawler, options: Options, pauses: Pauses, clock: Clock) -> None:
@@ -105,102 +113,102 @@ class BackOff:
         self._timeout = options.defer_timeout
         self._pauses = pauses
         self._clock = clock
-        self._hosts: dict[str, _Closed] = {}
-        self._most = _MAX_HOSTS
-        self._told: Callable[[Origin], None] = lambda _: None
-        self._gives_up: Callable[[], None] = lambda: None
-        self._said = Once()
+        self._hosts: dict[str, _PausedHost] = {}
+        self._forget_above = _MAX_HOSTS
+        self._listener: Callable[[Origin], None] = lambda _: None
+        self._on_given_up: Callable[[], None] = lambda: None
+        self._logged = Once()
         self._closing = False
 
     def start(self) -> None:
-        """Listen to the downloader: there is a queue that holds requests."""
+        """Listen to the downloader. Called only if a queue can hold requests."""
         connect = self._crawler.signals.connect
         connect(self._reached, signals.request_reached_downloader)
         connect(self._left, signals.request_left_downloader)
-        # A response from the HTTP cache sends no such signal.
+        # Not response_received: that is sent for responses of the HTTP cache, too.
         connect(self._downloaded, signals.response_downloaded)
 
     def listen(self, call: Callable[[Origin], None]) -> None:
-        """Call ``call`` with an origin when there is something new to be asked about it."""
-        self._told = call
+        """Call ``call`` with an origin when the answer of ``hold`` may have changed."""
+        self._listener = call
 
     def when_given_up(self, call: Callable[[], None]) -> None:
         """Call ``call`` when requests to some host are to be dropped."""
-        self._gives_up = call
+        self._on_given_up = call
 
     def leaves_alone(self, host: str) -> bool:
-        """Return whether ``host`` has refused requests, and has answered none since."""
+        """Return whether ``host`` has refused a request and answered none since."""
         return host in self._hosts
 
     def hold(self, origin: Origin) -> Hold | None:
-        """Return until when the requests of ``origin`` wait; None if the next one may leave."""
-        closed = self._hosts.get(origin.host) if self._hosts else None
-        if closed is None or self.has_given_up(origin.host):
+        """Return why requests of ``origin`` wait, and until when; None if the next may leave."""
+        paused = self._hosts.get(origin.host) if self._hosts else None
+        if paused is None or self.has_given_up(origin.host):
             return None
         now = self._clock.monotonic()
-        if closed.may_probe:
-            if now < closed.asked_at + LEASE:
+        if paused.may_probe:
+            if now < paused.claimed_at + LEASE:
                 return None
-            # Another worker may have sent a probe since, and tell to wait.
-            closed.may_probe, closed.next_look = False, now
-        closed.origins[origin] = None
-        if closed.next_look <= now:
-            if now < closed.let_out + _LOOK and self._under_way(origin.host):
-                closed.next_look = now + _SHORT_LOOK
+            # The lease has expired: another worker may have probed and begun a new pause.
+            paused.may_probe, paused.next_check = False, now
+        paused.origins[origin] = None
+        if paused.next_check <= now:
+            if now < paused.released_at + _CHECK_INTERVAL and self._under_way(origin.host):
+                paused.next_check = now + _SHORT_CHECK_INTERVAL
             else:
-                closed.next_look = math.inf
-                self._begin(self._ask_for_probe(origin.host, closed))
-        return Hold(HoldReason.BACK_OFF, closed.next_look)
+                paused.next_check = math.inf
+                self._begin(self._claim_probe(origin.host, paused))
+        return Hold(HoldReason.BACK_OFF, paused.next_check)
 
     def went(self, host: str) -> None:
-        """Take note that a request to ``host`` leaves."""
-        closed = self._hosts.get(host) if self._hosts else None
-        if closed is not None and closed.may_probe:
-            closed.may_probe = False
-            # It may come to nothing before it reaches the downloader, as one that is in the cache.
-            closed.let_out = self._clock.monotonic()
-            closed.next_look = closed.let_out + _SHORT_LOOK
+        """Note that a request to ``host`` leaves the scheduler."""
+        paused = self._hosts.get(host) if self._hosts else None
+        if paused is not None and paused.may_probe:
+            paused.may_probe = False
+            # It may never reach the downloader, for instance if the HTTP cache answers it.
+            paused.released_at = self._clock.monotonic()
+            paused.next_check = paused.released_at + _SHORT_CHECK_INTERVAL
 
     def has_given_up(self, host: str) -> bool:
         """Return whether requests to ``host`` are to be dropped."""
-        closed = self._hosts.get(host)
-        if closed is None or not closed.given_up:
+        paused = self._hosts.get(host)
+        if paused is None or not paused.given_up:
             return False
-        return self._clock.monotonic() < closed.until
+        return self._clock.monotonic() < paused.until
 
     def dropped(self, request: Request) -> IgnoreRequest:
-        """Count ``request``, which is dropped; return what is to be raised."""
+        """Count ``request`` as dropped; return the exception to raise."""
         stats.count(self._crawler, stats.BACK_OFF_DROPPED)
         host = urlparse_cached(request).hostname
         return IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
 
     def close(self) -> None:
-        """Ask the store no more."""
+        """Make no further calls to the store."""
         self._closing = True
 
-    # What the downloader tells.
+    # Signals of the downloader.
 
     def _reached(self, request: Request) -> None:
-        closed = self._closed(request)
-        if closed and closed.probe is None and closed.until <= self._clock.monotonic():
-            closed.probe = request
-            closed.next_look = math.inf
+        paused = self._paused_host(request)
+        if paused and paused.probe is None and paused.until <= self._clock.monotonic():
+            paused.probe = request
+            paused.next_check = math.inf
 
     def _left(self, request: Request) -> None:
-        closed = self._closed(request)
-        if closed and closed.probe is request:
-            # There was no answer. What becomes of the request is Scrapy's, and another is sent.
-            closed.probe = None
-            closed.next_look = self._clock.monotonic()
-            self._tell(closed)
+        paused = self._paused_host(request)
+        if paused and paused.probe is request:
+            # The probe ended without a response; Scrapy handles it, and another request probes.
+            paused.probe = None
+            paused.next_check = self._clock.monotonic()
+            self._notify(paused)
 
-    def _closed(self, request: Request) -> _Closed | None:
+    def _paused_host(self, request: Request) -> _PausedHost | None:
         if not self._hosts or TRANSFER_KEY in request.meta:
             return None
         return self._hosts.get(urlparse_cached(request).hostname or "")
 
     def _under_way(self, host: str) -> list[Request]:
-        """Return the requests to ``host`` that have left the scheduler, and are not answered."""
+        """Return the requests to ``host`` that have left the scheduler and have no response."""
         return [
             request
             for request in getattr(downloader_of(self._crawler), "active", ())
@@ -220,53 +228,53 @@ class BackOff:
         asked = retry_after(value, self._clock.time())
         origin = origin_of(request.url)
         host = origin.host
-        closed = self._hosts.get(host)
+        paused = self._hosts.get(host)
         now = self._clock.monotonic()
-        under_way = closed is not None and (
-            request in closed.under_way
-            or now - request.meta.get("download_latency", 0.0) < closed.until
+        under_way = paused is not None and (
+            request in paused.under_way
+            or now - request.meta.get("download_latency", 0.0) < paused.until
         )
-        # A 503 alone may be of that page.
+        # A 503 without Retry-After may concern this page only.
         if not may_refuse or (status == _SERVICE_UNAVAILABLE and not asked):
-            if closed is not None and not under_way:
-                self._open(host, closed)
-        elif closed is None or not under_way:
-            self._close(origin, status, asked, now)
+            if paused is not None and not under_way:
+                self._end_pause(host, paused)
+        elif paused is None or not under_way:
+            self._begin_pause(origin, status, asked, now)
         else:
-            self._spare(request, closed)
-            if asked and now + min(asked, self._max) > closed.until:
-                closed.until = closed.next_look = now + min(asked, self._max)
+            self._spare(request, paused)
+            if asked and now + min(asked, self._max) > paused.until:
+                paused.until = paused.next_check = now + min(asked, self._max)
 
     @staticmethod
-    def _spare(request: Request, closed: _Closed) -> None:
-        """Don't count a retry of a request that was under way when its host closed."""
-        # Once for each time, as requests come back at once where nothing holds them.
-        if request.meta.get(_SPARED_KEY) != closed.closed_at:
-            request.meta[_SPARED_KEY] = closed.closed_at
+    def _spare(request: Request, paused: _PausedHost) -> None:
+        """Don't count a retry of a request that was under way when the pause began."""
+        # Once per pause: a request that nothing holds back would otherwise be retried for ever.
+        if request.meta.get(_SPARED_KEY) != paused.paused_at:
+            request.meta[_SPARED_KEY] = paused.paused_at
             request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
 
-    # What becomes of a host.
+    # Begin and end of a pause.
 
-    def _close(self, origin: Origin, status: int, asked: float | None, now: float) -> None:
+    def _begin_pause(self, origin: Origin, status: int, asked: float | None, now: float) -> None:
         host = origin.host
-        closed = self._hosts.get(host)
-        if closed is None:
-            if len(self._hosts) >= self._most:
+        paused = self._hosts.get(host)
+        if paused is None:
+            if len(self._hosts) >= self._forget_above:
                 self._hosts = {k: v for k, v in self._hosts.items() if v.origins or v.until > now}
-                # Where they all stay, not again for each.
-                self._most = max(_MAX_HOSTS, 2 * len(self._hosts))
-            closed = self._hosts[host] = _Closed(now)
+                # If few could be forgotten, don't search all of them again at the next host.
+                self._forget_above = max(_MAX_HOSTS, 2 * len(self._hosts))
+            paused = self._hosts[host] = _PausedHost(now)
         if not asked:
-            closed.pause = min(2 * closed.pause or _FIRST, self._max)
-            asked = closed.pause * (1 + _JITTER * random.random())  # noqa: S311
+            paused.last_pause = min(2 * paused.last_pause or _FIRST_PAUSE, self._max)
+            asked = paused.last_pause * (1 + _JITTER * random.random())  # noqa: S311
         seconds = min(asked, self._max)
-        closed.closed_at, closed.probe = now, None
-        closed.under_way = WeakSet(
+        paused.paused_at, paused.probe = now, None
+        paused.under_way = WeakSet(
             each for each in self._under_way(host) if is_in_slot(self._crawler, each)
         )
         stats.count(self._crawler, stats.BACK_OFF)
         logger.log(
-            logging.INFO if self._said.is_first(host) else logging.DEBUG,
+            logging.INFO if self._logged.is_first(host) else logging.DEBUG,
             "%s answered %d: no requests for %.3g s",
             ascii(host)[1:-1],
             status,
@@ -274,33 +282,33 @@ class BackOff:
             extra={"spider": self._crawler.spider},
         )
         self._announcer.send_back_off(origin, status, seconds)
-        self._wait(host, closed, now + seconds)
-        self._begin(self._tell_fleet(host, closed, seconds))
+        self._pause_until(host, paused, now + seconds)
+        self._begin(self._share_pause(host, paused, seconds))
 
-    def _wait(self, host: str, closed: _Closed, until: float) -> None:
-        closed.until = closed.next_look = until
-        if not closed.given_up and until > closed.since + self._timeout + _LOOK:
-            closed.given_up = True
+    def _pause_until(self, host: str, paused: _PausedHost, until: float) -> None:
+        paused.until = paused.next_check = until
+        if not paused.given_up and until > paused.since + self._timeout + _CHECK_INTERVAL:
+            paused.given_up = True
             logger.warning(
                 "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: "
                 "its requests are dropped until then",
                 ascii(host)[1:-1],
                 extra={"spider": self._crawler.spider},
             )
-            self._gives_up()
-        self._tell(closed)
+            self._on_given_up()
+        self._notify(paused)
 
-    def _open(self, host: str, closed: _Closed) -> None:
+    def _end_pause(self, host: str, paused: _PausedHost) -> None:
         del self._hosts[host]
-        self._tell(closed)
+        self._notify(paused)
         self._begin(self._pauses.end(host))
 
-    def _tell(self, closed: _Closed) -> None:
-        origins, closed.origins = closed.origins, {}
+    def _notify(self, paused: _PausedHost) -> None:
+        origins, paused.origins = paused.origins, {}
         for origin in origins:
-            self._told(origin)
+            self._listener(origin)
 
-    # What the fleet shares.
+    # The pauses of the fleet.
 
     def _begin(self, call: Coroutine[object, object, None]) -> None:
         if self._closing:
@@ -308,22 +316,24 @@ class BackOff:
             return
         deferred_from_coro(call).addErrback(trap_cancelled)
 
-    async def _tell_fleet(self, host: str, closed: _Closed, seconds: float) -> None:
-        self._follow(host, closed, await self._pauses.begin(host, seconds))
+    async def _share_pause(self, host: str, paused: _PausedHost, seconds: float) -> None:
+        self._follow(host, paused, await self._pauses.begin(host, seconds))
 
-    async def _ask_for_probe(self, host: str, closed: _Closed) -> None:
-        """Let one request leave, if no other worker of the fleet does, and none tells to wait."""
+    async def _claim_probe(self, host: str, paused: _PausedHost) -> None:
+        """Let one request leave if no other worker probes or has begun a longer pause."""
         is_ours, left = await self._pauses.claim(host)
-        if self._hosts.get(host) is not closed:
+        if self._hosts.get(host) is not paused:
             return
-        now = closed.asked_at = self._clock.monotonic()
-        closed.next_look = now + (_LOOK if left is None else max(left, _SOON))
-        closed.may_probe = is_ours or (left is None and now > closed.until + _LEASES * LEASE)
-        self._follow(host, closed, left)
-        self._tell(closed)
+        now = paused.claimed_at = self._clock.monotonic()
+        paused.next_check = now + (_CHECK_INTERVAL if left is None else max(left, _CLOCK_SLACK))
+        paused.may_probe = is_ours or (
+            left is None and now > paused.until + _LEASES_TO_WAIT * LEASE
+        )
+        self._follow(host, paused, left)
+        self._notify(paused)
 
-    def _follow(self, host: str, closed: _Closed, left: float | None) -> None:
-        """Wait as long as another worker says."""
+    def _follow(self, host: str, paused: _PausedHost, left: float | None) -> None:
+        """Take over the longer pause of another worker, which has ``left`` seconds left."""
         until = -math.inf if left is None else self._clock.monotonic() + left
-        if until > closed.until + _SOON and self._hosts.get(host) is closed:
-            self._wait(host, closed, until)
+        if until > paused.until + _CLOCK_SLACK and self._hosts.get(host) is paused:
+            self._pause_until(host, paused, until)

@@ -1,7 +1,10 @@
-"""The requests of a crawl with a JOBDIR: one SQLite file.
+"""The requests of a crawl with a JOBDIR, in one SQLite file.
 
-A row is a request. It stays until the engine is done with its request, callback and all, so that a
-kill loses none: what was in progress comes again.
+Each row is a request. Popping a request doesn't delete its row: the row stays until the engine has
+finished the request and its callback. If the crawl is killed, the next one repeats the requests
+that were in progress, so none is lost. The numbers of popped and finished rows are kept in memory,
+and queries leave them out. Rows that can't be read are marked as such and tried again by the next
+crawl.
 """
 
 from __future__ import annotations
@@ -38,9 +41,9 @@ logger = logging.getLogger(__name__)
 
 FILE: Final = "requests.sqlite"
 _APPLICATION_ID: Final = 0x52455002
-"""What ``PRAGMA application_id`` says of a file of ours."""
+"""``PRAGMA application_id`` of the file, so that no other database is taken for it."""
 _VERSION: Final = 1
-"""What ``PRAGMA user_version`` says of its schema."""
+"""``PRAGMA user_version`` of the file: the version of its schema."""
 _SCHEMA: Final = (
     """CREATE TABLE requests
        (number INTEGER PRIMARY KEY, slot TEXT NOT NULL, origin TEXT NOT NULL,
@@ -63,25 +66,25 @@ _GROUPS: Final = """SELECT slot, origin, count(*) FROM requests
     GROUP BY slot, origin ORDER BY slot, origin LIMIT ?"""
 _LEAST: Final = -(1 << 63)
 _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
-_PAUSE: Final = 1.0
-"""Seconds to the next try to delete rows, after the first that failed; doubled with each."""
-_PAUSE_MAX: Final = 64.0
+_RETRY_DELAY: Final = 1.0
+"""Seconds before rows are deleted again after a first failure; doubled after each further one."""
+_RETRY_DELAY_MAX: Final = 64.0
 _WAL_BYTES: Final = 4 * 1024 * 1024
-"""Bytes that the write-ahead log is cut back to."""
+"""Bytes to which the write-ahead log is truncated."""
 _PICKLE: Final = b"\x80"
-"""How a pickle begins; what marshal writes of a dict never does."""
+"""First byte of a pickle; a dict written by marshal never begins with it."""
 
 
 class UnreadableError(Exception):
-    """A request that can't be read: its callback is gone, for instance. Its text says which."""
+    """A request can't be read, for instance because its callback is gone; the text names it."""
 
 
 class Disk:
     """The requests of all lanes, on disk.
 
-    ``marshals`` tells whether they are written with marshal, as SCHEDULER_DISK_QUEUE may have it;
-    ``scrapys`` is the state that Scrapy's queue left: slots, and priorities of their requests.
-    Raises SettingsError where JOBDIR can't be used.
+    ``marshals`` tells whether they are written with marshal, as SCHEDULER_DISK_QUEUE may demand;
+    ``scrapys`` is the state left by Scrapy's queue: its slots and the priorities of each. Raises
+    SettingsError if JOBDIR can't be used.
     """
 
     def __init__(
@@ -89,21 +92,21 @@ class Disk:
     ) -> None:
         self._crawler = crawler
         self._dumps = marshal.dumps if marshals else partial(pickle.dumps, protocol=4)
-        self._out: dict[int, Request] = {}
-        """Requests that are on their way, by their numbers."""
+        self._in_progress: dict[int, Request] = {}
+        """Popped requests that the engine has not finished, by row number."""
         self._ended: set[int] = set()
-        """Numbers of those that the engine is done with, whose rows are still to be deleted."""
-        self._left: set[int] = set()
-        """Numbers of those that can't be read, and could not be marked."""
+        """Row numbers of finished requests, to be deleted."""
+        self._unmarked: set[int] = set()
+        """Row numbers of unreadable requests that could not be marked as such."""
         self._delete_at = -math.inf
-        self._pause = _PAUSE
-        self._in_trouble = False
+        self._retry_delay = _RETRY_DELAY
+        self._has_write_failed = False
         path = Path(folder, FILE)
-        with _refusing(path):
+        with _as_settings_error(path):
             self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
             self._run = self._connection.execute
             try:
-                _make(self._connection, path)
+                _open_schema(self._connection, path)
                 self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
                 self._connection.executemany(
                     "REPLACE INTO to_move VALUES (?, ?, 0)",
@@ -114,18 +117,18 @@ class Disk:
                 self._connection.close()
                 raise
         self._path, self._identity = path, identity_of(path)
-        self._is_told = False
+        self._has_logged_loss = False
 
     def count(self) -> int:
-        """Return how many requests there are that can be read."""
+        """Return the number of requests not marked as unreadable."""
         number: int = self._run("SELECT count(*) FROM requests WHERE NOT unreadable").fetchone()[0]
         return number
 
     def groups(self, after: str, lanes: int) -> list[tuple[str, str, int]]:
-        """Return slots, origins and sizes of the next lanes, behind the slot ``after``, sorted.
+        """Return slot, origin and size of the next lanes after the slot ``after``, sorted.
 
-        These are fewer than ``lanes`` if there are no more behind them; else they may be more, as
-        the last slot is whole. Raises sqlite3.Error.
+        Fewer than ``lanes`` are returned only at the end. More are returned if the last slot has
+        more lanes, as slots are never split. Raises sqlite3.Error.
         """
         rows = self._groups("slot > ?", after, lanes)
         if len(rows) == lanes:
@@ -136,22 +139,22 @@ class Disk:
         return rows
 
     def groups_of(self, slot: str) -> list[tuple[str, str, int]]:
-        """Return the same of all lanes of ``slot``. Raises sqlite3.Error."""
+        """Return slot, origin and size of all lanes of ``slot``. Raises sqlite3.Error."""
         return self._groups("slot = ?", slot, -1)
 
     def _groups(self, where: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
-        taken = ",".join(map(str, (*self._out, *self._ended, *self._left)))
+        taken = ",".join(map(str, (*self._in_progress, *self._ended, *self._unmarked)))
         return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
 
     def look(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
-        """See what is next of ``lane``, of what comes behind ``after``. Raises sqlite3.Error."""
-        rows = self._run(_NEXT, (*_of(lane), *after))
-        lane.held = [*islice((row for row in rows if self._is_here(abs(row[2]))), 1)]
+        """Set ``lane.held`` to the first key after ``after``. Raises sqlite3.Error."""
+        rows = self._run(_NEXT, (*_key_of(lane), *after))
+        lane.held = [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), 1)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Write ``request``, which is one of ``lane``. Raises as ``write`` does."""
+        """Write ``request`` to ``lane``. Raises as ``write`` does."""
         key = self.write(lane.slot.name, lane.origin, priority, start, order, request)
-        # What is next of a lane that could not be read yet is seen when it can be.
+        # A lane with requests but no key could not be read yet; look() sets its key later.
         if key < lane.held[0] if lane.held else not lane.size:
             lane.held = [key]
 
@@ -164,12 +167,11 @@ class Disk:
         order: int,
         request: Request,
     ) -> tuple[int, bool, int]:
-        """Write ``request``; return its place.
+        """Write ``request``; return its sort key: priority, start request, position.
 
-        :raises ValueError: it can't be written. Scrapy's scheduler takes this for: keep it in
-            memory.
+        :raises ValueError: it can't be written; Scrapy's scheduler then keeps it in memory.
         """
-        # Scrapy refuses a request with another priority when it is read.
+        # Reading it would fail: SQLite and Scrapy's Request take no other priority.
         if not (isinstance(priority, int) and _LEAST < priority < -_LEAST):
             raise ValueError(f"its priority is {-priority}, and no integer of 64 bits")
         try:
@@ -189,10 +191,10 @@ class Disk:
         return self._decoded(self._data(lane))
 
     def pop(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``; its row stays until the engine is done with it.
+        """Return the next request of ``lane``; its row stays until the engine has finished it.
 
-        Raises sqlite3.Error, and UnreadableError; what is unreadable is taken, and the next crawl
-        tries it again.
+        Raises sqlite3.Error and UnreadableError. An unreadable request is popped too; the next
+        crawl tries to read it again.
         """
         data, key = self._data(lane), lane.held[0]
         self.look(lane, key)
@@ -200,26 +202,31 @@ class Disk:
         try:
             request = self._decoded(data)
         except UnreadableError:
-            self._left.add(number)
+            self._unmarked.add(number)
             with self._writing("What can't be read isn't marked"):
                 self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
-                self._left.remove(number)
+                self._unmarked.remove(number)
             raise
-        self._out[number] = request
+        self._in_progress[number] = request
         return request
 
     def forget_ended(self, now: float = math.inf) -> None:
-        """Delete the rows of requests that the engine is done with.
+        """Delete the rows of requests that the engine has finished.
 
-        ``now`` is in seconds: while the file can't be written, there are pauses between two tries.
+        ``now``, in seconds of the monotonic clock, spaces out the tries while writing fails.
         """
         there = in_progress(self._crawler)
-        for number in [number for number, request in self._out.items() if request not in there]:
-            del self._out[number]
+        for number in [
+            number for number, request in self._in_progress.items() if request not in there
+        ]:
+            del self._in_progress[number]
             self._ended.add(number)
         if not self._ended or now < self._delete_at:
             return
-        self._delete_at, self._pause = now + self._pause, min(_PAUSE_MAX, 2 * self._pause)
+        self._delete_at, self._retry_delay = (
+            now + self._retry_delay,
+            min(_RETRY_DELAY_MAX, 2 * self._retry_delay),
+        )
         with self._writing("A request that was downloaded may come again"):
             with self._connection:
                 self._run("BEGIN")
@@ -227,16 +234,18 @@ class Disk:
                     "DELETE FROM requests WHERE number = ?", ((number,) for number in self._ended)
                 )
             self._ended.clear()
-            self._delete_at, self._pause = -math.inf, _PAUSE
+            self._delete_at, self._retry_delay = -math.inf, _RETRY_DELAY
 
-    def _is_here(self, number: int) -> bool:
-        """Return whether a row is that of a request that has not been taken."""
-        return not any(number in taken for taken in (self._out, self._ended, self._left))
+    def _is_unpopped(self, number: int) -> bool:
+        """Return whether the request of a row has not been popped."""
+        return not any(
+            number in taken for taken in (self._in_progress, self._ended, self._unmarked)
+        )
 
     def look_for_file(self) -> None:
-        """Tell, once, that the file is not there any more: what is written is lost at the close."""
-        if not self._is_told and self._is_gone():
-            self._is_told = True
+        """Log once that the file was removed or replaced, as its requests are lost at the close."""
+        if not self._has_logged_loss and self._is_gone():
+            self._has_logged_loss = True
             logger.error(
                 "%s was removed or replaced: the requests that are left when the crawl ends are "
                 "lost",
@@ -247,11 +256,11 @@ class Disk:
     def _is_gone(self) -> bool:
         try:
             return identity_of(self._path) != self._identity
-        except OSError:  # nobody knows
+        except OSError:  # not known
             return False
 
-    def _tell_lost(self) -> None:
-        # All rows are read to count them.
+    def _log_lost(self) -> None:
+        # The file is checked first, as counting reads all rows.
         if self._is_gone() and (left := self._run("SELECT count(*) FROM requests").fetchone()[0]):
             logger.error(
                 "Requests lost, because %s was removed or replaced: %d",
@@ -261,28 +270,28 @@ class Disk:
             )
 
     def close(self) -> bool:
-        """Close the file; return whether anything is left for the next crawl."""
+        """Close the file; return whether requests are left for the next crawl."""
         with closing(self._connection):
             self.forget_ended()
-            self._tell_lost()
+            self._log_lost()
             (is_left,) = self._run(
                 "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
             ).fetchone()
             return bool(is_left)
 
-    # What Scrapy's queue left.
+    # Requests left by Scrapy's queue.
 
     def to_move(self) -> list[tuple[str, list[int], int]]:
-        """Return what is not all moved: slots, priorities, and how many requests have been."""
+        """Return name, priorities and number of moved requests of each unfinished slot."""
         rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
         return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
     def has_moved(self, slot: str, requests: int) -> None:
-        """Write down that so many requests of ``slot`` have been moved."""
+        """Store the number of requests of ``slot`` that have been moved."""
         self._run("UPDATE to_move SET moved = ? WHERE slot = ?", (requests, slot))
 
     def has_moved_all(self, slot: str) -> None:
-        """Write down that nothing of ``slot`` is left to move."""
+        """Store that all requests of ``slot`` have been moved."""
         self._run("DELETE FROM to_move WHERE slot = ?", (slot,))
 
     # Rows.
@@ -303,12 +312,12 @@ class Disk:
 
     @contextmanager
     def _writing(self, otherwise: str) -> Iterator[None]:
-        """Say once, until it is over, that the file can't be written."""
+        """Log once in a row of failures that the file can't be written."""
         try:
             yield
         except sqlite3.Error as error:
-            if not self._in_trouble:
-                self._in_trouble = True
+            if not self._has_write_failed:
+                self._has_write_failed = True
                 logger.error(  # noqa: TRY400 - it is told what to do about it
                     "The requests can't be written to JOBDIR: %s. %s",
                     error,
@@ -316,16 +325,16 @@ class Disk:
                     extra={"spider": self._crawler.spider},
                 )
         else:
-            self._in_trouble = False
+            self._has_write_failed = False
 
 
-def _of(lane: Lane) -> tuple[str, str]:
+def _key_of(lane: Lane) -> tuple[str, str]:
     return lane.slot.name, "" if lane.origin is None else str(lane.origin)
 
 
 @contextmanager
-def _refusing(path: Path) -> Iterator[None]:
-    """Raise SettingsError where a file can't be used."""
+def _as_settings_error(path: Path) -> Iterator[None]:
+    """Raise SettingsError for an error of SQLite."""
     try:
         yield
     except sqlite3.Error as error:
@@ -338,8 +347,8 @@ def _refusing(path: Path) -> Iterator[None]:
         raise SettingsError(f"{path} has the requests of the crawl: {what}") from error
 
 
-def _make(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a file that is empty, or of ours, to its schema; nobody else may have it."""
+def _open_schema(connection: sqlite3.Connection, path: Path) -> None:
+    """Lock the file, and create the schema if it is empty. Raises SettingsError, sqlite3.Error."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     pragma = {
         name: connection.execute(f"PRAGMA {name}").fetchone()[0]
@@ -353,7 +362,7 @@ def _make(connection: sqlite3.Connection, path: Path) -> None:
     if not is_ours and pragma["schema_version"]:
         raise SettingsError(f"{path} is a database of another program and is not changed")
     connection.execute("PRAGMA journal_mode = WAL")
-    # A kill loses nothing of it; a power cut loses what is newest, and nothing else.
+    # A kill loses no commit; a power cut may lose the newest ones, but never damages the file.
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
     connection.execute("BEGIN EXCLUSIVE")

@@ -239,7 +239,8 @@ class Model:
         (number,) = [
             number
             for number, data in rows.fetchall()
-            if number not in self.queue._disk._out and self.queue._disk._decoded(data).url == url
+            if number not in self.queue._disk._in_progress
+            and self.queue._disk._decoded(data).url == url
         ]
         self.queue._disk._run("UPDATE requests SET request = x'80' WHERE number = ?", (number,))
         del self.waiting[url]

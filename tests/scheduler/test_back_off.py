@@ -255,7 +255,7 @@ def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
     monkeypatch.setattr(back_off, "_MAX_HOSTS", 4)
     time = MadeUpTime()
     part = alone(time)
-    part._most = 4
+    part._forget_above = 4
     looks = []
 
     def refuse(hosts):
@@ -301,7 +301,7 @@ class Dropping:
 
 @pytest_twisted.ensureDeferred
 async def test_what_others_drop_does_not_ask_for_long(web, monkeypatch):
-    monkeypatch.setattr(back_off, "_LOOK", 3600.0)
+    monkeypatch.setattr(back_off, "_CHECK_INTERVAL", 3600.0)
     site = web.site(answer(404), paths={"/0": [refuses(), OK]})
 
     async def feed(crawler):

@@ -436,7 +436,7 @@ def test_rows_that_can_not_be_deleted_are_deleted_together_later(tmp_path, caplo
         assert fetch(2) == 0
         time.advance(0.1)
         assert fetch(2) == 1
-    (reference,) = [weakref.ref(request) for request in queue._disk._out.values()]
+    (reference,) = [weakref.ref(request) for request in queue._disk._in_progress.values()]
     assert len(queue._disk._ended) == len(ended) - 1
     connection.execute("PRAGMA query_only = 0")
     time.advance(100)
