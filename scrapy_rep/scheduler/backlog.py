@@ -1,8 +1,10 @@
-"""The download slots of a JOBDIR whose requests are on disk alone, and not in memory yet.
+"""The download slots of a JOBDIR whose lanes are on disk only, not loaded into memory.
 
-A JOBDIR may have requests to a million hosts. Only those of the slots that come next are in memory:
-slots have their turns in the order of their names, and so they are loaded. A slot is loaded whole,
-as the highest priority in it comes first.
+A JOBDIR may have requests to a million hosts, too many to keep a lane for each. Slots are served in
+rounds, in the order of their names, so only the slots that come next are loaded, some at a time.
+``_reached`` is the name up to which this round has loaded. A new request whose slot is not in
+memory stays on disk until the round comes to its name; if the round has loaded beyond that name,
+the slot is loaded at once. A slot is never loaded in part, as its highest priority comes first.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
 _MAX_LANES: Final = 1_000
-"""Lanes in memory, above which new slots are left on disk."""
+"""Lanes in memory above which new slots stay on disk."""
 _STEP: Final = 100
 """Lanes that are loaded at a time."""
 
 
 class Backlog:
-    """The slots that are on disk alone; each is loaded when its turn comes."""
+    """The slots that are on disk only; each is loaded when the round comes to it."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
         self,
@@ -46,7 +48,7 @@ class Backlog:
     ) -> None:
         """Take the parts of a queue.
 
-        ``enter`` is called with each lane that is loaded; ``may_load`` tells whether to load more.
+        ``enter`` is called with each loaded lane; ``may_load`` returns whether to load more.
         """
         self._crawler = crawler
         self._clock = clock
@@ -57,24 +59,24 @@ class Backlog:
         self._reached = ""
         """All slots up to this name have been loaded in this round."""
         self._is_through = False
-        """Whether all slots have been loaded in this round that it has left to come to."""
+        """Whether no slot after ``_reached`` is left on disk in this round."""
         self._left: dict[tuple[str, Origin | None], int] = {}
-        """Lanes that can't be read, and how many requests they have."""
+        """Lanes that can't be read, with their number of requests."""
         self._failures = 0
-        """How often in a row none could be loaded."""
+        """Number of failed reads in a row."""
         self._load_at = -math.inf
-        """When to try again, by the monotonic clock."""
+        """When to read again after a failure, by the monotonic clock."""
         lanes.on_disk = disk.count()
 
     def takes(self, slot: str, passed: str) -> bool:
-        """Return whether a new request to ``slot`` is left on disk; if not, the slot is in memory.
+        """Return whether a new request to ``slot`` stays on disk; if not, the slot is in memory.
 
-        ``passed`` is the name up to which this round of turns has come.
+        ``passed`` is the name of the last slot that this round has served.
         """
         if slot in self._lanes.slots:
             return False
         if self._lanes.on_disk:
-            # Between the two names this round comes to it without looking on disk.
+            # This round serves the names between these two without reading the disk again.
             if passed < slot <= self._reached:
                 rows = self._read(lambda: self._disk.groups_of(slot))
                 self._load(rows or [])
@@ -92,14 +94,14 @@ class Backlog:
         return bool(self._disk.groups_of(slot))
 
     def push(self, slot: str, origin: Origin | None, *place: Any) -> None:
-        """Write a request that is left on disk. Raises as ``Disk.write`` does."""
+        """Write a request that stays on disk. Raises as ``Disk.write`` does."""
         self._disk.write(slot, origin, *place)
         self._lanes.on_disk += 1 + self.recall(slot, origin)
 
     def takes_back(self, lane: Lane) -> bool:
-        """Return whether ``lane``, which was served, is on disk alone until its next turn.
+        """Return whether to unload ``lane``, which was served, until the next round.
 
-        Several lanes of a slot stay, as their turns are known in memory alone.
+        A slot with several lanes stays, as their order is known only in memory.
         """
         if not lane.size or len(self._lanes) <= _MAX_LANES or lane.slot.lanes > 1:
             return False
@@ -109,23 +111,23 @@ class Backlog:
         return True
 
     def leave(self, lane: Lane) -> None:
-        """Load ``lane``, which can't be read, no more until something new comes to it."""
+        """Don't load ``lane``, which can't be read, until a new request is added to it."""
         self._left[lane.slot.name, lane.origin] = lane.size
 
     def recall(self, slot: str, origin: Origin | None) -> int:
-        """Return how many requests of a lane were left; they are to be counted again."""
+        """Let a lane be loaded again; return how many requests were left in it, to be counted."""
         return self._left.pop((slot, origin), 0)
 
     def begin_round(self) -> None:
-        """Begin with the first name again, if it has come to the last one."""
+        """Begin with the first name again, if the last one was reached."""
         if self._is_through:
             self._reached = ""
             self._is_through = False
 
     def load(self, before: str | None) -> bool:
-        """Load the slots that come next, if any comes before the name ``before``.
+        """Load the next slots if they may come before the slot ``before``.
 
-        Return whether any was loaded.
+        Return whether any lane was loaded.
         """
         while self._lanes.on_disk and not self._is_through and self._may_load():
             if before is not None and before <= self._reached:
@@ -143,7 +145,7 @@ class Backlog:
     def _read(
         self, read: Callable[[], list[tuple[str, str, int]]]
     ) -> list[tuple[str, str, int]] | None:
-        """Return what ``read`` does; None where it fails, or is not to be tried again yet."""
+        """Return the rows of ``read``; None if it fails, or failed a short time ago."""
         now = self._clock.monotonic()
         if now < self._load_at:
             return None
@@ -172,7 +174,7 @@ class Backlog:
                 if (slot, origin) in self._left:
                     continue
                 lane = self._lanes.lane(slot, origin)
-                # Fewer are counted where some could not be read.
+                # The count may be too low after rows that could not be read.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)
                 self._lanes.resize(lane, size)
                 self._enter(lane)

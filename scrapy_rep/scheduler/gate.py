@@ -1,8 +1,10 @@
-"""Which requests may leave the scheduler: asked of the gate, which answers why not, and until when.
+"""The gate decides whether a request may leave the scheduler.
 
-The gate knows the reasons, and starts what ends them: a look-up, a turn. It holds no requests.
-Before a request leaves, ``hold`` is asked; and again at the time that the answer names, or when the
-gate calls what was given to ``listen``.
+Before a request leaves, a queue calls ``hold`` with its origin. The answer is None, or a ``Hold``:
+the reason to wait and a time. The gate also starts whatever ends the wait: a lookup of robots.txt,
+or the reservation of a turn. The queue asks again at that time, or when the gate calls the queue's
+listener. The gate itself holds no requests, so that every queue, in memory, on disk or in Redis,
+keeps its own order.
 """
 
 from __future__ import annotations
@@ -37,19 +39,18 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
 MARGIN: Final = 0.02
-"""Seconds after the next try at which its requests are asked about, so that it has come by all
-clocks."""
-_UNTIL_TOLD: Final = Hold(HoldReason.LOOK_UP, math.inf)
+"""Seconds added to the time of the next try, so that it has come by all clocks."""
+_UNTIL_LOOKED_UP: Final = Hold(HoldReason.LOOK_UP, math.inf)
 
 
 class Queue(Protocol):
     """A queue of the scheduler, which asks the gate before a request leaves."""
 
     def ask_again(self, origin: Origin) -> None:
-        """Ask again about the requests of ``origin``."""
+        """Ask the gate again about the requests of ``origin``."""
 
     def head_of(self, origin: Origin) -> Request | None:
-        """Return the next request of ``origin`` that is held here, or None."""
+        """Return the next request of ``origin`` that waits here, or None."""
 
     def deferred(self) -> tuple[int, bool]:
         """Return how many origins are deferred, and whether the queue holds nothing else."""
@@ -61,11 +62,11 @@ class Queue(Protocol):
         """Return the origins that wait, why, and how many requests they have."""
 
     def stop(self) -> int:
-        """Set no timer any more; return how many requests are deferred."""
+        """Stop all timers; return how many requests are deferred."""
 
 
 class Gate:
-    """Tells why requests of an origin may not leave yet, and when to ask again."""
+    """Decides whether requests of an origin may leave, and else why not and when to ask again."""
 
     def __init__(  # noqa: PLR0913 - all that it depends on, each by name
         self,
@@ -95,33 +96,33 @@ class Gate:
         self.defer_timeout = options.defer_timeout
         self._queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
-        self._look_ups = LookUps(crawler, cache, decider, self._head_of, self._tell)
+        self._look_ups = LookUps(crawler, cache, decider, self._head_of, self._notify)
         self.look_up = self._look_ups.begin
-        """Begins look-ups that requests wait for, as many as there is room for."""
+        """Begins the lookups that requests wait for, as many as there is room for."""
         self.idle = Idle(crawler, self._only_deferred, self._idle_line)
-        """Tells spiders that all that is left of the crawl waits."""
+        """Sends ``spider_idle`` while all requests left wait for unreachable origins."""
         cache.when_slow(self._has_room_again)
         if turns is not None:
-            turns.listen(self._tell)
+            turns.listen(self._notify)
         if back_off is not None:
-            back_off.listen(self._tell)
+            back_off.listen(self._notify)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Gate | None:
-        """Return that of a crawl; None where it doesn't obey robots.txt."""
+        """Return the gate of a crawl, or None if the crawl doesn't obey robots.txt."""
         return part(crawler, cls)
 
-    # What is asked by those who hold requests.
+    # Called by the queues.
 
     def attach(self, queue: Queue) -> None:
-        """Let ``queue`` keep the requests that may not leave."""
+        """Add a queue that keeps the requests that may not leave."""
         self._queues.append(queue)
         if self._back_off is not None:
             self._back_off.start()
         self.listen(queue.ask_again)
 
     def origin_governing(self, request: Request) -> Origin | None:
-        """Return the origin whose robots.txt decides about ``request``; None where none does."""
+        """Return the origin whose robots.txt decides about ``request``, or None."""
         try:
             return self._decider.origin_governing(request)
         except Exception as error:  # noqa: BLE001 - told
@@ -131,34 +132,34 @@ class Gate:
 
     @property
     def has_room(self) -> bool:
-        """Whether a look-up that is asked for now would begin soon."""
+        """Whether a lookup that is added now would begin soon."""
         return self._look_ups.has_room
 
     def listen(self, call: Callable[[Origin], None]) -> None:
-        """Call ``call`` with an origin when there is something new to be asked about it."""
+        """Call ``call`` with an origin when the answer of ``hold`` may have changed."""
         self._listeners.append(call)
 
     def hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
         """Return why the next request of ``origin`` may not leave yet; None if it may.
 
-        ``head`` returns that request, or raises LookupError. Where it is the turn of this worker,
-        that turn is used with this answer.
+        ``head`` returns that request, or raises LookupError. None uses up the turn of this worker,
+        so the request must leave.
         """
         if not self._decider.needs_robotstxt(origin):
-            return None  # it waits on disk since a crawl that had no such override
+            return None  # it was written to disk by a crawl that had no such override
         entry = self._cache.known_entry(origin)
         if entry is None or self._decider.lacks_tdmrep(origin, head):
             was_looked_up, result = self._look_ups.take_result(origin)
             if not was_looked_up:
                 self._look_ups.add(origin)
-                return _UNTIL_TOLD
+                return _UNTIL_LOOKED_UP
             entry = entry or result
             if entry is None:
-                return None  # the middleware looks it up, and meets the same error
+                return None  # the lookup raised; the middleware repeats it, and handles the error
         if entry.may_come_back and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
         if self._back_off is not None and self._back_off.leaves_alone(origin.host):
-            # What the middleware drops takes nobody's time: neither a turn, nor that of the probe.
+            # A request that the middleware will drop must use neither a turn nor the probe.
             if self._back_off.has_given_up(origin.host) or self._is_disallowed(head):
                 return None
             hold = self._back_off.hold(origin)
@@ -181,25 +182,25 @@ class Gate:
     def hold_slot(self, slot: str) -> Hold | None:
         """Return why no request may leave to a download slot yet; None if one may.
 
-        Whatever left the scheduler takes a place of CONCURRENT_REQUESTS as long as it waits in its
-        slot for the delay that its site asks for, and is to hold up no other site.
+        A request that waits in its slot for the delay of its site takes a place of
+        CONCURRENT_REQUESTS, and so holds up other sites; so it waits in the scheduler instead.
         """
         return None if self._delays is None else self._delays.hold(slot)
 
     def outage(self, origin: Origin) -> Outage | None:
-        """Return why ``origin`` is unreachable, if the cache knows."""
+        """Return why ``origin`` is unreachable, or None if the cache doesn't know."""
         entry = self._cache.known_entry(origin)
         return None if entry is None else entry.outage
 
     @property
     def deferred(self) -> int:
-        """How many origins have requests in the scheduler that wait for their next try."""
+        """Number of origins with deferred requests in the scheduler."""
         return sum(number for number, _ in (queue.deferred() for queue in self._queues))
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
-        """Yield what waits: the origin, why, until when if that is known, and how many requests.
+        """Yield each origin that waits, why, until when, and how many requests it has.
 
-        Times are in seconds since the epoch.
+        Times are in seconds since the epoch; None if not known.
         """
         offset = self._clock.time() - self._clock.monotonic()
         for queue in self._queues:
@@ -207,28 +208,27 @@ class Gate:
                 until = None if hold.until == math.inf else hold.until + offset
                 yield origin, hold.reason.text, until, requests
 
-    # What the middleware asks.
+    # Called by the middleware.
 
     @property
     def in_use(self) -> bool:
-        """Whether a queue asks here, which keeps requests of unreachable origins, and for turns."""
+        """Whether a queue asks the gate, and so keeps requests that must wait."""
         return bool(self._queues)
 
     @property
     def loses(self) -> bool:
-        """Whether requests of unreachable origins are to be kept, and there is nobody to do so."""
+        """Whether requests of unreachable origins should be deferred, but no queue does so."""
         return self._defers and not self.in_use
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request``, whose origin is unreachable, is to wait for the next try.
 
-        One that comes directly waits as long as its download might have taken, and not longer, as
-        somebody awaits it.
+        A direct request waits no longer than its download timeout, as a component awaits it.
         """
         return self._defers and self.would_defer(source, request, entry)
 
     def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
-        """Return what ``defers`` does where this is no dry run."""
+        """Return what ``defers`` would return without a dry run."""
         if not self._would_defer or entry is None or not entry.may_come_back:
             return False
         if source is not Source.DIRECT:
@@ -237,27 +237,27 @@ class Gate:
         return entry.end - self._clock.time() <= seconds
 
     def next_try(self, entry: Entry) -> float:
-        """Return when an unreachable origin may be tried again, by the monotonic clock."""
+        """Return the time of the next try of an unreachable origin, by the monotonic clock."""
         seconds = max(0.0, entry.end - self._clock.time()) + MARGIN
         return self._clock.monotonic() + seconds
 
     def look_up_later(self, origin: Origin, request: Request) -> None:
-        """Look ``origin`` up with ``request`` when there is room; nobody waits for it here."""
+        """Look up ``origin`` with ``request`` when there is room; return at once."""
         self._look_ups.add(origin, request)
         self._look_ups.begin()
 
     def close(self) -> int:
-        """Begin nothing more. Return how many requests are deferred in the scheduler."""
+        """Begin no more lookups; return how many requests are deferred in the scheduler."""
         self._look_ups.close()
         return sum(queue.stop() for queue in self._queues)
 
-    # What the parts call.
+    # Callbacks of the parts.
 
     def _has_room_again(self) -> None:
         self._look_ups.begin()
-        nudge(self._crawler)  # a queue on disk may load more
+        nudge(self._crawler)  # a queue on disk may load more lanes
 
-    def _tell(self, origin: Origin) -> None:
+    def _notify(self, origin: Origin) -> None:
         for call in self._listeners:
             call(origin)
         nudge(self._crawler)
@@ -269,7 +269,7 @@ class Gate:
                 return request
         return None
 
-    # What is told while all that is left waits.
+    # For Idle.
 
     def _only_deferred(self) -> bool:
         counts = [queue.deferred() for queue in self._queues]

@@ -1,4 +1,12 @@
-"""The priority queue of Scrapy's scheduler, which keeps requests until they may leave."""
+"""The priority queue of Scrapy's scheduler, which keeps requests until they may leave.
+
+Requests are sorted into lanes, one for each origin in each download slot, so that an origin whose
+requests must wait doesn't block the others of its slot. To pop a request, the queue goes through
+the slots in the order of ``Rotation``, takes the first lane of a slot, and asks ``Waiting`` whether
+the next request of that lane may leave. If not, the lane loses its rank until the gate calls or its
+time has come. Requests are in ``Memory`` or, with JOBDIR, on ``Disk``; ``Backlog`` then loads only
+the lanes that come next.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +44,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_LOOK_EVERY: Final = 5
-"""Seconds between two looks for the file; the engine asks for a request as often, at least."""
+_FILE_CHECK_INTERVAL: Final = 5
+"""Seconds between two checks that the file exists; the engine pops at least that often."""
 
 
 class RobotsAwarePriorityQueue:
@@ -55,14 +63,14 @@ class RobotsAwarePriorityQueue:
     def from_crawler(
         cls, crawler: Crawler, *args: Any, **kwargs: Any
     ) -> RobotsAwarePriorityQueue | DownloaderAwarePriorityQueue:
-        """Return the queue; Scrapy's own one where ours doesn't fit the crawl.
+        """Return the queue, or Scrapy's own queue if ours doesn't fit the crawl.
 
-        Raises SettingsError where JOBDIR can't be used.
+        Raises SettingsError if JOBDIR can't be used.
         """
         try:
             return cls(crawler, *args, **kwargs)
         except UnfitError as error:
-            if not kwargs.get("key"):  # else it has been said of the queue in memory
+            if not kwargs.get("key"):  # the queue in memory, built first, has logged it already
                 logger.warning(
                     "%s: Scrapy's own priority queue is used, which does not hold requests back",
                     error,
@@ -92,7 +100,7 @@ class RobotsAwarePriorityQueue:
         kind = KINDS[downstream_queue_cls]
         self._order = kind.order
         self._start_order = KINDS[start_queue_cls].order if start_queue_cls else 0
-        self._look_at = -math.inf
+        self._next_file_check = -math.inf
         self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals) if key else None
         self._requests = self._disk or Memory()
         self._mover: Mover | None = None
@@ -112,11 +120,11 @@ class RobotsAwarePriorityQueue:
     # What the scheduler calls.
 
     def push(self, request: Request, *, moved: bool = False) -> None:
-        """Keep ``request``; ``moved`` tells that it comes from Scrapy's queue, in its order.
+        """Add ``request``; ``moved`` tells that it comes from Scrapy's queue, in the order there.
 
-        :raises ValueError: it can't be written to disk, and is to be kept in memory.
+        :raises ValueError: it can't be written to disk; the scheduler keeps it in memory.
         """
-        # A spider may give it a name of any type, and names are sorted here.
+        # A spider may set a download slot of any type, and names of slots are sorted here.
         slot, origin = str(self._slot_name(request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = 1 if moved else self._start_order if start else self._order
@@ -137,7 +145,7 @@ class RobotsAwarePriorityQueue:
         left = 0 if self._backlog is None else self._backlog.recall(lane.slot.name, lane.origin)
         self._lanes.resize(lane, lane.size + 1 + left)
         if left:
-            lane.held.clear()  # they are looked at again
+            lane.held.clear()  # the requests left on disk may come first: _enter looks again
             self._enter(lane)
         else:
             self._place(lane)
@@ -148,22 +156,22 @@ class RobotsAwarePriorityQueue:
         if self._disk is not None:
             now = self._clock.monotonic()
             self._disk.forget_ended(now)
-            if now >= self._look_at:
-                self._look_at = now + _LOOK_EVERY
+            if now >= self._next_file_check:
+                self._next_file_check = now + _FILE_CHECK_INTERVAL
                 self._disk.look_for_file()
         while (lane := self._select()) is not None:
             try:
                 request = self._take(lane)
             except Exception as error:  # noqa: BLE001 - told
                 tell(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
-                self._put_aside(lane)
+                self._retry_later(lane)
                 continue
             if request is None:
                 continue
             if self._gate is not None:
                 if lane.origin is None and self._origin(request) is not None:
-                    # It waits on disk since a crawl that had an override for it.
-                    with suppress(ValueError):  # else the middleware waits for its origin
+                    # A former crawl had an override for it and put it in a lane without origin.
+                    with suppress(ValueError):  # if pushing fails, it waits in the middleware
                         self.push(request)
                         continue
                 note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
@@ -174,7 +182,7 @@ class RobotsAwarePriorityQueue:
         return None
 
     def close(self) -> dict[str, list[int]] | list[Any]:
-        """Close the file; return what tells the next crawl of it."""
+        """Close the file; return the state by which the next crawl knows that requests are left."""
         self._waiting.stop()
         self._lanes.clear()
         if self._mover is not None:
@@ -192,9 +200,9 @@ class RobotsAwarePriorityQueue:
     # Lanes.
 
     def _head(self, lane: Lane) -> Request:
-        """Return the request of ``lane`` that would leave next.
+        """Return the next request of ``lane``, which stays.
 
-        :raises LookupError: there is none that can be read.
+        :raises LookupError: none of its requests can be read.
         """
         while lane.size:
             try:
@@ -207,7 +215,7 @@ class RobotsAwarePriorityQueue:
         return None if self._gate is None else self._gate.origin_governing(request)
 
     def _take(self, lane: Lane) -> Request | None:
-        """Return the next request of ``lane``; None, and that is told, where it can't be read."""
+        """Pop the next request of ``lane``; log it and return None if it can't be read."""
         request = None
         try:
             request = self._requests.pop(lane)
@@ -215,7 +223,7 @@ class RobotsAwarePriorityQueue:
             tell_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
         self._rotation.served(lane.slot)
-        # What is held is right: of an unreadable row that could not be marked there may be more.
+        # `held` is authoritative; the count may be off after unreadable rows.
         self._resize(lane, max(1, lane.size - 1) if lane.held else 0)
         if lane.size:
             self._place(lane, served=True)
@@ -226,8 +234,8 @@ class RobotsAwarePriorityQueue:
         if not size:
             self._waiting.forget(lane)
 
-    def _put_aside(self, lane: Lane) -> None:
-        """Try ``lane`` again later; in the end leave it on disk, so that the crawl can end."""
+    def _retry_later(self, lane: Lane) -> None:
+        """Try ``lane`` again later; after the last try leave it on disk, so that the crawl ends."""
         if lane.failures == len(PAUSES):
             self._leave(lane)
             return
@@ -236,7 +244,7 @@ class RobotsAwarePriorityQueue:
         lane.failures += 1
 
     def _leave(self, lane: Lane) -> None:
-        """Leave the requests of ``lane``, which can't be read, on disk."""
+        """Leave the unreadable requests of ``lane`` on disk for the next crawl."""
         logger.error(
             "The requests of %s can't be read, and are left in JOBDIR: %d",
             lane.slot.name,
@@ -248,19 +256,19 @@ class RobotsAwarePriorityQueue:
         self._resize(lane, 0)
 
     def _may_load(self) -> bool:
-        """Return whether more lanes may be loaded: not while those that are wait for look-ups."""
+        """Return whether more lanes may be loaded: not while loaded ones wait for lookups."""
         return self._gate is None or self._gate.has_room
 
-    # Whose turn it is.
+    # Selection of the next lane.
 
     def _enter(self, lane: Lane) -> None:
-        """Let ``lane``, which was loaded or has waited, have its turn."""
+        """Rank ``lane``, which was loaded or has waited."""
         try:
             if not lane.held and self._disk is not None:
                 self._disk.look(lane)
         except Exception as error:  # noqa: BLE001 - told
             tell(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
-            self._put_aside(lane)
+            self._retry_later(lane)
             return
         if lane.held:
             self._place(lane)
@@ -268,7 +276,7 @@ class RobotsAwarePriorityQueue:
             self._leave(lane)
 
     def _place(self, lane: Lane, *, served: bool = False) -> None:
-        """Give ``lane`` the rank that its next request has, after a change of it."""
+        """Rank ``lane`` by its next request, after its requests changed."""
         if lane.hold is not None:
             return
         priority, start = lane.held[0][:2]
@@ -277,7 +285,7 @@ class RobotsAwarePriorityQueue:
         self._rotation.add(lane.slot)
 
     def _select(self) -> Lane | None:
-        """Return the lane that the next request is to be taken from."""
+        """Return the lane to pop the next request from; None if no request may leave."""
         for woken, hold in self._waiting.woken():
             self._enter(woken)
             if hold.reason is HoldReason.TURN:
@@ -302,7 +310,7 @@ class RobotsAwarePriorityQueue:
             return True
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
-        """Return the lane of ``slot`` that is next, of those whose requests may leave."""
+        """Return the first lane of ``slot`` whose next request may leave, or None."""
         while (lane := slot.next()) is not None:
             if self._may_leave(lane):
                 return lane
@@ -312,6 +320,6 @@ class RobotsAwarePriorityQueue:
         try:
             return self._waiting.may_leave(lane)
         except Exception as error:  # noqa: BLE001 - told
-            # The middleware decides by itself, and drops what it can't decide about.
+            # Fail safe: the middleware decides again, and drops a request if it fails, too.
             tell(self._crawler, error, "Error while asking whether %s is open", lane.origin)
             return True

@@ -643,7 +643,7 @@ def test_in_a_cluster_all_keys_are_in_one_slot(redis):
         spider.crawler = FakeCrawler()
         spider.crawler.signals = SimpleNamespace(connect=lambda *_: None)
         queue = RobotsAwareRedisQueue(redis, spider, name)
-        assert len({key_slot(key.encode()) for key in queue._kept.keys}) == 1
+        assert len({key_slot(key.encode()) for key in queue._requests.keys}) == 1
 
 
 def test_clear_removes_all(redis):
