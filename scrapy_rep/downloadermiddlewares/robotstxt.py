@@ -1,4 +1,9 @@
-"""The downloader middleware that lets no disallowed request out."""
+"""The downloader middleware that drops disallowed requests.
+
+For each request it takes the decision from the cache. A known and allowed request passes at once.
+All others go through the table of ``transitions``: what is known of the request and where it comes
+from determine whether it waits here, is dropped, or is given back to the scheduler.
+"""
 
 from __future__ import annotations
 
@@ -36,10 +41,10 @@ if TYPE_CHECKING:
     from scrapy_rep.decision.decider import Decision
     from scrapy_rep.decision.usage import Judgement
 
-_LESS: Final = 1_000
-"""By how much the priority of a request is lower that was given back as too many waited."""
+_PRIORITY_CUT: Final = 1_000
+"""Amount by which the priority of a request is lowered when too many requests wait here."""
 _IN_TURN: Final = (Source.QUEUE, Source.OVERDUE)
-"""Where requests come from that have waited for their turn already, if the queue does so."""
+"""Sources whose requests have waited for their turn already, if the queue asks the gate."""
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -61,15 +66,15 @@ class RobotsTxtMiddleware:
         self._dry_run = parts.dry_run
         self._scheduler_keeps = parts.scheduler_keeps
         has_floor = parts.delays is not None and parts.delays.has_floor
-        self._looks_closer = parts.dry_run is not None or parts.has_overrides or has_floor
+        self._checks_all = parts.dry_run is not None or parts.has_overrides or has_floor
         self._takes_turns = parts.turns is not None
         self._back_off = parts.back_off
         if parts.back_off is not None:
-            parts.back_off.when_given_up(self._look_closer)
+            parts.back_off.when_given_up(self._check_all)
         self.decider = parts.decider
-        """What it decides by."""
+        """Decides whether a request is allowed."""
         self.gate = parts.gate
-        """What the queue asks before it lets a request go."""
+        """The gate that queues ask before a request leaves the scheduler."""
         self._waits = parts.waits
         self._judge = Judge(crawler, self.decider, self.process_request)
         add_part(crawler, self._judge)
@@ -87,8 +92,8 @@ class RobotsTxtMiddleware:
     ) -> Awaitable[Request | None]:
         """Let ``request`` pass, or raise RobotsTxtDisallowed.
 
-        There is something to wait for only where the origin isn't known yet, or its answer has
-        expired, where the origin asks for a delay, and in a dry run.
+        A request waits only if its origin is not known or its entry has expired, if the origin asks
+        for a delay, and in a dry run.
         """
         meta = request.meta
         noted = meta.pop(NOTE_KEY, None)
@@ -105,7 +110,7 @@ class RobotsTxtMiddleware:
             verdict = decision.verdict
             entry = decision.entry
             waits = self._takes_turns and entry is not None and entry.asks_for_delay
-            if verdict is None or not verdict.allowed or self._looks_closer or waits:
+            if verdict is None or not verdict.allowed or self._checks_all or waits:
                 return self._act(request, decision, note)
             self._pass(request, decision, verdict)
         except IgnoreRequest:
@@ -114,11 +119,11 @@ class RobotsTxtMiddleware:
             self._fail(request, error)
         return _PASSED
 
-    def _look_closer(self) -> None:
-        self._looks_closer = True
+    def _check_all(self) -> None:
+        self._checks_all = True
 
     def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
-        """Do what the table says of a request that may not simply pass."""
+        """Do what the table says about a request that may not simply pass."""
         again = request.meta.pop(AGAIN_KEY, False)
         self._events.overridden(request, decision.override, again=note.returned)
         situation = self._situation(request, decision, note)
@@ -129,7 +134,7 @@ class RobotsTxtMiddleware:
             self.gate.look_up_later(decision.origin, request)
             return self._put_off(request, note)
         if self._dry_run is not None:
-            # A URL without an origin is judged alike for all tokens.
+            # The decision on a URL without an origin doesn't depend on the tokens.
             request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
             return self._dry_run.log(request, decision, note.source)
         in_turn = again or (note.source in _IN_TURN and self.gate.in_use)
@@ -137,7 +142,7 @@ class RobotsTxtMiddleware:
         if seconds:
             return self._take_turn(request, decision, note, seconds)
         returned = self._settle(request, decision, note, situation)
-        return _PASSED if returned is None else _now(returned)
+        return _PASSED if returned is None else _return_at_once(returned)
 
     def _situation(self, request: Request, decision: Decision, note: Note) -> Situation:
         verdict = decision.verdict
@@ -158,7 +163,7 @@ class RobotsTxtMiddleware:
     def _settle(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
-        """Let ``request`` pass, give it back or drop it; nothing is left to wait for."""
+        """Let ``request`` pass, give it back or drop it, after all waits."""
         action = TRANSITIONS[situation][note.source]
         if action is Action.GIVE_BACK or (
             action is Action.GIVE_BACK_IF_KEPT and self._scheduler_keeps
@@ -178,12 +183,12 @@ class RobotsTxtMiddleware:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
         verdict = verdict.with_origin(decision.origin)
         if decision.usage is not None:
-            raise self._unwelcome(request, verdict, decision.usage)
+            raise self._dropped_for_usage(request, verdict, decision.usage)
         raise self._dropped(request, verdict)
 
     async def _wait(self, request: Request, decision: Decision, note: Note) -> Request | None:
-        """Do what the table says when the verdict on ``request`` is known."""
-        # Whoever waits was let in before the close, whatever it was given back for until then.
+        """Wait for the verdict on ``request``; then do what the table says."""
+        # Requests waiting here arrived before the crawl began to close.
         situation = Situation.CLOSING
         try:
             while True:
@@ -214,7 +219,7 @@ class RobotsTxtMiddleware:
     ) -> Request | None:
         """Let ``request`` pass when it is this worker's turn."""
         situation = Situation.ALLOWED
-        # As in _wait: only what comes when the crawl closes already may come again for ever.
+        # Only a request given back during the close could come again for ever.
         comes_again = note.returned and self._cache.closing
         try:
             await self._waits.take_turn(request, decision, seconds)
@@ -224,17 +229,17 @@ class RobotsTxtMiddleware:
         return self._settle(request, decision, note, situation)
 
     async def _put_off(self, request: Request, note: Note) -> Request:
-        """Give ``request`` back to its scheduler, as too many wait already.
+        """Give ``request`` back to its scheduler, as too many requests wait already.
 
-        It gets a lower priority, so that those of known origins come first.
+        Its priority is lowered, so that requests of known origins come first.
         """
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
             await self._waits.pause()
-        return self._given_back(request, less=_LESS)
+        return self._given_back(request, less=_PRIORITY_CUT)
 
     def _given_back(self, request: Request, *, less: int = 0) -> Request:
-        """Return what the engine is to give back to the scheduler in place of ``request``."""
+        """Return the copy of ``request`` that the engine gives back to the scheduler."""
         stats.count(self._crawler, stats.RETURNED)
         return note_returned(request, less=less)
 
@@ -249,11 +254,11 @@ class RobotsTxtMiddleware:
 
     @staticmethod
     def _pass_ungoverned(request: Request) -> Awaitable[None]:
-        request.meta.pop(META_KEY, None)  # it may come from the page before
+        request.meta.pop(META_KEY, None)  # may be copied from the meta of the page before
         return _PASSED
 
     def _fail(self, request: Request, error: Exception) -> None:
-        """Drop ``request`` because of an error of ours: nothing else is safe."""
+        """Drop ``request`` after an error in scrapy-rep, as sending it may be disallowed."""
         self._events.failed(request, error, dry_run=self._dry_run is not None)
         if self._dry_run is None:
             raise self._dropped(request, _ERROR) from error
@@ -263,7 +268,7 @@ class RobotsTxtMiddleware:
         self._drops.log(request, verdict)
         return RobotsTxtDisallowed(verdict)
 
-    def _unwelcome(
+    def _dropped_for_usage(
         self, request: Request, verdict: Verdict, usage: Judgement
     ) -> RobotsUsageDisallowed:
         self._drops.log(request, verdict, usage=usage)
@@ -274,12 +279,12 @@ class RobotsTxtMiddleware:
         remove_part(self._crawler, Judge)
 
 
-async def _now(request: Request) -> Request:
+async def _return_at_once(request: Request) -> Request:
     return request
 
 
 class _Passed:
-    """Nothing to wait for: one for all requests, as nearly none of them has to wait."""
+    """An awaitable that ends at once; all requests share one, as this is the hot path."""
 
     def __await__(self) -> Generator[None, None, None]:
         return

@@ -1,4 +1,10 @@
-"""The delays that sites ask for, beside those of their download slots."""
+"""The delays that sites ask for in robots.txt, and the download slots that must be free for them.
+
+A site's delay is kept by turns: its requests wait in the scheduler, where they take no place of
+CONCURRENT_REQUESTS. A request whose turn has come must be sent at once, so it leaves only if its
+download slot is free: otherwise it would wait there for another origin, or for the slot's own
+delay, and be sent later than its turn.
+"""
 
 from __future__ import annotations
 
@@ -31,22 +37,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAX_SLOTS: Final = 100_000
-"""Download slots, and origins, of which it is remembered that they have a delay."""
+"""Download slots, and origins, whose delays are remembered."""
 _LONG: Final = 30.0
-"""Seconds of a delay above which the log says how many requests that allows."""
-_LOOK: Final = 0.1
-"""Seconds between two looks at a slot that sends nothing until a download has ended."""
+"""Seconds of a delay above which the log names the requests per hour."""
+_CHECK_INTERVAL: Final = 0.1
+"""Seconds between two checks of a slot that sends nothing until a download has ended."""
 _UNTIL_ONE_ENDS: Final = Hold(HoldReason.SLOT, math.inf)
-"""The engine asks for the next request when a download has ended."""
+"""Needs no time, as the engine asks for the next request when a download has ended."""
 
 
 class Delays:
-    """Tells what delay a site asks for, and whether its download slot would send a request at once.
-
-    The delay is kept by turns: requests wait in the scheduler, where they take no place of
-    CONCURRENT_REQUESTS. A request whose turn has come must not wait in its slot, neither for
-    another origin nor for the slot's own delay. So none leaves that the slot would not send.
-    """
+    """Returns the delay of a site, and whether its download slot would send a request at once."""
 
     def __init__(self, crawler: Crawler, options: Options, clock: Clock) -> None:
         """Take the options."""
@@ -56,8 +57,8 @@ class Delays:
         self._max = options.crawl_delay_max
         self._clock = clock
         self._slots: BoundedCache[str, None] = BoundedCache(max_entries=_MAX_SLOTS)
-        self._said: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_SLOTS)
-        self._own = {
+        self._logged: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_SLOTS)
+        self._slots_with_own_delay = {
             name
             for name, own in crawler.settings.getdict("DOWNLOAD_SLOTS").items()
             if "delay" in own
@@ -65,14 +66,14 @@ class Delays:
 
     @classmethod
     def from_options(cls, crawler: Crawler, options: Options, clock: Clock) -> Delays | None:
-        """Return those of a crawl with these options, None where it obeys no delays of sites."""
+        """Return the delays of a crawl, or None if it obeys no delays of sites."""
         if options.dry_run or not (options.crawl_delay_max or options.crawl_delay_min):
             return None
         return cls(crawler, options, clock)
 
     @property
     def has_floor(self) -> bool:
-        """Whether all sites have a delay, whatever they ask for."""
+        """Whether all sites have a delay, even those that ask for none."""
         return self._min > 0
 
     def concerns(self, entry: Entry) -> bool:
@@ -80,41 +81,41 @@ class Delays:
         return self.has_floor or (self._max > 0 and entry.asks_for_delay)
 
     def of_request(self, request: Request, delay: Delay | None) -> float:
-        """Return the seconds before ``request``, whose site asks for ``delay``.
+        """Return the delay in seconds before ``request``, whose site asks for ``delay``.
 
-        0 where there is no delay but that of its slot.
+        It is 0 if only the delay of its download slot applies.
         """
         name = slot_name(self._crawler, request)
-        seconds = 0.0 if name in self._own else self._bounded(delay)
+        seconds = 0.0 if name in self._slots_with_own_delay else self._bounded(delay)
         if seconds:
             self._slots.put(name, None)
         return seconds
 
     def say(self, request: Request, origin: Origin, delay: Delay | None) -> None:
-        """Log what ``origin`` asks for, once for each change."""
+        """Log the delay that ``origin`` asks for, once for each change."""
         if delay is None or not self._max:
-            if len(self._said):
-                self._said.discard(origin)
-        elif self._said.get(origin) != delay.seconds:
-            self._said.put(origin, delay.seconds)
-            self._say(slot_name(self._crawler, request), origin, delay)
+            if len(self._logged):
+                self._logged.discard(origin)
+        elif self._logged.get(origin) != delay.seconds:
+            self._logged.put(origin, delay.seconds)
+            self._log(slot_name(self._crawler, request), origin, delay)
 
     def seconds_until_free(self, request: Request) -> float:
-        """Return for how long the slot of ``request`` keeps it, or when to ask that again."""
+        """Return the seconds until the slot of ``request`` is free, or until the next check."""
         slot = slot_of(self._crawler, slot_name(self._crawler, request))
         if slot is None:
             return 0.0
         if slot.queue or slot.free_transfer_slots() <= 0:
-            return _LOOK
+            return _CHECK_INTERVAL
         return seconds_until_free(slot)
 
     def hold(self, name: str) -> Hold | None:
-        """Return why no request may leave to slot ``name``, which has enough for its delay."""
+        """Return why no request may leave to slot ``name`` yet; None if one may."""
         slot = slot_of(self._crawler, name) if name in self._slots else None
         if slot is None:
             return None
         downloader = downloader_of(self._crawler)
-        # Not slot.active alone: what has just left the scheduler is not in its slot yet.
+        # Not slot.active alone: a request that has just left the scheduler isn't in its slot yet.
         active = sum(downloader.get_slot_key(request) == name for request in downloader.active)
         if max(active, len(slot.active)) >= max(1, slot.concurrency):
             return _UNTIL_ONE_ENDS
@@ -124,14 +125,14 @@ class Delays:
         return Hold(HoldReason.SLOT, self._clock.monotonic() + seconds) if seconds else None
 
     def _bounded(self, delay: Delay | None) -> float:
-        """Return the seconds that the crawl keeps where a site asks for ``delay``."""
+        """Return the seconds of ``delay``, bounded by REP_CRAWL_DELAY_MIN and _MAX."""
         asked = 0.0 if delay is None else delay.seconds
         return max(self._min, min(asked, self._max))
 
-    def _say(self, name: str, origin: Origin, delay: Delay) -> None:
+    def _log(self, name: str, origin: Origin, delay: Delay) -> None:
         taken: float | None = None
         stats.count(self._crawler, stats.CRAWL_DELAY)
-        if name in self._own:
+        if name in self._slots_with_own_delay:
             what = f"the delay in DOWNLOAD_SLOTS[{name!a}] is used"
         else:
             slot = slot_of(self._crawler, name)

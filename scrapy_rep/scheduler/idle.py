@@ -1,4 +1,9 @@
-"""What is told while all that is left of a crawl waits for unreachable origins."""
+"""``spider_idle`` and a log line, while all requests left wait for unreachable origins.
+
+The engine sends ``spider_idle`` when the scheduler is empty. With deferred requests it is not, so a
+spider that adds requests when it is idle would get no signal until the last origin answers or times
+out. ``Idle`` sends the signal in the engine's place.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +29,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HEARTBEAT: Final = 20
-"""Looks after which a spider that says it is not done is told again, and a scheduler that had
-nothing is asked again: 5 seconds, as the engine's."""
+"""Checks between two signals to a spider that raises DontCloseSpider, and between two questions to
+an empty scheduler: 5 seconds at four checks per second, like the engine's heartbeat."""
 _MAX_NAMED: Final = 3
-"""Origins that the log names."""
+"""Origins named in the log line."""
 
 
 class Idle:
-    """Sends ``spider_idle`` as the engine does of a crawl of which nothing is left.
+    """Sends ``spider_idle`` each time that only deferred requests are left.
 
-    That is each time that the crawl has nothing else to do again; where the spider was fed with
-    nothing that could leave, at the next look; where it says that it is not done, at the heartbeat.
+    The signal is sent again when a request has left the scheduler since; at the next check, if only
+    requests that can't leave were added; and at the heartbeat, if the spider raises
+    DontCloseSpider.
 
-    ``only_deferred`` tells whether all that the queue holds is of unreachable origins; ``line`` is
-    what the log says of them, once.
+    ``only_deferred`` returns whether the queue has only deferred requests; ``line`` returns the log
+    line about them, which is logged once.
     """
 
     def __init__(
@@ -46,41 +52,41 @@ class Idle:
         self._crawler = crawler
         self._only_deferred = only_deferred
         self._line = line
-        self._looks = 0.0
-        """Looks to the next signal; with 0 it is sent as soon as the crawl is idle."""
-        self._listens = False
-        self._has_said = False
+        self._checks_left = 0.0
+        """Checks until the next signal; at 0 it is sent as soon as the crawl is idle."""
+        self._is_listening = False
+        self._has_logged = False
         self._has_failed = False
-        """Whether the scheduler could not be asked the last time."""
+        """Whether the last question to the scheduler raised an error."""
 
     def begin(self) -> None:
-        """Look whenever nothing can leave the scheduler."""
-        if not self._listens:
-            self._listens = True
-            self._crawler.signals.connect(self._nothing_leaves, signals.scheduler_empty)
+        """Check from now on whenever no request can leave the scheduler."""
+        if not self._is_listening:
+            self._is_listening = True
+            self._crawler.signals.connect(self._send_if_due, signals.scheduler_empty)
 
     def came(self) -> None:
-        """Note that a request came to the scheduler."""
-        self._looks = min(self._looks, 1)
+        """Note that a request was added to the scheduler."""
+        self._checks_left = min(self._checks_left, 1)
 
     def went(self) -> None:
         """Note that a request left the scheduler."""
-        self._looks = 0
+        self._checks_left = 0
 
     def check(self) -> None:
-        """Look, four times a second, whether the time of the next signal has come."""
-        self._looks -= 1
-        self._nothing_leaves()
+        """Send the signal if it is due; called four times a second."""
+        self._checks_left -= 1
+        self._send_if_due()
 
-    def _nothing_leaves(self) -> None:
-        if self._looks > 0 or not self._only_deferred():
+    def _send_if_due(self) -> None:
+        if self._checks_left > 0 or not self._only_deferred():
             return
         if not is_waiting(self._crawler, TRANSFER_KEY) or not self._has_requests():
             return
-        if not self._has_said:
-            self._has_said = True
+        if not self._has_logged:
+            self._has_logged = True
             logger.info("%s", self._line(), extra={"spider": self._crawler.spider})
-        self._looks = math.inf
+        self._checks_left = math.inf
         answers = self._crawler.signals.send_catch_log(
             signals.spider_idle,
             spider=self._crawler.spider,
@@ -89,14 +95,14 @@ class Idle:
         if any(
             isinstance(getattr(answer, "value", None), DontCloseSpider) for _, answer in answers
         ):
-            self._looks = min(self._looks, _HEARTBEAT)
+            self._checks_left = min(self._checks_left, _HEARTBEAT)
 
     def _has_requests(self) -> bool:
-        """Return whether requests are in the scheduler; if not, it is asked again at the heartbeat.
+        """Return whether the scheduler has requests; if not, ask again at the heartbeat.
 
-        It may have to ask Redis, which may be down.
+        The scheduler may have to ask Redis, which may be down.
         """
-        self._looks = _HEARTBEAT
+        self._checks_left = _HEARTBEAT
         try:
             found = has_pending_requests(self._crawler)
         except Exception:
@@ -114,10 +120,10 @@ class Idle:
 def line_about(
     outages: Sequence[tuple[Origin, Outage | None]], now: float, patience: float, left: float
 ) -> str:
-    """Return a line that names the first three origins, why they fail, and when they are tried.
+    """Return a line with the first three origins to be tried, why they fail, and when that is.
 
     ``now`` is in seconds since the epoch. A request is dropped when it has waited for ``patience``
-    seconds, the first of them in ``left`` seconds.
+    seconds; the first is dropped in ``left`` seconds.
     """
     soonest = sorted(outages, key=lambda each: each[1].next_try if each[1] else now)
     named = [_named(*each, now) for each in soonest[:_MAX_NAMED]]
@@ -131,12 +137,12 @@ def line_about(
 
 
 def line_about_others(origins: int, seconds: float) -> str:
-    """Return a line about origins whose requests Redis keeps, the first due in ``seconds``."""
+    """Return a line about origins with requests in Redis, the first due in ``seconds``."""
     what = counted(origins, "unreachable origin")
     return f"Waiting for {what}: the next try is in {max(0.0, seconds):.0f} s"
 
 
 def _named(origin: Origin, outage: Outage | None, now: float) -> str:
-    if outage is None:  # the memory holds it no more
+    if outage is None:  # the cache has evicted its entry
         return str(origin)
     return f"{origin} ({outage.cause}, next try in {max(0.0, outage.next_try - now):.0f} s)"

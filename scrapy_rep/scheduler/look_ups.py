@@ -1,9 +1,10 @@
-"""Looks robots.txt up for requests in the scheduler: a bounded number at a time.
+"""Lookups of robots.txt for requests in the scheduler, a bounded number at a time.
 
-A coroutine that is handed to an event loop has not begun yet, so look-ups are counted here when
-they are handed over, and not when they begin: at most twice REP_CONCURRENT_FETCHES are under way,
-beside those whose site is slow, or that wait for another worker. Of all other origins only the name
-is kept. When there is room, the queue is asked for the request to look up with.
+A crawl may have requests to many thousands of unknown origins, and a lookup for each at once would
+take too much memory. So only the origins are kept here, and when there is room, the queue is asked
+for a request to look up the next origin with. At most twice REP_CONCURRENT_FETCHES lookups are
+under way, beside those of slow sites and those that wait for another worker. The event loop starts
+a coroutine later than it is handed over, so a lookup is counted from the moment it is handed over.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ logger = logging.getLogger(__name__)
 
 
 class LookUps:
-    """The origins whose robots.txt is to be looked up, and those for which this is under way.
+    """The pending lookups of origins, and those under way.
 
-    ``head`` returns a request of an origin that waits, or None if there is none any more. ``ended``
-    is called with each origin whose look-up has ended.
+    ``head`` returns a waiting request of an origin, or None if none is left. ``ended`` is called
+    with each origin whose lookup has ended.
     """
 
     def __init__(
@@ -51,29 +52,29 @@ class LookUps:
         self._decider = decider
         self._head = head
         self._ended = ended
-        self._asked: set[Origin] = set()
-        """Origins that are to be looked up, and those for which this is under way."""
+        self._unfinished: set[Origin] = set()
+        """Origins whose lookup is pending or under way."""
         self._pending: deque[tuple[Origin, Request | None]] = deque()
-        """The former, in the order of asking; with a request where no queue holds one."""
+        """Origins whose lookup is pending, in order; with a request if no queue holds one."""
         self._handed_over = 0
-        """Look-ups that have not begun, of those under way."""
+        """Lookups handed to the event loop that have not begun."""
         self._results: dict[Origin, Entry | None] = {}
-        """What look-ups came to that the cache does not hold; None after an error."""
+        """Results of lookups that are not in the cache; None after an error."""
         self._is_beginning = False
 
     @property
     def has_room(self) -> bool:
-        """Whether a look-up that is added now would begin soon."""
+        """Whether a lookup that is added now would begin soon."""
         return not self._pending and self._may_begin
 
     def add(self, origin: Origin, request: Request | None = None) -> None:
-        """Look ``origin`` up when there is room, with ``request`` if no queue has one."""
-        if origin not in self._asked:
-            self._asked.add(origin)
+        """Look up ``origin`` when there is room, with ``request`` if no queue has one."""
+        if origin not in self._unfinished:
+            self._unfinished.add(origin)
             self._pending.append((origin, request))
 
     def begin(self) -> None:
-        """Begin look-ups, as many as there is room for."""
+        """Begin pending lookups, as many as there is room for."""
         engine = self._crawler.engine
         if self._is_beginning or engine is None or engine.paused:
             return
@@ -86,11 +87,11 @@ class LookUps:
                 try:
                     request = request or self._head(origin)
                 except Exception:
-                    # As after an error of a look-up.
+                    # Handled like an error of the lookup.
                     logger.exception("Error while reading a request to %s", origin)
                     request, self._results[origin] = None, None
                 if request is None:
-                    self._asked.discard(origin)
+                    self._unfinished.discard(origin)
                     self._ended(origin)
                     continue
                 self._handed_over += 1
@@ -101,20 +102,20 @@ class LookUps:
 
     @property
     def _may_begin(self) -> bool:
-        # Between a robots.txt and its tdmrep.json the cache counts a look-up in neither.
-        under_way = len(self._asked) - len(self._pending)
+        # cache.room alone counts no lookup that is between its robots.txt and its tdmrep.json.
+        under_way = len(self._unfinished) - len(self._pending)
         cache = self._cache
         return cache.room > self._handed_over and cache.most_look_ups > under_way
 
     def take_result(self, origin: Origin) -> tuple[bool, Entry | None]:
-        """Return whether ``origin`` was looked up and is not in the cache, and the result.
+        """Return whether there is a result for ``origin`` that is not in the cache, and the result.
 
-        Only once: then it is to be looked up again.
+        A result is returned only once; after that the origin is looked up again.
         """
         return origin in self._results, self._results.pop(origin, None)
 
     def close(self) -> None:
-        """Begin no more."""
+        """Forget the pending lookups."""
         self._pending.clear()
 
     async def _look_up(self, origin: Origin, request: Request) -> None:
@@ -125,10 +126,10 @@ class LookUps:
         except CrawlClosingError:
             return
         except Exception:
-            # The middleware meets the same error, and drops the request for it.
+            # The request leaves; the middleware meets the same error, and drops it.
             logger.exception("Error while looking up robots.txt of %s", origin)
         finally:
-            self._asked.discard(origin)
+            self._unfinished.discard(origin)
             if not self._cache.closing:
                 known = self._cache.known_entry(origin)
                 if known is None or self._decider.lacks_tdmrep(origin, lambda: request):

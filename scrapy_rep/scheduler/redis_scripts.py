@@ -1,9 +1,12 @@
-"""What runs inside Redis for the queue that workers share: each script is one step, or none of it.
+"""Lua scripts that run in Redis for the queues shared by workers; each is one atomic step.
 
-Beside scrapy-redis's queue there are three keys: all requests that are kept back, in one sorted set
-by origin, in the order in which they are to leave; when the requests of an origin are due, in a
-sorted set by that time; since when an origin is unreachable, in a hash. Times are the server's own,
-in milliseconds: those of the workers may differ.
+They use three keys beside scrapy-redis's queue:
+
+- ``:deferred``, a sorted set of all requests that wait, by origin and then in their order;
+- ``:deferred:due``, a sorted set of the origins, by the time at which each is due;
+- ``:deferred:since``, a hash of the times since when origins are unreachable.
+
+Times are milliseconds of the server's clock, as the clocks of workers may differ.
 """
 
 from __future__ import annotations
@@ -28,13 +31,13 @@ local function push(_, data) redis.call('LPUSH', queue, data) end
 local function pop() return redis.call('LPOP', queue) end
 local function size() return redis.call('LLEN', queue) end
 """
-"""How scrapy-redis has its queues: what is pushed here is the next of its kind to be popped."""
+"""Operations on the three queues of scrapy-redis; a pushed request is the next to be popped."""
 
-# Where Redis has no memory left, a script may write if it has removed something before: what leaves
-# is removed first, so that a full Redis empties.
+# Scripts remove before they add: a Redis without free memory lets a script write only after it has
+# removed something, so a full Redis can still be emptied.
 
-# A member is the origin, its rank and the time of the server in 16 digits each, the score and the
-# request: as all have the score 0 they are in the order of these bytes.
+# A member is the origin, the rank and the server's time (16 digits each), the score and the
+# request. All members have the score 0, so Redis sorts them by these bytes.
 BEGIN: Final = """
 local queue, kept, due, since = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local clock = redis.call('TIME')
@@ -68,7 +71,7 @@ end
 """
 
 KEEP: Final = """
--- Keep a request; return how many are deferred by that. A timeout of -1: it is not known for what.
+-- Keep a request; return how many become deferred. Timeout -1: it waits for a lookup or a turn.
 local origin, milliseconds, timeout, score, data = unpack(ARGV)
 local stamp = string.format('%016.0f%010d%06d', rank(score), clock[1], clock[2])
 redis.call('ZADD', kept, 0, origin .. '\\n' .. stamp .. ' ' .. score .. ' ' .. data)
@@ -80,8 +83,9 @@ return defer(origin, milliseconds, timeout) and count(origin) or 1
 """
 
 NEXT: Final = """
--- Return 1 and the first request of an origin that is due, which stays, and nobody else is given it
--- for a while; or 2 and a request that is taken out of the queue; or 3 and how long there is none.
+-- Return {1, origin, age, request} for the first request of an origin that is due: it stays, and
+-- the origin is due again only after `hold`. Else pop a request and return {2, request}.
+-- Else return {3, unreachable origins, milliseconds until the next one is due or -1}.
 local has_room, hold = ARGV[1] == '1', ARGV[2]
 while has_room do
     local origin = redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, 1)[1]
@@ -100,7 +104,7 @@ local data = pop()
 if data then return {2, data} end
 local next_due = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
 if not next_due then
-    -- The key may have been evicted: no request is to stay for ever.
+    -- The key may have been evicted; without it the requests would stay for ever.
     local member = redis.call('ZRANGE', kept, 0, 0)[1]
     if member then
         redis.call('ZADD', due, now, string.match(member, '^[^\\n]*'))
@@ -111,7 +115,7 @@ return {3, redis.call('HLEN', since), next_due and math.max(0, next_due - now) o
 """
 
 OPEN: Final = """
--- Give the requests of an origin back to the queue, so many at a time.
+-- Give at most `most` requests of an origin back to the queue, the last ones first.
 local origin, most = ARGV[1], tonumber(ARGV[2])
 local members = last(origin, most)
 for _, member in ipairs(members) do
@@ -133,8 +137,8 @@ return data
 """
 
 TAKE: Final = """
--- Take the first request of an origin, and leave the others alone for a while; return it, and
--- whether there are others.
+-- Remove and return the first request of an origin, and 1 if there are others: these are due only
+-- after `hold`.
 local origin, hold = unpack(ARGV)
 local members = first(origin, 2)
 redis.call('HDEL', since, origin)
@@ -146,7 +150,7 @@ return {data, #members - 1}
 """
 
 SHUT: Final = """
--- Defer what is kept of an origin; return how many requests that are which were not before.
+-- Defer the kept requests of an origin; return how many become deferred.
 local origin, milliseconds, timeout = unpack(ARGV)
 local number = count(origin)
 if number == 0 then
@@ -157,7 +161,7 @@ return defer(origin, milliseconds, timeout) and number or 0
 """
 
 OVERDUE: Final = """
--- Take a request of an origin of which the next try is too late.
+-- Remove and return the first request of an origin whose next try is too late.
 local origin = ARGV[1]
 local member = first(origin, 1)[1]
 if not member then
@@ -173,13 +177,13 @@ return data
 SIZE: Final = "return size() + redis.call('ZCARD', kept)"
 
 _HOLD: Final = 5_000
-"""Milliseconds for which an origin that is due is left to the worker that came first."""
+"""Milliseconds for which other workers leave an origin to the worker that found it due."""
 _BATCH: Final = 1_000
-"""Requests that go back to the queue in one step: about two milliseconds of the server's time."""
+"""Requests that go back to the queue in one step, which takes the server about 2 milliseconds."""
 
 
 class Kept:
-    """The requests in Redis: those of scrapy-redis's queue, and those that are kept back."""
+    """The requests in Redis: those of scrapy-redis's queue and those that wait beside it."""
 
     def __init__(self, server: Any, key: str, kind: str, defer_timeout: float) -> None:
         """Take the queue's key and kind; ``defer_timeout`` is in seconds."""
@@ -187,7 +191,7 @@ class Kept:
         self._kind = kind
         self._timeout = round(1000 * defer_timeout)
         self._scripts: dict[str, Any] = {}
-        # In a cluster, all keys of a script have to be in one slot.
+        # In a Redis cluster, all keys of a script must be in one hash slot: that of the braces.
         beside = key if "{" in key else f"{{{key}}}"
         self.keys = [key, *(f"{beside}:deferred{part}" for part in ("", ":due", ":since"))]
 
@@ -195,22 +199,22 @@ class Kept:
         return int(self._run(SIZE))
 
     def next(self, *, has_room: bool) -> list[Any]:
-        """Return what is to be done next: see the script."""
+        """Return a due origin, a request, or the time to wait: see ``NEXT``."""
         found: list[Any] = self._run(NEXT, int(has_room), _HOLD)
         return found
 
     def keep(self, name: str, score: int, data: Any, seconds: float) -> int:
-        """Keep a request until its origin is tried again; return how many are deferred by that."""
+        """Keep a request until its origin is tried again; return how many become deferred."""
         return int(self._run(KEEP, name, round(1000 * seconds), self._timeout, score, data))
 
     def keep_while(self, name: str, score: int, data: Any, *, held: bool) -> None:
-        """Keep a request until something is known; ``held`` tells that this worker finds out."""
+        """Keep a request; ``held`` tells that this worker does the lookup or waits for the turn."""
         self._run(KEEP, name, _HOLD if held else 0, -1, score, data)
 
     def settle(self, name: str, seconds: float | None) -> int:
-        """Let what is kept of an origin go back to the queue, or wait for so many seconds.
+        """Give the requests of an origin back to the queue, or defer them for ``seconds``.
 
-        Return how many are deferred by that.
+        Return how many become deferred.
         """
         if seconds:
             return int(self._run(SHUT, name, round(1000 * seconds), self._timeout))
@@ -218,15 +222,15 @@ class Kept:
         return 0
 
     def overdue(self, name: str) -> Any:
-        """Return a request of an origin of which the next try is too late, or None."""
+        """Remove and return a request of an origin whose next try is too late, or None."""
         return self._run(OVERDUE, name)
 
     def first(self, name: str) -> Any:
-        """Return the next request of an origin, or None; it stays."""
+        """Return the next request of an origin, which stays, or None."""
         return self._run(FIRST, name)
 
     def pop(self, name: str) -> tuple[Any, bool]:
-        """Return the next request of an origin, or None, and whether there are others."""
+        """Remove and return the next request of an origin, or None, and whether others are left."""
         data, others = self._run(TAKE, name, _HOLD) or (None, 0)
         return data, bool(others)
 

@@ -197,7 +197,7 @@ def in_situation(situation, stand_in, made):
         stand_in.verdict = ALLOWED
         if made._back_off is not None:
             made._back_off.has_given_up = lambda host: True
-            made._look_closer()
+            made._check_all()
     elif situation == "known, forbidden":
         stand_in.verdict = FORBIDDEN
     elif situation == "unreachable, deferring":
