@@ -117,7 +117,7 @@ def start_web(stack: ExitStack) -> tuple[subprocess.Popen[str], list[str]]:
 
 def forget_requests(port: int) -> None:
     """Empty the queue and the dupefilter, and leave robots.txt alone."""
-    import redis  # noqa: PLC0415 - only where scrapy-redis is installed
+    import redis
 
     with closing(redis.Redis(port=port)) as client:
         client.delete("fleet:requests", "fleet:dupefilter")

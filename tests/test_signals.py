@@ -109,9 +109,7 @@ async def test_signals_tell_verdicts_drops_and_fetches(web):
     ],
 )
 @pytest_twisted.ensureDeferred
-async def test_a_signal_tells_of_a_robots_txt_that_changed(  # noqa: PLR0917 - of the table
-    web, clock, first, second, old, new
-):
+async def test_a_signal_tells_of_a_robots_txt_that_changed(web, clock, first, second, old, new):
     site = web.site(first, second)
     ear = Ear("robotstxt_changed")
 

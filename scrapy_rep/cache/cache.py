@@ -75,7 +75,7 @@ class Cache:
     robots.txt that is read. All others are those of :class:`~scrapy_rep.cache.lookup.Lookup`.
     """
 
-    def __init__(  # noqa: PLR0913 - all that it depends on, each by name
+    def __init__(
         self,
         *,
         policy: Policy,

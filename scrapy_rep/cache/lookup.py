@@ -53,7 +53,7 @@ _MAX_UNSTORED: Final = 10_000
 class Lookup:
     """Looks an origin up, with all the workers that use a store: one fetch for all of them."""
 
-    def __init__(  # noqa: PLR0913 - all that it depends on, each by name
+    def __init__(
         self,
         *,
         policy: Policy,

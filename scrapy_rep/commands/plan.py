@@ -47,6 +47,7 @@ _MAX_LINE: Final = 100_000
 _MOST_WAITING: Final = 5_000
 """URLs that wait for a robots.txt, before more of them are read."""
 _SITEMAPS_AT_A_TIME: Final = 16
+_HOUR: Final = 3_600
 _MAX_TOLD: Final = 10
 """Lines about URLs, or sitemaps, that are none."""
 
@@ -270,5 +271,5 @@ def _lines(result: dict[str, Any]) -> list[str]:
 
 def _time(result: dict[str, Any]) -> str:
     seconds: float = result["seconds"]
-    hours = f"{seconds / 3_600:.1f} h"
-    return hours if seconds >= 3_600 else span(seconds)  # noqa: PLR2004 - an hour
+    hours = f"{seconds / _HOUR:.1f} h"
+    return hours if seconds >= _HOUR else span(seconds)

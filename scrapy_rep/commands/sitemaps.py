@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urljoin
 
@@ -71,7 +72,7 @@ class Sitemaps:
             meta = {"download_maxsize": _MAX_BYTES, "download_warnsize": 0}
             request = Request(url, callback=NO_CALLBACK, meta=meta)
             response = await self._crawler.engine.download_async(request)
-            if response.status != 200:  # noqa: PLR2004
+            if response.status != HTTPStatus.OK:
                 self._tell(f"{_shown(url)}: status {response.status}")
                 return None
             body = response.body

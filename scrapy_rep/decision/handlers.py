@@ -98,7 +98,7 @@ def _ftp(url: str, _: bool) -> Iterator[str]:
 
 
 def _aiohttp(url: str, verbatim: bool) -> Iterator[str]:
-    from yarl import URL  # noqa: PLC0415 - there where aiohttp is
+    from yarl import URL
 
     sent = URL(url, encoded=verbatim)
     yield str(sent)  # through a proxy

@@ -17,7 +17,13 @@ from scrapy.exceptions import NotSupported, StopDownload
 
 from scrapy_rep.fetch.causes import lacks_resources
 from scrapy_rep.fetch.decoding import DecodingError
-from scrapy_rep.fetch.transfer import FetchError, InterferenceError, StoppedError
+from scrapy_rep.fetch.transfer import (
+    REDIRECTION,
+    SUCCESSFUL,
+    FetchError,
+    InterferenceError,
+    StoppedError,
+)
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.protocol.wrapped import is_html, unwrapped
@@ -119,7 +125,7 @@ def obstacle_in(answer: Answer) -> Obstacle | None:
 
 def obstacle_at_end(answer: Answer) -> Obstacle | None:
     """Return what has redirected in place of the origin, where that leads no further."""
-    if answer.sent_url is None or answer.response.status // 100 != 3:  # noqa: PLR2004 - 3xx
+    if answer.sent_url is None or answer.response.status not in REDIRECTION:
         return None
     return Obstacle(
         f"{_STAND_IN} redirected without an end",
@@ -227,7 +233,7 @@ def said_on_the_way(response: Response, *, proxied: bool) -> str | None:
 
 
 def _is_available(response: Response) -> bool:
-    return response.status // 100 == 2  # noqa: PLR2004 - 2xx
+    return response.status in SUCCESSFUL
 
 
 def _is_page(answer: Answer) -> bool:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.http import Response
 
+SUCCESSFUL: Final = range(200, 300)
+REDIRECTION: Final = range(300, 400)
 TRANSFER_KEY: Final = "_robotstxt_transfer"
 """Key of ``Request.meta`` that a request for robots.txt is known by."""
 _SLACK: Final = 4_096
@@ -116,7 +118,7 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
             response.body, codings.split(","), transfer.max_size + 1, complete=not transfer.cut
         )
     except DecodingError:
-        if response.status // 100 == 2:  # noqa: PLR2004 - only then the text decides
+        if response.status in SUCCESSFUL:
             raise
         text = b""
     truncated = transfer.cut or len(text) > transfer.max_size

@@ -29,6 +29,7 @@ _date: Final = re.compile(
     rf"|(\d\d?)[a-z]*[\s-]+({_MONTH})[\s,-]+(\d{{4}}|\d\d)\b"
     rf"|({_MONTH})\s+(\d\d?)(?:[a-z]*[\s,]+)(\d{{4}})\b)"
 ).search
+_LEAP_SECOND: Final = 60
 _CENTURY_ENDS: Final = 68
 """The last year of two digits that is one of this century (POSIX)."""
 
@@ -62,7 +63,7 @@ def _clock(time: re.Match[str] | None) -> tuple[int, int, int]:
     hour, minute, second, *_ = (*map(int, numbers), 0, 0, 0)
     if (hour, minute, second) == (24, 0, 0):  # as ISO 8601 may write the end of a day
         return 23, 59, 59
-    return hour, minute, 59 if second == 60 else second  # noqa: PLR2004 - a leap second
+    return hour, minute, 59 if second == _LEAP_SECOND else second
 
 
 def _zone(time: re.Match[str] | None) -> timezone:

@@ -122,10 +122,11 @@ def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
     field, colon, value = content.partition(b":")
     if not colon:
         # Google: a missing colon is forgiven where the line is exactly two words.
-        words = _BLANKS.split(content)
-        if len(words) != 2:  # noqa: PLR2004 - field and value
-            return b"", b"", b""
-        field, value = words
+        match _BLANKS.split(content):
+            case [field, value]:
+                pass
+            case _:
+                return b"", b"", b""
     return field.strip(), colon, value.strip()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from http import HTTPStatus
 from typing import Final
 
 from scrapy_rep.protocol.soft404 import says_not_found
@@ -132,6 +133,6 @@ def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
         return Unavailable(evidence)
     # Google: "if we are able to determine that a site is incorrectly configured to return 5xx
     # instead of a 404"; a 429 is no such thing.
-    if soft_404 and evidence.status >= 500 and says_not_found(body):  # noqa: PLR2004 - 5xx
+    if soft_404 and evidence.status >= HTTPStatus.INTERNAL_SERVER_ERROR and says_not_found(body):
         return Unavailable(evidence)
     return Unreachable(evidence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import Enum
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol import limits
@@ -145,7 +146,8 @@ class Policy:
         hops = len(evidence.hops)
         if evidence.error == too_many_redirects(hops):
             return hops < self.max_redirects
-        return not self.soft_404 and (evidence.status or 0) >= 500  # noqa: PLR2004 - 5xx
+        status = evidence.status or 0
+        return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _opened_at(self, record: Record) -> float:
         """Return when it has been unreachable for long enough; infinite where not without a try."""

@@ -30,27 +30,19 @@ _LIST: Final = re.compile(r"\s*[A-Za-z0-9._-]+(?:\s*,\s*[A-Za-z0-9._-]+)+\s*").f
 _CHUNK: Final = re.compile(r"[^\s;,]+").findall
 _NOT_A_NAME: Final = re.compile(r"://|@|^\+|^www\.", re.IGNORECASE).search
 
-BROWSERS: Final = frozenset(
-    """
+_BROWSERS: Final = """
     applewebkit chrome chromium compatible crios ddg edg edga edge edgios epiphany firefox fxios
     gecko goanna gsa headlesschrome iceweasel khtml konqueror like mobile mozilla msie netscape
     opera opr palemoon presto safari samsungbrowser seamonkey trident ubuntu version vivaldi
     yabrowser
-    """.split()  # noqa: SIM905 - a list of names, to be read as one
-)
-"""Product names of browsers, lower case."""
-
-SYSTEMS: Final = frozenset(
-    """
+"""
+_SYSTEMS: Final = """
     amd64 android arm64 cros dalvik darwin freebsd haiku intel ios ipad iphone ipod linux mac
     macintosh netbsd openbsd sunos tizen u watchos win32 win64 win95 win98 windows windows98 wow64
     x11 x64 x86_64
-    """.split()  # noqa: SIM905 - the same
-)
-"""Names of operating systems and machines, lower case."""
-
-_FOR_SHOW: Final = BROWSERS | SYSTEMS
-"""Names that crawlers carry for show, and no site means them by."""
+"""
+_FOR_SHOW: Final = frozenset((_BROWSERS + _SYSTEMS).split())
+"""Names of browsers, operating systems and machines in lower case: they identify no crawler."""
 
 
 def names_in_tags(tokens: Iterable[str]) -> set[str]:

@@ -37,7 +37,7 @@ _STEP: Final = 100
 class Backlog:
     """The slots that are on disk only; each is loaded when the round comes to it."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
+    def __init__(
         self,
         crawler: Crawler,
         disk: Disk,

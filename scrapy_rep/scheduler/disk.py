@@ -158,7 +158,7 @@ class Disk:
         if key < lane.held[0] if lane.held else not lane.size:
             lane.held = [key]
 
-    def write(  # noqa: PLR0913, PLR0917 - a row
+    def write(
         self,
         slot: str,
         origin: Origin | None,

@@ -68,7 +68,7 @@ class Queue(Protocol):
 class Gate:
     """Decides whether requests of an origin may leave, and else why not and when to ask again."""
 
-    def __init__(  # noqa: PLR0913 - all that it depends on, each by name
+    def __init__(
         self,
         *,
         crawler: Crawler,

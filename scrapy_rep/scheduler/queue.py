@@ -78,7 +78,7 @@ class RobotsAwarePriorityQueue:
                 )
             return DownloaderAwarePriorityQueue.from_crawler(crawler, *args, **kwargs)
 
-    def __init__(  # noqa: PLR0913 - as Scrapy calls it
+    def __init__(
         self,
         crawler: Crawler,
         downstream_queue_cls: type[QueueProtocol],

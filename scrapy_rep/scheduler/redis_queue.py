@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.hold import Hold
 
+_NOTHING_DUE: Final = 3
+"""What the script ``NEXT`` returns first if no request may leave."""
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""
 
@@ -103,7 +105,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
                 return taken
         has_room = self._gate is None or self._gate.has_room
         kind, *found = self._requests.next(has_room=has_room)
-        if kind == 3:  # noqa: PLR2004 - as the script says
+        if kind == _NOTHING_DUE:
             self._sleep_until_due(*found, has_room=has_room)
             return None
         taken = self._due_in_redis(*found) if kind == 1 else self._popped(*found, has_room=has_room)

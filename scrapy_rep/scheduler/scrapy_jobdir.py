@@ -74,7 +74,7 @@ class Mover:
     removed when all of it is there.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - all that it depends on
+    def __init__(
         self,
         crawler: Crawler,
         disk: Disk,

@@ -132,7 +132,7 @@ def _names_a_host(uri: str) -> bool:
 
 def _names_hosts(uri: str) -> bool:
     try:
-        from scrapy_rep.stores.redis_client import names_hosts  # noqa: PLC0415 - needs redis-py
+        from scrapy_rep.stores.redis_client import names_hosts
     except ImportError:
         return True  # told when it is made
     return names_hosts(uri)
@@ -146,7 +146,7 @@ def _memory(config: StoreConfig, _: bool) -> MemoryStore:
 
 
 def _sqlite(config: StoreConfig, set_aside: bool) -> BareStore:
-    from scrapy_rep.stores.sqlite import SQLiteStore  # noqa: PLC0415 - Python may lack sqlite3
+    from scrapy_rep.stores.sqlite import SQLiteStore
 
     return SQLiteStore(
         _file_of(config.store),
@@ -161,7 +161,7 @@ def _sqlite(config: StoreConfig, set_aside: bool) -> BareStore:
 
 def _redis(config: StoreConfig, _: bool) -> BareStore:
     try:
-        from scrapy_rep.stores.redis import RedisStore  # noqa: PLC0415 - needs redis-py
+        from scrapy_rep.stores.redis import RedisStore
     except ImportError:
         raise SettingsError(
             f"REP_STORE is {shown(config.store)!r}: it takes redis-py, which isn't "

@@ -88,7 +88,7 @@ class SQLiteStore:
     next transaction. A process that is killed loses what was under way and nothing else.
     """
 
-    def __init__(  # noqa: PLR0913 - each by name
+    def __init__(
         self,
         path: Path,
         *,

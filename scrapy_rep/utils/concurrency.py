@@ -288,7 +288,7 @@ def poster() -> Callable[[Callable[[], None]], object]:
     """Return what calls a function in the thread that is running now."""
     if is_asyncio_available():
         return asyncio.get_event_loop().call_soon_threadsafe
-    from twisted.internet import reactor  # noqa: PLC0415 - importing it would install one
+    from twisted.internet import reactor
 
     post: Callable[[Callable[[], None]], object] = reactor.callFromThread
     return post

@@ -33,7 +33,7 @@ class Book:
         """
         whose = CLAUSES[clause].whose
 
-        def add(  # noqa: PLR0917 - a row of a table
+        def add(
             name,
             asks,
             body,

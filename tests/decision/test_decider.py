@@ -285,7 +285,7 @@ def test_no_rules_for_the_tokens_is_an_error_and_no_verdict():
     ],
 )
 @pytest.mark.parametrize("knows", [None, "all", "none", RULES])
-def test_an_override_comes_before_all_that_is_known(tmp_path, policy, path, allowed, reason, knows):  # noqa: PLR0917 - of the table
+def test_an_override_comes_before_all_that_is_known(tmp_path, policy, path, allowed, reason, knows):
     more = {"path": file_with(tmp_path, "User-agent: *\nDisallow: /ours\n")}
     scene = Scene(override(policy, **(more if policy == "file" else {})))
     if knows:

@@ -58,9 +58,7 @@ def site_of(web):
 
 @pytest.mark.parametrize("block", of_kind("python"), ids=lambda block: block.page)
 @pytest_twisted.ensureDeferred
-async def test_python_of_the_docs_is_run(  # noqa: PLR0917 - fixtures
-    block, web, tmp_path, monkeypatch, capsys, clock
-):
+async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, capsys, clock):
     monkeypatch.chdir(tmp_path)
     site = site_of(web)
     told, compared = set(), set()

@@ -133,7 +133,7 @@ def scrapys(crawler, *, key="", state=None, downstream=None, start=None):
     return _make(DownloaderAwarePriorityQueue, crawler, key, state, downstream, start)
 
 
-def _make(cls, crawler, key, state, downstream, start):  # noqa: PLR0917 - as Scrapy calls it
+def _make(cls, crawler, key, state, downstream, start):
     downstream = downstream or (PickleFifoDiskQueue if key else FifoMemoryQueue)
     queue = cls.from_crawler(crawler, downstream, str(key), state, start_queue_cls=start)
     if (disk := getattr(queue, "_disk", None)) is not None:

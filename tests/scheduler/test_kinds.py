@@ -45,7 +45,7 @@ class StoredSpider(ListSpider):
     ],
 )
 @pytest_twisted.ensureDeferred
-async def test_scrapys_own_priority_queue_is_used_for_classes_of_others(  # noqa: PLR0917 - of the table
+async def test_scrapys_own_priority_queue_is_used_for_classes_of_others(
     web, tmp_path, name, queue, on_disk, expected
 ):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))

@@ -233,7 +233,7 @@ CASES = [
     ids=[f"{kind.__name__}: {fault}" for fault, kind, *_ in CASES],
 )
 @pytest_twisted.ensureDeferred
-async def test_a_store_that_breaks(  # noqa: PLR0917 - of the table
+async def test_a_store_that_breaks(
     web, store_fault_table, tmp_path, passes, fault, kind, breaks, mends, lost
 ):
     store = kind(tmp_path)
@@ -245,9 +245,7 @@ async def test_a_store_that_breaks(  # noqa: PLR0917 - of the table
         store.close()
 
 
-async def a_store_that_breaks(  # noqa: PLR0917 - of the table
-    web, table, store, passes, fault, breaks, mends, lost
-):
+async def a_store_that_breaks(web, table, store, passes, fault, breaks, mends, lost):
     phases = {name: web.site(robots(RULES)) for name in ("before", "broken", "after")}
     failures = Failures(store.uri)
     failed = {}

@@ -37,7 +37,7 @@ def form_of(path: Path, tail: str) -> Form:
     if path.name.endswith(WARC):
         folder = path.parent
         try:
-            from scrapy_rep.extensions.evidence.warc import Warc  # noqa: PLC0415 - warcio is an extra
+            from scrapy_rep.extensions.evidence.warc import Warc
         except ImportError:
             raise SettingsError(
                 f"REP_EVIDENCE is {str(path)!r}: WARC takes warcio, which isn't installed: "

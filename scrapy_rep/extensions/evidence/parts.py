@@ -103,7 +103,7 @@ class Parts:
 def _lock(file: IO[bytes]) -> bool | None:
     """Lock a file as long as it is open; None where files can't be locked."""
     try:
-        from fcntl import LOCK_EX, LOCK_NB, flock  # noqa: PLC0415 - not on Windows
+        from fcntl import LOCK_EX, LOCK_NB, flock
 
         flock(file, LOCK_EX | LOCK_NB)
     except BlockingIOError:

@@ -71,7 +71,7 @@ def _text(folder: Path, values: dict[str, Any]) -> bytes | None:
 
 
 def _in_warc(path: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
-    from scrapy_rep.extensions.evidence.warc import part_name, records  # noqa: PLC0415 - an extra
+    from scrapy_rep.extensions.evidence.warc import part_name, records
 
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file")

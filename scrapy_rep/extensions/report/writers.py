@@ -34,7 +34,7 @@ def renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
     render: Callable[[dict[str, Any]], str] = as_json
     if path.suffix == ".html":
         try:
-            from scrapy_rep.extensions.report.page import render  # noqa: PLC0415 - Jinja2 is an extra
+            from scrapy_rep.extensions.report.page import render
         except ImportError:
             raise SettingsError(
                 f"REP_REPORT is {str(path)!r}: HTML takes Jinja2, which isn't installed: "

@@ -28,7 +28,7 @@ def labels_of(statement: bytes) -> dict[str, Value]:
     Raises NotADictionaryError.
     """
     # Few files have such lines: the others need no parser for them.
-    from http_sf import Token, parse  # noqa: PLC0415
+    from http_sf import Token, parse
 
     try:
         members = parse(statement.strip(), tltype="dictionary")
