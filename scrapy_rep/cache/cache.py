@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -11,14 +10,12 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.cache.flights import Flights
 from scrapy_rep.cache.lookup import Lookup
 from scrapy_rep.cache.tdmrep import TdmrepCache
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
-from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.lru import BoundedCache
 
@@ -27,13 +24,10 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from scrapy_rep.cache.lookup import Fetch, Learned
+    from scrapy_rep.cache.lookup import LookupContext
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.policy import Policy
     from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.record import Record
-    from scrapy_rep.stores.base import Store
-    from scrapy_rep.utils.clock import Clock
 
     Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 
@@ -71,27 +65,18 @@ class _Found(NamedTuple):
 class Cache:
     """Knows, or finds out, what may be fetched of each origin.
 
-    ``entries`` and ``store`` may belong to other crawls too. ``parsed`` is awaited with every
-    robots.txt that is read. All others are those of :class:`~scrapy_rep.cache.lookup.Lookup`.
+    ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
+    awaited with every robots.txt that is read; ``count`` is called with the names of stats.
     """
 
     def __init__(
         self,
-        *,
-        policy: Policy,
+        context: LookupContext,
         entries: BoundedCache[Origin, Entry],
-        store: Store,
-        fetch: Fetch,
         parsed: Parsed,
-        learned: Learned = lambda *_: None,
         count: Callable[[str], None],
-        clock: Clock,
-        jitter: Callable[[], float],
-        concurrent_fetches: int,
-        name: str,
-        lease: float,
     ) -> None:
-        self._policy = policy
+        self._policy = context.policy
         self._entries = entries
         # What an earlier crawl of the process could not reach may be well again: the store has it.
         for origin, entry in list(zip(entries, entries.values(), strict=True)):
@@ -102,31 +87,13 @@ class Cache:
         """Entries of tries of which not the origin decided, which say nothing to other crawls."""
         self._parsed = parsed
         self._count = count
-        self._time = clock.time
+        self._time = context.clock.time
         self._began = self._time()
         self._returns = 0
-        self._limit = FetchLimit(concurrent_fetches)
+        self._limit = context.limit
         self._flights: Flights[_Found] = Flights(self._look_up, self._landed)
-        lookup = partial(
-            Lookup,
-            policy=policy,
-            store=store,
-            clock=clock,
-            jitter=jitter,
-            limit=self._limit,
-            name=name,
-            lease=lease,
-            known=self.known_entry,
-            fetch=fetch,
-            learned=learned,
-        )
-        self._lookup = lookup(count=count, path=ROBOTSTXT)
-        self.tdmrep = TdmrepCache(
-            policy,
-            lookup(count=lambda _: None, path=TDMREP_PATH),
-            clock.time,
-            entries.max_bytes,
-        )
+        self._lookup = Lookup(context, ROBOTSTXT, self.known_entry, count)
+        self.tdmrep = TdmrepCache(context, entries.max_bytes)
         """The same of tdmrep.json, which is asked for where usage is judged by it."""
 
     @property

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
+from scrapy_rep.cache.fetch_limit import Permit
 from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Unreachable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from scrapy_rep.cache.entry import Entry
+    from scrapy_rep.cache.fetch_limit import FetchLimit
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outcome import Outcome
     from scrapy_rep.protocol.policy import Policy
@@ -50,49 +50,50 @@ _MAX_UNSTORED: Final = 10_000
 """Origins whose last try did not come to them, of which that is remembered."""
 
 
+@dataclass(frozen=True, eq=False)
+class LookupContext:
+    """What all lookups of a crawl share."""
+
+    policy: Policy
+    store: Store
+    fetch: Fetch
+    """Fetches a file; it gets the request that waits for it, too."""
+    learned: Learned
+    """Called with the record that a lookup has ended with, the record that was stored before (the
+    same one if nothing was fetched), and the request that waited."""
+    clock: Clock
+    jitter: Callable[[], float]
+    """Returns a random number from 0 to 1."""
+    limit: FetchLimit
+    name: str
+    """Name of this worker, which no other worker with the same store has."""
+    lease: float
+    """Seconds of the lease under which a worker fetches."""
+
+
 class Lookup:
-    """Looks an origin up, with all the workers that use a store: one fetch for all of them."""
+    """Looks up one file of origins: in the store, else by one fetch for all workers with it."""
 
     def __init__(
         self,
-        *,
-        policy: Policy,
-        store: Store,
-        fetch: Fetch,
-        learned: Learned,
-        count: Callable[[str], None],
-        clock: Clock,
-        jitter: Callable[[], float],
-        limit: FetchLimit,
-        name: str,
-        lease: float,
-        known: Callable[[Origin], Entry | None],
+        context: LookupContext,
         path: str,
+        known: Callable[[Origin], object],
+        count: Callable[[str], None],
     ) -> None:
-        """Take the parts of a crawl.
-
-        ``fetch`` gives an outcome; ``learned`` is called with what a look-up came to, and what was
-        stored before: the same record where nothing was fetched; ``count`` is told the names of
-        stats; ``jitter`` gives a number from 0 to 1. ``name`` tells this worker from all others
-        that use the store, ``lease`` is for how many seconds a fetch is its own. ``known`` gives
-        what is in memory. ``path`` is that of the file that is looked up.
-        """
-        self._policy = policy
-        self._store = store
-        self._fetch = fetch
-        self._learned = learned
-        self._count = count
-        self._clock = clock
-        self._jitter = jitter
-        self._limit = limit
-        self._name = name
-        self._lease = lease
-        self._known = known
+        """Take the path of the file, ``known`` to ask the memory, and ``count`` for the stats."""
+        self._policy = context.policy
+        self._store = context.store
+        self._clock = context.clock
+        self._limit = context.limit
+        self._context = context
         self._path = path
+        self._known = known
+        self._count = count
         self.waiting = 0
         """How many look-ups wait for another worker."""
         self._claims = 0
-        self._began = clock.time()
+        self._began = context.clock.time()
         self._log = LookupLog(self._began)
         self._background = Background()
         self._being_kept: dict[Origin, tuple[Record, str]] = {}
@@ -110,7 +111,7 @@ class Lookup:
             unstored = self._unstored.get(origin)
             if self._is_fresh(unstored):
                 return unstored
-            impatient = self._clock.monotonic() - since >= self._lease * _PATIENCE
+            impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
             if held.holder is None or impatient:
                 record = await self._claimed(origin, page, impatient=impatient)
                 if record is not None:
@@ -154,7 +155,7 @@ class Lookup:
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
         self._log.found(record, self._policy.access(record, self._clock.time()))
-        self._learned(record, record, page)
+        self._context.learned(record, record, page)
         return record
 
     def _newer(self, origin: Origin, stored: Record | None) -> Record | None:
@@ -178,14 +179,14 @@ class Lookup:
         Also return the record that another one has stored in the meantime.
         """
         self._claims += 1
-        holder = f"{self._name}-{self._claims}"
+        holder = f"{self._context.name}-{self._claims}"
         key = self._file(origin).key
         # The lease is for the fetch, not for the time until its turn comes.
         await self._limit.acquire()
         place = Permit(self._limit, self._clock)
         try:
             try:
-                held = await self._store.claim(key, holder, self._lease)
+                held = await self._store.claim(key, holder, self._context.lease)
             except StoreError as error:
                 logger.debug("No lease of %s: %s", origin, error)
                 held = Held(None, holder)
@@ -218,13 +219,13 @@ class Lookup:
 
     async def _fetched(self, origin: Origin, previous: Record | None, page: Request) -> Record:
         file = self._file(origin)
-        outcome = await self._fetch(file, page)
+        outcome = await self._context.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # Of how often that was is nothing in the store.
             previous = self._newer(origin, previous)
-        record = self._policy.record_after(previous, file, outcome, jitter=self._jitter())
+        record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
         self._log.fetched(record, previous, self._policy.access(record, self._clock.time()))
-        self._learned(record, previous, page)
+        self._context.learned(record, previous, page)
         return record
 
     async def store_fetched(self, origin: Origin) -> None:
@@ -255,7 +256,7 @@ class Lookup:
         """Keep what a redirect told of the origin that it led to, unless that is known."""
         held = await self._held(origin)
         if not self._is_fresh(held.record) and held.holder is None:
-            file, jitter = self._file(origin), self._jitter()
+            file, jitter = self._file(origin), self._context.jitter()
             await self._keep(self._policy.record_after(held.record, file, outcome, jitter=jitter))
 
     def _file(self, origin: Origin) -> SiteFile:

@@ -6,18 +6,17 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep.cache.flights import Flights
+from scrapy_rep.cache.lookup import Lookup
 from scrapy_rep.protocol.outcome import Unavailable
-from scrapy_rep.protocol.usage.tdmrep import TdmRules
+from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH, TdmRules
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request
 
-    from scrapy_rep.cache.lookup import Lookup
+    from scrapy_rep.cache.lookup import LookupContext
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.policy import Access, Policy
+    from scrapy_rep.protocol.policy import Access
     from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.record import Record
 
@@ -38,16 +37,10 @@ class TdmrepCache:
     What can't be had is unknown until the next try, and closes no origin.
     """
 
-    def __init__(
-        self,
-        policy: Policy,
-        lookup: Lookup,
-        time: Callable[[], float],
-        max_bytes: float,
-    ) -> None:
-        self._policy = policy
-        self._lookup = lookup
-        self._time = time
+    def __init__(self, context: LookupContext, max_bytes: float) -> None:
+        self._policy = context.policy
+        self._time = context.clock.time
+        self._lookup = Lookup(context, TDMREP_PATH, self.known_rules, count=lambda _: None)
         self._held: BoundedCache[Origin, _Held] = BoundedCache(max_bytes=max_bytes)
         self._flights: Flights[TdmRules] = Flights(self._look_up, self._landed)
 

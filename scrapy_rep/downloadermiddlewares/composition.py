@@ -14,6 +14,8 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.fetch_limit import FetchLimit
+from scrapy_rep.cache.lookup import LookupContext
 from scrapy_rep.cache.shared import shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
@@ -62,10 +64,7 @@ class Composition:
         """Build them. Raises SettingsError."""
         self._crawler = crawler
         self._options = options = Options.of(crawler)
-        # Scrapy's own scheduler forgets everything at the end of a crawl without a JOBDIR.
-        self.scheduler_keeps = bool(crawler.settings.get("JOBDIR")) or not issubclass(
-            load_object(crawler.settings["SCHEDULER"]), Scheduler
-        )
+        self.scheduler_keeps = _scheduler_keeps(crawler)
         clock = Clock()
         overrides = read_overrides(options, clock)
         self.has_overrides = bool(overrides)
@@ -74,20 +73,9 @@ class Composition:
         self.events = Events(crawler, self.announcer, overrides)
         self._shared = shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None
-        self.cache = Cache(
-            policy=options.policy,
-            entries=self._shared.entries,
-            store=self._shared.store,
-            fetch=Fetcher(crawler, options, self._hop, builtin.keep if builtin else None).fetch,
-            parsed=self._parsed,
-            learned=self.announcer.send_learned,
-            count=partial(stats.count, crawler),
-            clock=clock,
-            jitter=random.random,
-            concurrent_fetches=options.concurrent_fetches,
-            name=uuid4().hex,
-            lease=options.timeout + _LEASE_SLACK,
-        )
+        count = partial(stats.count, crawler)
+        lookups = self._lookup_context(clock, builtin)
+        self.cache = Cache(lookups, self._shared.entries, self._parsed, count)
         self.decider = Decider(crawler, options, self.cache, overrides)
         self.delays = Delays.from_options(crawler, options, clock)
         self.turns = (
@@ -102,14 +90,14 @@ class Composition:
             else None
         )
         self.gate = Gate(
-            crawler=crawler,
-            cache=self.cache,
-            decider=self.decider,
-            options=options,
-            delays=self.delays,
-            turns=self.turns,
-            back_off=self.back_off,
-            clock=clock,
+            crawler,
+            self.cache,
+            self.decider,
+            options,
+            clock,
+            self.delays,
+            self.turns,
+            self.back_off,
         )
         robots = Robots(self.cache, self.decider, self.gate.holds, pauses.until)
         self.waits = Waits(crawler, self.decider, self.gate, self.turns, clock)
@@ -123,6 +111,22 @@ class Composition:
         self._watch = ClosingWatch(crawler, self._close, self.gate.idle.check)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
+
+    def _lookup_context(self, clock: Clock, builtin: BuiltIn | None) -> LookupContext:
+        options = self._options
+        return LookupContext(
+            policy=options.policy,
+            store=self._shared.store,
+            fetch=Fetcher(
+                self._crawler, options, self._hop, builtin.keep if builtin else None
+            ).fetch,
+            learned=self.announcer.send_learned,
+            clock=clock,
+            jitter=random.random,
+            limit=FetchLimit(options.concurrent_fetches),
+            name=uuid4().hex,
+            lease=options.timeout + _LEASE_SLACK,
+        )
 
     def _spider_opened(self) -> None:
         self._shared.join(self)
@@ -170,6 +174,13 @@ class Composition:
             await self._crawler.signals.send_catch_log_async(
                 signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request
             )
+
+
+def _scheduler_keeps(crawler: Crawler) -> bool:
+    """Return whether the scheduler keeps its requests when the crawl ends."""
+    if crawler.settings.get("JOBDIR"):
+        return True
+    return not issubclass(load_object(crawler.settings["SCHEDULER"]), Scheduler)
 
 
 def _note_scheduler(request: Request) -> None:

@@ -70,15 +70,14 @@ class Gate:
 
     def __init__(
         self,
-        *,
         crawler: Crawler,
         cache: Cache,
         decider: Decider,
         options: Options,
-        delays: Delays | None,
+        clock: Clock,
+        delays: Delays | None = None,
         turns: Turns | None = None,
         back_off: BackOff | None = None,
-        clock: Clock,
     ) -> None:
         self._crawler = crawler
         self._cache = cache

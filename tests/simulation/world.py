@@ -16,6 +16,8 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.fetch_limit import FetchLimit
+from scrapy_rep.cache.lookup import LookupContext
 from scrapy_rep.protocol.freshness import fresh_for
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
@@ -160,21 +162,21 @@ class Worker:
         self.tasks = set()
         store = DyingStore(world, self, world.store)
         spare = MemoryStore(**SIZES, clock=world.loop.time)
-        self.cache = Cache(
+        lookups = LookupContext(
             policy=POLICY,
-            entries=BoundedCache(max_entries=world.random.choice((1, 2, 100))),
             store=GuardedStore(
                 store, spare, name="it", timeout=STORE_TIMEOUT, clock=world.loop.time
             ),
             fetch=self.fetch,
-            parsed=self.parsed,
-            count=lambda name: None,
+            learned=lambda *_: None,
             clock=Clock(self.clock, world.loop.time),
             jitter=world.random.random,
-            concurrent_fetches=world.random.choice((1, 2, 16)),
+            limit=FetchLimit(world.random.choice((1, 2, 16))),
             name=f"worker-{number}",
             lease=LEASE,
         )
+        entries = BoundedCache(max_entries=world.random.choice((1, 2, 100)))
+        self.cache = Cache(lookups, entries, self.parsed, count=lambda name: None)
 
     def clock(self):
         return self.world.loop.now + 1e9 + self.offset
