@@ -75,11 +75,11 @@ class Composition:
         builtin = BuiltIn(crawler) if options.dry_run else None
         count = partial(stats.count, crawler)
         lookups = self._lookup_context(clock, builtin)
-        self.cache = Cache(lookups, self._shared.entries, self._parsed, count)
-        self.decider = Decider(crawler, options, self.cache, overrides)
+        self.cache = cache = Cache(lookups, self._shared.entries, self._parsed, count)
+        self.decider = decider = Decider(crawler, options, cache, overrides)
         self.delays = Delays.from_options(crawler, options, clock)
         self.turns = (
-            Turns(crawler, self._shared.store, self.decider.known_decision, self.delays, clock)
+            Turns(crawler, self._shared.store, decider.known_decision, self.delays, clock)
             if self.delays is not None
             else None
         )
@@ -90,21 +90,12 @@ class Composition:
             else None
         )
         self.gate = Gate(
-            crawler,
-            self.cache,
-            self.decider,
-            options,
-            clock,
-            self.delays,
-            self.turns,
-            self.back_off,
+            crawler, cache, decider, options, clock, self.delays, self.turns, self.back_off
         )
-        robots = Robots(self.cache, self.decider, self.gate.holds, pauses.until)
-        self.waits = Waits(crawler, self.decider, self.gate, self.turns, clock)
-        self.dry_run = (
-            DryRun(crawler, self.cache, self.drops, self.gate, builtin) if builtin else None
-        )
-        self._subresources = Subresources(crawler, self.decider, self.cache, options)
+        robots = Robots(cache, decider, self.gate.holds, pauses.until)
+        self.waits = Waits(crawler, decider, self.gate, self.turns, clock)
+        self.dry_run = DryRun(crawler, cache, self.drops, self.gate, builtin) if builtin else None
+        self._subresources = Subresources(crawler, decider, cache, options)
         # Scrapy's signals don't keep their receivers alive.
         for part in (self, self.drops, self.gate, robots, self._subresources):
             add_part(crawler, part)
