@@ -24,8 +24,14 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.stores.sqlite_file import identity_of
 from scrapy_rep.utils.scrapy_internals import in_progress
+from scrapy_rep.utils.sqlite import (
+    ForeignFileError,
+    NewerFileError,
+    begin_log,
+    identity_of,
+    version_of,
+)
 from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
@@ -69,8 +75,6 @@ _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
 _RETRY_DELAY: Final = 1.0
 """Seconds before rows are deleted again after a first failure; doubled after each further one."""
 _RETRY_DELAY_MAX: Final = 64.0
-_WAL_BYTES: Final = 4 * 1024 * 1024
-"""Bytes to which the write-ahead log is truncated."""
 _PICKLE: Final = b"\x80"
 """First byte of a pickle; a dict written by marshal never begins with it."""
 
@@ -350,22 +354,14 @@ def _as_settings_error(path: Path) -> Iterator[None]:
 def _open_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Lock the file, and create the schema if it is empty. Raises SettingsError, sqlite3.Error."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    pragma = {
-        name: connection.execute(f"PRAGMA {name}").fetchone()[0]
-        for name in ("application_id", "user_version", "schema_version")
-    }
-    is_ours = pragma["application_id"] == _APPLICATION_ID
-    if is_ours and pragma["user_version"] > _VERSION:
-        raise SettingsError(
-            f"{path} was written by a newer version of scrapy-rep and is not changed"
-        )
-    if not is_ours and pragma["schema_version"]:
-        raise SettingsError(f"{path} is a database of another program and is not changed")
-    connection.execute("PRAGMA journal_mode = WAL")
-    # A kill loses no commit; a power cut may lose the newest ones, but never damages the file.
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+    try:
+        version = version_of(connection, _APPLICATION_ID, _VERSION)
+    except NewerFileError as error:
+        raise SettingsError(f"{path} was {error} and is not changed") from None
+    except ForeignFileError as error:
+        raise SettingsError(f"{path} is a database {error} and is not changed") from None
+    begin_log(connection)
     connection.execute("BEGIN EXCLUSIVE")
-    for statement in () if is_ours else _SCHEMA:
+    for statement in () if version else _SCHEMA:
         connection.execute(statement)
     connection.execute("COMMIT")

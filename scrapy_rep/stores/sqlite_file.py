@@ -8,10 +8,17 @@ from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from threading import Lock
-from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from scrapy_rep.stores.base import StoreError
+from scrapy_rep.utils.sqlite import (
+    ForeignFileError,
+    Identity,
+    NewerFileError,
+    begin_log,
+    identity_of,
+    version_of,
+)
 
 try:
     import fcntl
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
-Identity = tuple[int, int] | None
 
 logger = logging.getLogger(__name__)
 
@@ -49,26 +55,8 @@ STEPS: Final = (
 """What leads from each version of the schema to the next; ``PRAGMA user_version`` counts them."""
 _COLUMNS: Final = ("origin, written, data FROM records", "holder FROM leases", "next FROM turns")
 """What a file of ours has, whatever its number says."""
-_WAL_BYTES: Final = 4 * 1024 * 1024
-"""Bytes that the write-ahead log is cut back to."""
 _MAX_SET_ASIDE: Final = 3
 """Files that one process sets aside: more of them is a broken disk."""
-
-
-def identity_of(path: Path) -> Identity:
-    """Return what tells a file from another one of its name; None where there is none.
-
-    Raises OSError where that can't be told.
-    """
-    try:
-        status = path.stat()
-    except FileNotFoundError:
-        return None
-    return status.st_dev, status.st_ino
-
-
-class _BadFileError(Exception):
-    """A file that is none of ours."""
 
 
 class Connection:
@@ -87,14 +75,17 @@ class Connection:
             try:
                 try:
                     return func(self._open())
-                except (_BadFileError, sqlite3.DatabaseError) as error:
+                except (ForeignFileError, sqlite3.DatabaseError) as error:
                     # Corrupt, or no database at all: everything else is an OperationalError.
-                    if type(error) not in {_BadFileError, sqlite3.DatabaseError}:
+                    if type(error) not in {ForeignFileError, sqlite3.DatabaseError}:
                         raise
                     self._let_go()
                     self._file.set_aside(self._identity, str(error))
                     return func(self._open())
-            except (_BadFileError, sqlite3.Error, OSError) as error:
+            except NewerFileError as error:
+                self._let_go()
+                raise StoreError(str(error)) from None
+            except (ForeignFileError, sqlite3.Error, OSError) as error:
                 self._let_go()
                 raise StoreError(f"{type(error).__name__}: {error}") from error
 
@@ -192,51 +183,21 @@ class DatabaseFile:
             yield
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        version = self._version(connection)
+        version = version_of(connection, APPLICATION_ID, len(STEPS))
         if version == 0:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # heeded by an empty file alone
         if version < len(STEPS):
             with transaction(connection):
                 # Another process may have been quicker.
-                migrate(connection, self._version(connection))
+                migrate(connection, version_of(connection, APPLICATION_ID, len(STEPS)))
         try:
             for columns in _COLUMNS:
                 connection.execute(f"SELECT {columns} LIMIT 0")
         except sqlite3.OperationalError as error:
             if "no such" not in str(error):
                 raise
-            raise _BadFileError(str(error)) from None
-        self._begin_log(connection)
-        # With a log that loses nothing when a process is killed, and the last seconds at most
-        # when the machine is.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-
-    def _begin_log(self, connection: sqlite3.Connection) -> None:
-        end = monotonic() + self._timeout
-        while True:
-            try:
-                connection.execute("PRAGMA journal_mode = WAL")
-            except sqlite3.OperationalError:  # noqa: PERF203 - once is usual
-                # SQLite doesn't wait here by itself for others who open the file.
-                if monotonic() >= end:
-                    raise
-                sleep(0.02)
-            else:
-                return
-
-    @staticmethod
-    def _version(connection: sqlite3.Connection) -> int:
-        """Return the version of the schema, 0 of an empty file."""
-        identifier, version, tables = connection.execute(
-            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
-            " FROM pragma_application_id, pragma_user_version"
-        ).fetchone()
-        if identifier != APPLICATION_ID and (identifier, version, tables) != (0, 0, 0):
-            raise _BadFileError("of another program")
-        if version > len(STEPS):
-            raise StoreError("written by a newer version of scrapy-rep")
-        return int(version)
+            raise ForeignFileError(str(error)) from None
+        begin_log(connection, self._timeout)
 
 
 def migrate(connection: sqlite3.Connection, version: int, to: int = len(STEPS)) -> None:
