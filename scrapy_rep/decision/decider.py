@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.cache.cache import Cache
     from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.strictest import Judge
+    from scrapy_rep.decision.strictest import VerdictOn
     from scrapy_rep.decision.usage import Judgement
     from scrapy_rep.overrides import Override, Overrides
     from scrapy_rep.protocol.origin import Origin
@@ -280,12 +280,12 @@ class Decider:
         return decision._replace(verdict=verdict, usage=judgement)
 
     def _strictest(
-        self, request: Request, target: str, tokens: Tokens, judge: Judge
+        self, request: Request, target: str, tokens: Tokens, verdict_on: VerdictOn
     ) -> tuple[str, Verdict | None]:
         """Return the verdict on ``request``: it is allowed where every spelling of it is."""
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
         others = partial(self._spellings.others, url, target, verbatim=verbatim)
-        return strictest(url, target, tokens, judge, others)
+        return strictest(url, target, tokens, verdict_on, others)
 
 
 def _awaits_tdmrep(decision: Decision) -> bool:

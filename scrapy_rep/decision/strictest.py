@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.ruleset import RuleSet
     from scrapy_rep.protocol.product_tokens import Tokens
 
-    Judge = Callable[[str, Tokens, Effort], Verdict | None]
+    VerdictOn = Callable[[str, Tokens, Effort], Verdict | None]
 
 NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 
 
 def strictest(
-    url: str, target: str, tokens: Tokens, judge: Judge, spellings: Callable[[], set[str]]
+    url: str, target: str, tokens: Tokens, verdict_on: VerdictOn, spellings: Callable[[], set[str]]
 ) -> tuple[str, Verdict | None]:
     """Return the verdict on a target and all its spellings, and the one of these that decided."""
     effort = Effort()
-    verdict = judge(target, tokens, effort)
+    verdict = verdict_on(target, tokens, effort)
     if verdict is None or not verdict.allowed or target == ROBOTSTXT:
         return target, verdict
     if verdict.reason not in _BY_RULES and url.isascii():
@@ -37,7 +37,7 @@ def strictest(
     except ValueError:
         return target, NO_ORIGIN
     for spelling in others:
-        other = judge(spelling, tokens, effort)
+        other = verdict_on(spelling, tokens, effort)
         if other is None or not other.allowed:
             return spelling, other
     return target, verdict
@@ -47,8 +47,8 @@ def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
     """Return the verdict of ``rules``, whatever file they are of, on ``url``."""
     target = target_of(url)
 
-    def judge(target: str, _: Tokens, effort: Effort) -> Verdict:
+    def verdict_on(target: str, _: Tokens, effort: Effort) -> Verdict:
         return rules.verdict_for(target, effort)
 
     others = partial(spellings.others, url, target)
-    return strictest(url, target, (), judge, others)[1] or rules.verdict_for(target)
+    return strictest(url, target, (), verdict_on, others)[1] or rules.verdict_for(target)

@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.trouble import PAUSES, tell
+from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,13 +153,13 @@ class Backlog:
             rows = read()
         except sqlite3.Error as error:
             what, left = "Requests in JOBDIR can't be read: %d", self._lanes.on_disk
-            if self._failures < len(PAUSES):
-                self._load_at = now + PAUSES[self._failures]
+            if self._failures < len(RETRY_DELAYS):
+                self._load_at = now + RETRY_DELAYS[self._failures]
                 self._failures += 1
             else:  # so that the crawl can end
                 what = "Requests can't be read, and are left in JOBDIR: %d"
                 self._lanes.on_disk = 0
-            tell(self._crawler, error, what, left)
+            log_error(self._crawler, error, what, left)
             return None
         self._failures = 0
         return rows

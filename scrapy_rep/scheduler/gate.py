@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final, Protocol
 
+from scrapy_rep.scheduler.errors import log_error
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.look_ups import LookUps
 from scrapy_rep.scheduler.source import Source
-from scrapy_rep.scheduler.trouble import tell
 from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
 from scrapy_rep.utils.per_crawl import part
 from scrapy_rep.utils.scrapy_internals import nudge
@@ -126,7 +126,7 @@ class Gate:
             return self._decider.origin_governing(request)
         except Exception as error:  # noqa: BLE001 - told
             # The middleware meets the same error, and drops the request for it.
-            tell(self._crawler, error, "Error while asking what governs %s", request)
+            log_error(self._crawler, error, "Error while asking what governs %s", request)
             return None
 
     @property

@@ -20,6 +20,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.scheduler.backlog import Backlog
 from scrapy_rep.scheduler.disk import Disk, UnreadableError
+from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_unreadable
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.kinds import KINDS, UnfitError, check_fits
@@ -27,7 +28,6 @@ from scrapy_rep.scheduler.origin_queues import Lanes, Memory
 from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, keep_scrapys_queue_out, read_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
-from scrapy_rep.scheduler.trouble import PAUSES, tell, tell_unreadable
 from scrapy_rep.scheduler.waiting import Waiting
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import downloader_of
@@ -163,7 +163,7 @@ class RobotsAwarePriorityQueue:
             try:
                 request = self._take(lane)
             except Exception as error:  # noqa: BLE001 - told
-                tell(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
+                log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
                 self._retry_later(lane)
                 continue
             if request is None:
@@ -220,7 +220,7 @@ class RobotsAwarePriorityQueue:
         try:
             request = self._requests.pop(lane)
         except UnreadableError as error:
-            tell_unreadable(self._crawler, str(error), error.__cause__)
+            log_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
         self._rotation.served(lane.slot)
         # `held` is authoritative; the count may be off after unreadable rows.
@@ -236,10 +236,10 @@ class RobotsAwarePriorityQueue:
 
     def _retry_later(self, lane: Lane) -> None:
         """Try ``lane`` again later; after the last try leave it on disk, so that the crawl ends."""
-        if lane.failures == len(PAUSES):
+        if lane.failures == len(RETRY_DELAYS):
             self._leave(lane)
             return
-        until = self._clock.monotonic() + PAUSES[lane.failures]
+        until = self._clock.monotonic() + RETRY_DELAYS[lane.failures]
         self._waiting.wait(lane, Hold(HoldReason.UNREADABLE, until))
         lane.failures += 1
 
@@ -267,7 +267,7 @@ class RobotsAwarePriorityQueue:
             if not lane.held and self._disk is not None:
                 self._disk.look(lane)
         except Exception as error:  # noqa: BLE001 - told
-            tell(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
+            log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
             self._retry_later(lane)
             return
         if lane.held:
@@ -306,7 +306,9 @@ class RobotsAwarePriorityQueue:
         try:
             return self._waiting.slot_is_open(slot)
         except Exception as error:  # noqa: BLE001 - told
-            tell(self._crawler, error, "Error while asking whether %s has enough to do", slot.name)
+            log_error(
+                self._crawler, error, "Error while asking whether %s has enough to do", slot.name
+            )
             return True
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
@@ -321,5 +323,5 @@ class RobotsAwarePriorityQueue:
             return self._waiting.may_leave(lane)
         except Exception as error:  # noqa: BLE001 - told
             # Fail safe: the middleware decides again, and drops a request if it fails, too.
-            tell(self._crawler, error, "Error while asking whether %s is open", lane.origin)
+            log_error(self._crawler, error, "Error while asking whether %s is open", lane.origin)
             return True

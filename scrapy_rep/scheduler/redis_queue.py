@@ -25,11 +25,11 @@ from scrapy_redis.queue import (  # type: ignore[import-untyped]
 from scrapy_rep import stats
 from scrapy_rep.scheduler import redis_scripts as scripts
 from scrapy_rep.scheduler.due import DueTimes
+from scrapy_rep.scheduler.errors import log_error
 from scrapy_rep.scheduler.gate import MARGIN, Gate
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.idle import line_about_others
 from scrapy_rep.scheduler.source import Source, note_source
-from scrapy_rep.scheduler.trouble import tell
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
 
@@ -171,7 +171,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
                 self._keep(str(origin), request, held=False)
         except Exception as error:  # noqa: BLE001 - told
             # It is out of Redis already: it leaves as DIRECT, and waits in the middleware.
-            tell(self._crawler, error, "%s could not be kept in Redis", request)
+            log_error(self._crawler, error, "%s could not be kept in Redis", request)
             return self._with_source(request, Source.DIRECT)
         return None
 
@@ -186,7 +186,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
             origin = self._origin(request)
         except Exception as error:  # noqa: BLE001 - told
             # Back in the queue, it raises when it is popped, as with scrapy-redis alone.
-            tell(self._crawler, error, "A request of %s can't be read", name)
+            log_error(self._crawler, error, "A request of %s can't be read", name)
             origin = None
         if origin is None:
             self._reopen_or_defer(name, None)

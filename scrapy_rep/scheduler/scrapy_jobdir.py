@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.scheduler.trouble import tell, tell_unreadable
+from scrapy_rep.scheduler.errors import log_error, log_unreadable
 from scrapy_rep.utils.scrapy_internals import nudge
 from scrapy_rep.utils.text import counted
 
@@ -127,7 +127,7 @@ class Mover:
             try:
                 yield from self._move(slot, priorities, moved)
             except Exception as error:  # noqa: BLE001, PERF203 - told
-                tell(
+                log_error(
                     self._crawler,
                     error,
                     "The requests of %s can't be moved; they stay where they are",
@@ -168,7 +168,7 @@ class Mover:
                 if len(left) == size:
                     raise  # not of one request
                 if number > moved:
-                    tell_unreadable(self._crawler, f"one of {slot}", error)
+                    log_unreadable(self._crawler, f"one of {slot}", error)
             if number > moved:
                 if request is not None:
                     self._push(request, moved=True)

@@ -20,7 +20,7 @@ from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 
 from scrapy_rep import RobotsAwarePriorityQueue, SettingsError
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.trouble import PAUSES
+from scrapy_rep.scheduler.errors import RETRY_DELAYS
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
 
@@ -287,7 +287,7 @@ def timed(folder, time, doors=None):
     return queue, crawler
 
 
-@pytest.mark.parametrize("errors", [1, len(PAUSES)])
+@pytest.mark.parametrize("errors", [1, len(RETRY_DELAYS)])
 def test_a_passing_error_of_the_disk_is_tried_again(tmp_path, errors, caplog):
     time = MadeUpTime()
     queue, crawler = timed(tmp_path, time)

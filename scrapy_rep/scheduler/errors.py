@@ -1,4 +1,4 @@
-"""Errors in the queue: each is told, counted, and kept to what it came from."""
+"""How errors of the queues are logged and counted."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-PAUSES: Final = (1, 2, 4, 8, 16, 32)
-"""Seconds to the next try to read what can't be read; after the last one it is left on disk."""
+RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
+"""Seconds between the tries to read requests from disk; after the last try they stay there."""
 
 
-def tell(crawler: Crawler, error: BaseException, message: str, of: object) -> None:
-    """Log ``message``, with what it is about, and count it."""
+def log_error(crawler: Crawler, error: BaseException, message: str, of: object) -> None:
+    """Log ``message``, formatted with ``of``, and the traceback of ``error``; count it."""
     stats.count(crawler, stats.QUEUE_ERRORS)
     of = show(of) if isinstance(of, Request) else of
     logger.error(message, of, exc_info=error, extra={"spider": crawler.spider})
 
 
-def tell_unreadable(crawler: Crawler, request: str, reason: BaseException | None) -> None:
+def log_unreadable(crawler: Crawler, request: str, reason: BaseException | None) -> None:
     """Log that ``request`` can't be read, without a traceback as there may be many; count it."""
     stats.count(crawler, stats.QUEUE_ERRORS)
     stats.count(crawler, stats.QUEUE_UNREADABLE)
