@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 SEEDS ?= 100000
 MINUTES ?= 10
+SAMPLE ?= 100
 # They cost much while they are measured, and reach no branch that the others don't.
 UNMEASURED := $(addprefix tests/protocol/,test_corpus.py test_usage_properties.py matching/test_reference.py)
 OTHERS := $(filter-out tests/protocol/ %__pycache__/,$(wildcard tests/*/ tests/test_*.py)) $(UNMEASURED)
@@ -21,7 +22,7 @@ FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
 .PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test test-just-started lint unit \
-	test-protocol test-all model faults stacks canary acid acid-crawlers conformance fuzz bench measure figures docs package clean
+	test-protocol test-all model faults stacks canary acid acid-crawlers conformance fuzz mutants bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
 help:
@@ -39,6 +40,7 @@ help:
 	@echo "make canary        the tests of crawls with Scrapy's main branch"
 	@echo "make conformance   the conformance cases, asked of this and other parsers of robots.txt"
 	@echo "make fuzz          verdicts on random files beside a plain reference, for MINUTES=10"
+	@echo "make mutants       small changes of the code that a test should notice, SAMPLE=100 of each room"
 	@echo "make bench         the benchmarks that need a few minutes and no network"
 	@echo "make figures       the figures of the docs from docs/_static/figures/*.json; RUN=1 measures first"
 	@echo "make docs          docs/_build/html"
@@ -191,6 +193,9 @@ redis-server:
 
 fuzz: $(INSTALLED)
 	@$(BIN)/python -m tests.fuzz.verdicts --minutes $(MINUTES)
+
+mutants: $(INSTALLED)
+	@$(BIN)/python -m tests.mutants --sample $(SAMPLE)
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench

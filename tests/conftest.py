@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -18,7 +19,8 @@ from tests.waiting import PATIENCE, Clock, event_loop
 
 # A machine that is busy is no test that is slow.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+settings.register_profile("mutants", settings.get_profile("patient"), max_examples=20)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
 
 _FAULTS = []
 _STORE_FAULTS = []
