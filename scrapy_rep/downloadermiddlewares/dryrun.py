@@ -1,4 +1,4 @@
-"""A dry run, part of the middleware: what would be dropped, here and by the built-in."""
+"""The dry run of the middleware: it logs what it would drop, and what the built-in would do."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ _MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 class BuiltIn:
-    """The parser of the built-in, on the body that we got, asked as the built-in asks it.
+    """Decides like Scrapy's built-in middleware, with its parser and the body that was fetched.
 
-    It parses the body of an error response, too. A record from a store has no such body: there, and
-    without a response, the built-in allows all.
+    The built-in parses the bodies of error responses, too. A record from a store doesn't have them:
+    then, and if there was no response, the built-in allows all.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         parser = load_object(crawler.settings["ROBOTSTXT_PARSER"])
-        # The addon's choice is not what the built-in would have used.
+        # The addon sets ROBOTSTXT_PARSER; without it the built-in would use its default.
         ours = isinstance(parser, type) and issubclass(parser, RobotParser)
         self._parser: Any = ProtegoRobotParser if ours else parser
         self._parsers: BoundedCache[Evidence, Any] = BoundedCache(
@@ -87,12 +87,12 @@ class BuiltIn:
             b"User-Agent", settings["USER_AGENT"]
         )
         if isinstance(agent, list | tuple):
-            agent = agent[0]  # the built-in takes no list; the first is the most specific
+            agent = agent[0]  # the built-in takes no list; the first token is the most specific
         return bool(parser.allowed(request.url, agent))
 
 
 class DryRun:
-    """Lets every request pass, and tells what would have become of it."""
+    """Lets all requests pass, and logs what would have happened to them."""
 
     def __init__(
         self,
@@ -110,17 +110,18 @@ class DryRun:
         self._builtin = builtin
 
     async def log(self, request: Request, decision: Decision, source: Source) -> None:
-        """Log and count what would have become of ``request``, here and with Scrapy's own.
+        """Log and count what would have happened to ``request``, here and with the built-in.
 
-        ``source`` is where it comes from. Nothing of this may keep a request from being sent.
+        ``source`` is where it comes from. An error in here doesn't keep the request from being
+        sent.
         """
         try:
-            await self._tell(request, decision, source)
+            await self._log_differences(request, decision, source)
         except Exception:
             logger.exception("Error in a dry run, the request is sent: %s", show(request))
             stats.count(self._crawler, stats.ERROR_COUNT)
 
-    async def _tell(self, request: Request, decision: Decision, source: Source) -> None:
+    async def _log_differences(self, request: Request, decision: Decision, source: Source) -> None:
         origin, verdict = decision.origin, decision.verdict
         if verdict is None:
             return
@@ -132,7 +133,7 @@ class DryRun:
         verdict = verdict.with_origin(origin)
         why = in_words(verdict, decision.usage)
         if would_wait:
-            # Nobody knows whether the site would have been there again in time.
+            # Whether the site would have been reachable again in time isn't known.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
             logger.info("Dry run, would defer %s: %s", show(request), why, extra=extra)
             return
@@ -164,7 +165,7 @@ class DryRun:
     async def _builtin_allows(
         self, request: Request, origin: Origin | None, override: Override | None
     ) -> bool | None:
-        """Return whether the built-in would send ``request``; None where that isn't known."""
+        """Return whether the built-in would send ``request``; None if that isn't known."""
         if origin is None:
             return None
         record = await self._cache.record(origin)

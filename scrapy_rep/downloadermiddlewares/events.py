@@ -1,4 +1,4 @@
-"""Log lines, stats and signals about overrides, and about errors of ours."""
+"""Log lines, stats and signals about overrides, and about errors in scrapy-rep."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Events:
-    """Tells of what the middleware does."""
+    """Logs, counts and announces events of the middleware."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer, overrides: Overrides) -> None:
         self._crawler = crawler
@@ -28,7 +28,7 @@ class Events:
         self._overrides_used: set[Override] = set()
 
     def failed(self, request: Request, error: Exception, *, dry_run: bool) -> None:
-        """Tell of an error of ours."""
+        """Log and count an error in scrapy-rep."""
         logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "sent, as this is a dry run" if dry_run else "dropped",
@@ -38,9 +38,9 @@ class Events:
         stats.count(self._crawler, stats.ERROR_COUNT)
 
     def overridden(self, request: Request, override: Override | None, *, again: bool) -> None:
-        """Tell that ``override`` decides about ``request``; the log tells of its first use.
+        """Count and announce that ``override`` decides on ``request``; log its first use.
 
-        ``again`` says that the request has been here before, and was given back to the scheduler.
+        ``again``: the request was here before, and was given back to the scheduler.
         """
         self.expired()
         if override is None or (again and override.tokens):
@@ -54,7 +54,7 @@ class Events:
         self._announcer.send_overridden(request, override)
 
     def expired(self) -> None:
-        """Warn once of each override whose time is over."""
+        """Warn once about each override that has expired."""
         while self._overrides.expired:
             override = self._overrides.expired.pop()
             logger.warning(

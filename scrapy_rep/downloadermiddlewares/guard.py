@@ -1,4 +1,11 @@
-"""Middleware nearest the downloader: what is really sent, and what really came."""
+"""The downloader middleware closest to the downloader.
+
+``RobotsTxtMiddleware`` decides before most other middlewares see the request, and these may change
+its URL or its User-Agent. This one sees the request that is sent and the response that arrives: it
+has the decision made again if they differ from what was decided on. It also keeps other middlewares
+away from requests for robots.txt: it removes what they have added, and passes the response to the
+fetcher as an exception, ``Received``, which no other middleware handles.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +33,8 @@ if TYPE_CHECKING:
     Decided = tuple[str, tuple[str, ...] | None]
 
 REFUSED_KEY: Final = "_robotstxt_refused"
-"""Private key of ``Request.meta``: why a browser was kept from the URL it was led to, and that."""
-# RFC 9110 §13.1 and §14.2: with one of these a request asks for less than the whole (SPEC S-8).
+"""Private key of ``Request.meta``: verdict and URL of a redirect that a browser did not follow."""
+# RFC 9110 §13.1 and §14.2: the response to these may lack the whole text (SPEC S-8).
 _CONDITIONAL: Final = (
     b"If-Match",
     b"If-None-Match",
@@ -37,7 +44,7 @@ _CONDITIONAL: Final = (
     b"Range",
 )
 _ROUTE: Final = ("proxy", "_auth_proxy", "_scheme_proxy", "bindaddress")
-"""Keys of ``Request.meta`` that other middlewares may set for a robots.txt, too."""
+"""Keys of ``Request.meta`` that other middlewares may set on requests for robots.txt, too."""
 _FOLLOWED: Final = "its download handler followed a redirect"
 
 
@@ -67,7 +74,7 @@ class RobotsTxtFetchMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let a request pass that is as it was when it was decided on, else decide again.
+        """Let ``request`` pass if it is as it was when it was decided on, else decide again.
 
         Raises RobotsTxtDisallowed.
         """
@@ -89,9 +96,9 @@ class RobotsTxtFetchMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Awaitable[Request | Response]:
-        """Hand an answer of robots.txt over; let a page pass that came from where it was asked.
+        """Pass the response for a robots.txt to the fetcher; check the URL of all others.
 
-        Raises RobotsTxtDisallowed where it came from a URL that is disallowed.
+        Raises RobotsTxtDisallowed if the URL is disallowed.
         """
         meta = request.meta
         transfer = meta.get(TRANSFER_KEY)
@@ -99,7 +106,7 @@ class RobotsTxtFetchMiddleware:
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
-        meta.pop(DECIDED_KEY, None)  # of a response that another middleware had
+        meta.pop(DECIDED_KEY, None)  # left if a middleware answered the request itself
         if response.status in STATUSES:
             judge = self._judge()
             self._licenses.check(request, response, None if judge is None else judge.decider)
@@ -108,27 +115,27 @@ class RobotsTxtFetchMiddleware:
         return self._check_redirect(judge, request, response)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Hand the error of a robots.txt over, past those who would try again, or elsewhere.
+        """Pass the error of a request for robots.txt to the fetcher, before retry middlewares.
 
-        Raises RobotsTxtDisallowed where it came of a redirect that a browser was kept from.
+        Raises RobotsTxtDisallowed if a browser did not follow a redirect to a disallowed URL.
         """
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:
             raise dropped_response(self._crawler, request, _FOLLOWED, *refused) from exception
         if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
-                # A middleware has sent a copy of the request, for something of its own.
+                # A middleware has sent a request of its own with a copy of this meta.
                 raise InterferenceError("what came is the answer to another request")
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_exception(request, exception)
             raise exception
 
     def _scrapys_stats(self) -> DownloaderStats | None:
-        """Return the one middleware that must not miss what it has seen the request of."""
+        """Return Scrapy's DownloaderStats, which counts the end of the request, too."""
         return self._crawler.get_downloader_middleware(DownloaderStats)
 
     def _judge(self) -> Judge | None:
-        """Return the middleware; None where the user has switched it off."""
+        """Return what decides again; None if the user has switched off RobotsTxtMiddleware."""
         if self._found is None and (found := part(self._crawler, Judge)) is not None:
             self._found, self._tokens_of = found, found.decider.tokens.of_request
         return self._found
@@ -137,7 +144,7 @@ class RobotsTxtFetchMiddleware:
         self, judge: Judge, request: Request, response: Response
     ) -> Request | Response:
         refused = request.meta.pop(REFUSED_KEY, None)
-        if refused is not None:  # the browser shows an error of its own in the page's place
+        if refused is not None:  # the response is an error page of the browser
             raise dropped_response(self._crawler, request, _FOLLOWED, *refused)
         checked = await judge.check(request, response, _FOLLOWED)
         if checked is response:
@@ -146,14 +153,14 @@ class RobotsTxtFetchMiddleware:
 
 
 def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) -> bool:
-    """Return whether the decision on ``request`` still holds, by overrides, too."""
+    """Return whether the decision on ``request`` still holds; overrides may set other tokens."""
     if decided is None or decided[0] != request.url:
         return False
     return decided[1] is None or decider.holds_for(request, decided[1])
 
 
 def _prepare(request: Request, transfer: Transfer) -> None:
-    """Take off a request for robots.txt what others have put on it for pages."""
+    """Remove from a request for robots.txt what other middlewares have added for pages."""
     meta = request.meta
     route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}
     meta.clear()
@@ -161,13 +168,12 @@ def _prepare(request: Request, transfer: Transfer) -> None:
     meta.update(route)
     meta[TRANSFER_KEY] = transfer
     transfer.note(request)
-    # Conditional or private (SPEC S-8).
     for name in _CONDITIONAL:
         request.headers.pop(name, None)
-    # Whatever HttpCompressionMiddleware or DEFAULT_REQUEST_HEADERS ask for.
+    # decode() knows no other coding that HttpCompressionMiddleware or the settings may ask for.
     request.headers[b"Accept-Encoding"] = b"gzip"
-    # Those of DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER; a redirect must not take credentials
-    # elsewhere.
+    # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add these; credentials must not follow a
+    # redirect to another origin.
     request.headers.pop(b"Cookie", None)
     if not transfer.at_home:
         request.headers.pop(b"Authorization", None)

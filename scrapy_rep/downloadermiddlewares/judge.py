@@ -1,4 +1,4 @@
-"""Decides again on what other middlewares, or download handlers, have changed."""
+"""Repeats the decision on requests that other middlewares or download handlers have changed."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ logger = logging.getLogger(__name__)
 DECIDED_KEY: Final = "_robotstxt_decided"
 """Private key of ``Request.meta``: the URL and the product tokens that were decided on.
 
-It is there between the middleware and the guard, and from the guard, which has decided on the URL
-of the response, to the check nearest the engine. None for tokens: whatever they are."""
+``RobotsTxtMiddleware`` sets it for ``RobotsTxtFetchMiddleware``, and that sets it to the URL of the
+response for ``RobotsTxtResponseMiddleware``. If the tokens are None, the decision doesn't depend on
+them."""
 AGAIN_KEY: Final = "_robotstxt_again"
-"""Private key of ``Request.meta``: the guard asks, and the request has waited for its turn."""
+"""Private key of ``Request.meta``: the decision is repeated; the request has had its turn."""
 CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
-"""The verdict on what is not known when the crawl closes."""
+"""The verdict on a request of an unknown origin while the crawl closes."""
 
 
 class Judge:
-    """What decides again: the middleware, which may be a subclass of the user's."""
+    """Asks the crawl's RobotsTxtMiddleware, or the user's subclass of it, to decide again."""
 
     def __init__(
         self, crawler: Crawler, decider: Decider, process_request: Callable[..., Any]
     ) -> None:
         self.decider = decider
-        """What it decides by."""
+        """Decides whether a request is allowed."""
         self._crawler = crawler
         self._process_request = process_request
         self._takes_spider = "spider" in signature(process_request).parameters
@@ -61,13 +62,13 @@ class Judge:
         finally:
             meta.pop(AGAIN_KEY, None)
         if DECIDED_KEY not in meta:
-            # A subclass lets it pass: these are of the queue, or of the page before.
+            # A subclass let it pass without a decision: these came with its meta.
             meta.pop(NOTE_KEY, None)
             meta.pop(signals.META_KEY, None)
         return returned
 
     async def refusal(self, hop: Request) -> Verdict | None:
-        """Return why ``hop`` is not to be sent; None where it may be."""
+        """Return the verdict because of which ``hop`` is not to be sent; None if it may be sent."""
         try:
             given_back = await self.ask(hop) is not None
         except RobotsTxtDisallowed as error:
@@ -75,22 +76,22 @@ class Judge:
         return CLOSING if given_back else None
 
     async def check(self, request: Request, response: Response, how: str) -> Request | Response:
-        """Decide on the URL of ``response``, which is not the one that was decided on.
+        """Return ``response`` if its URL, which differs from the one decided on, is allowed.
 
-        Return it if that is allowed. If that isn't known when the crawl closes, and the scheduler
-        keeps requests, return the request, to be sent again by the next crawl. ``how`` says in the
-        log how the response came to its URL. Raises RobotsTxtDisallowed.
+        If the crawl closes before that is known, and the scheduler stores requests, return the
+        request, so that the next crawl sends it again. ``how`` tells the log why the URL differs.
+        Raises RobotsTxtDisallowed.
         """
         if request.meta.get("dont_obey_robotstxt"):
             return response
-        # The download slot is that of the request.
+        # The URL of the response may have another download slot.
         meta = {key: value for key, value in request.meta.items() if key != "download_slot"}
         try:
             hop = Request(response.url, headers=request.headers, meta=meta)
-        except ValueError:  # no URL that anything could be fetched from
+        except ValueError:  # a URL that nothing can be fetched from
             return response
         was, now = self.decider.known_decision(request), self.decider.known_decision(hop)
-        # Most often only the spelling differs: browsers add a slash behind the host.
+        # Often only the spelling differs: browsers add a slash after the host.
         if now is None or (was is not None and was[:2] == now[:2]):  # origin and target
             return response
         self._crawler.signals.send_catch_log(
@@ -110,7 +111,10 @@ class Judge:
 def dropped_response(
     crawler: Crawler, request: Request, how: str, verdict: Verdict, url: str
 ) -> RobotsTxtDisallowed:
-    """Count and log that the response to ``request`` is dropped, which is one of ``url``."""
+    """Count and log that the response to ``request`` is dropped; return what to raise.
+
+    ``url`` is the URL of the response.
+    """
     request.meta[signals.META_KEY] = signals.as_meta(verdict)
     stats.count(crawler, stats.FORBIDDEN_RESPONSE_COUNT)
     logger.debug(

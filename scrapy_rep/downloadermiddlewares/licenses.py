@@ -1,4 +1,4 @@
-"""Pages that are to be had with a license alone (RSL 1.0): counted, told once, not retried."""
+"""Responses that ask for a license (RSL 1.0): counted, logged once per origin, not retried."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 STATUSES: Final = (401, 402, 403)
-"""What such a page may be answered with."""
+"""Statuses of responses that may ask for a license."""
 _MAX_SHOWN: Final = 3
-"""URIs that a line of the log shows."""
+"""Largest number of license URIs in a log line."""
 
 
 class Licenses:
-    """Looks at what is refused for want of a license."""
+    """Finds responses that ask for a license."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._once = Once()
 
     def check(self, request: Request, response: Response, decider: Decider | None) -> None:
-        """Count ``response``, one of STATUSES, if it asks for a license, and keep it from retries.
+        """Count ``response``, whose status is in STATUSES, if it asks for a license.
 
-        The log tells of the first of an origin.
+        Its request is not retried. The first one of each origin is logged.
         """
         challenges = response.headers.getlist(b"WWW-Authenticate")
         if not any(asks_for_license(value.decode("latin-1")) for value in challenges):
             return
         stats.count(self._crawler, stats.LICENSE_REQUIRED.format(status=response.status))
-        # Another try changes nothing, however the project has set its retries.
+        # RETRY_HTTP_CODES may have the status, but a retry changes nothing.
         request.meta["dont_retry"] = True
         try:
             origin = origin_of(request.url)

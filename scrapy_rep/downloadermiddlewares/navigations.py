@@ -1,4 +1,4 @@
-"""Where Chromium is led for a page: it asks before each request, those of redirects, too."""
+"""A hook for scrapy-playwright that checks each request of a page, and each redirect."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ async def keep_from_disallowed(page: Any, request: Request) -> None:
 
 
 class _Watch:
-    """Answers a page's session each time that a request is about to be sent."""
+    """Decides on each request that Chromium pauses in the session of one page."""
 
     def __init__(self, session: Any, request: Request, frame: str) -> None:
         self._session = session
         self._request = request
         self._frame = frame
-        """The main frame's name in that session."""
+        """Name of the main frame in the session."""
         self._begun = False
         self._tasks = Background()
 
@@ -71,14 +71,14 @@ class _Watch:
             method, arguments = _REFUSE
         try:
             await self._session.send(method, {"requestId": event["requestId"], **arguments})
-        except Exception as error:  # noqa: BLE001 - Playwright's own: the page has been closed
+        except Exception as error:  # noqa: BLE001 - of Playwright: the page was closed
             logger.debug("A browser was not answered: %s", printable(str(error)))
 
     async def _decided(self, event: dict[str, Any]) -> Answer:
         url = event["request"]["url"]
         if event["resourceType"] != "Document" or event["frameId"] != self._frame:
             return _REFUSE if self._aborts(url) else _CONTINUE
-        if not self._begun:  # the page itself, which has been decided on
+        if not self._begun:  # the page itself, which was checked before
             self._begun = True
             return _CONTINUE
         verdict = await self._verdict(url)
@@ -93,7 +93,7 @@ class _Watch:
     async def _verdict(self, url: str) -> Verdict | None:
         try:
             hop = Request(url, headers=self._request.headers, meta=self._request.meta)
-        except ValueError:  # what a page brings with it
+        except ValueError:  # part of the page (data:, blob:)
             return None
         for judge in parts_of_all(Judge):
             verdict = await judge.refusal(hop)

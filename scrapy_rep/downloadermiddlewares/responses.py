@@ -1,4 +1,4 @@
-"""Middleware nearest the engine: what callbacks get."""
+"""The downloader middleware closest to the engine: it checks the responses of callbacks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RobotsTxtResponseMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Awaitable[Request | Response]:
-        """Let a response pass that has the URL that was decided on, else decide on its URL.
+        """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
 
         Raises RobotsTxtDisallowed.
         """

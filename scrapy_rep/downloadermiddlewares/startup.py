@@ -1,4 +1,4 @@
-"""Checks of the middleware, and its lines in the log, when a crawl starts."""
+"""Checks of the settings and log lines when a crawl starts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SCRAPYS_TOKENS: Final = ("Scrapy",)
 
 
 def why_not_obeyed(settings: BaseSettings) -> str:
-    """Return a message that names what decides that a crawl doesn't obey robots.txt."""
+    """Return a message that names the setting because of which robots.txt is not obeyed."""
     priority = settings.getpriority("ROBOTSTXT_OBEY")
     where = next((name for name, n in SETTINGS_PRIORITIES.items() if n == priority), priority)
     return (
@@ -45,7 +45,7 @@ def why_not_obeyed(settings: BaseSettings) -> str:
 
 
 def read_overrides(options: Options, clock: Clock) -> Overrides:
-    """Return what REP_OVERRIDES says, its files read. Raises SettingsError."""
+    """Return the overrides of REP_OVERRIDES, with its files read. Raises SettingsError."""
     try:
         return Overrides(options.overrides, clock.time)
     except OSError as error:
@@ -53,7 +53,7 @@ def read_overrides(options: Options, clock: Clock) -> Overrides:
 
 
 def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> None:
-    """Tell how robots.txt is obeyed, in one line, and warn of what can't be meant."""
+    """Log how robots.txt is obeyed, in one line, and warn of settings that look like mistakes."""
     extra = {"spider": crawler.spider}
     changed = {k: v for k, v in options.changed().items() if k not in _SHOWN_ANYWAY}
     logger.info(
@@ -92,7 +92,7 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
 
 
 def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]) -> None:
-    """Log where the product tokens may not be those that were meant."""
+    """Log if the product tokens may not be the ones that the user wants."""
     if not tokens:
         logger.warning(
             "The User-Agent contains no product token, so only the '*' groups of robots.txt are "
@@ -116,7 +116,7 @@ def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]
 
 
 def log_loss(crawler: Crawler) -> None:
-    """Tell what becomes of requests that nobody defers."""
+    """Log that requests are dropped which another scheduler would defer."""
     logger.info(
         "Requests of origins whose robots.txt is unreachable are dropped at once, because the "
         "scheduler does not defer them. To defer them, set SCHEDULER_PRIORITY_QUEUE to "
@@ -127,7 +127,7 @@ def log_loss(crawler: Crawler) -> None:
 
 
 def check_components(crawler: Crawler) -> None:
-    """Raise SettingsError where the guard isn't there, or what is to be first or last isn't."""
+    """Raise SettingsError unless the first and the last middleware are in place."""
     orders = {
         load_object(path): order
         for path, order in crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES").items()

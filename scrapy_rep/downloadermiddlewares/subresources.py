@@ -1,4 +1,4 @@
-"""What a browser fetches for a page: a hook that scrapy-playwright asks before each request."""
+"""Requests that a browser sends for a page: a hook that scrapy-playwright calls before each."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _BLANK: Final = {"", "about:blank"}
-"""URLs of a frame that has not been anywhere yet."""
+"""URLs of a frame that has loaded nothing yet."""
 
 
 class BrowserRequest(Protocol):
-    """What is used of a request of Playwright's."""
+    """The part of Playwright's request that is used here."""
 
     @property
     def url(self) -> str:
-        """Its URL, in the form that the browser sends it in."""
+        """The URL as the browser sends it."""
 
     @property
     def frame(self) -> Any:
-        """The frame that it is for."""
+        """The frame that sends the request."""
 
     def is_navigation_request(self) -> bool:
-        """Return whether its answer is to be shown in its frame."""
+        """Return whether the response is loaded into the frame itself."""
 
 
 def abort_disallowed(request: BrowserRequest) -> bool:
@@ -57,18 +57,18 @@ def abort_disallowed(request: BrowserRequest) -> bool:
 
 
 def _is_page(request: BrowserRequest) -> bool:
-    """Return whether ``request`` is the one that Scrapy has handed to the browser."""
+    """Return whether ``request`` is the page that Scrapy has asked the browser for."""
     if not request.is_navigation_request():
         return False
     try:
         frame = request.frame
-    except Exception:  # noqa: BLE001 - Playwright's own, which may not be installed
-        return False  # of a service worker, or of a window that is about to open
+    except Exception:  # noqa: BLE001 - of Playwright, which may not be installed
+        return False  # sent by a service worker, or by a window that is just opening
     return frame.parent_frame is None and frame.url in _BLANK
 
 
 class Subresources:
-    """Decides for one crawl about what a browser fetches for its pages."""
+    """Decides for one crawl which requests of its browser are sent."""
 
     def __init__(self, crawler: Crawler, decider: Decider, cache: Cache, options: Options) -> None:
         self._crawler = crawler
@@ -79,17 +79,16 @@ class Subresources:
         self._lookups = Background()
 
     def close(self) -> None:
-        """Decide no more, as the crawl is over."""
+        """Stop deciding, as the crawl is over."""
         remove_part(self._crawler, Subresources)
 
     def aborts(self, url: str, page: Request | None = None) -> bool:
-        """Return whether ``url`` is not to be fetched, for ``page`` if that is known.
+        """Return whether ``url`` is not to be fetched for ``page``, without waiting.
 
-        Nothing is awaited.
-        Of an origin that is not known REP_SUBRESOURCES_UNKNOWN decides, and it is looked up.
+        If the origin is not known, REP_SUBRESOURCES_UNKNOWN decides and its lookup begins.
         """
         if not url.startswith(SCHEMES):
-            return False  # what a page brings with it (data:, blob:)
+            return False  # part of the page (data:, blob:)
         try:
             request = Request(url, headers=None if page is None else page.headers)
             decision = self._decider.known_decision(request)
@@ -127,7 +126,7 @@ class Subresources:
         )
 
     def _look_up(self, request: Request) -> None:
-        """Find out, for the next time; where too many are looked up already it may wait."""
+        """Look up the origin for later requests, unless too many lookups are under way."""
         if self._cache.room > 0 and not self._cache.closing:
             self._lookups.start(self._look_up_quietly(request))
 

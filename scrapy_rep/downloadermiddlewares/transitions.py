@@ -1,6 +1,6 @@
-"""Table of situations and sources of a request: what the middleware does then.
+"""The table of what the middleware does with a request, by its situation and source.
 
-The docs draw it from here. A dry run passes everything.
+The docs contain it. In a dry run all requests pass.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from scrapy_rep.scheduler.source import Source
 
 
 class Situation(Enum):
-    """What is known of a request when the middleware has it."""
+    """What is known about a request when the middleware gets it."""
 
     ALLOWED = "known, allowed"
     REFUSED = "known, allowed, the site has refused requests for too long"
@@ -26,7 +26,7 @@ class Situation(Enum):
 
 
 class Action(Enum):
-    """What the middleware does."""
+    """What the middleware does with a request."""
 
     PASS = "pass"  # noqa: S105 - no password
     """The request goes on to the downloader."""
@@ -45,16 +45,16 @@ TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
     situation: dict(zip(Source, actions, strict=True))
     for situation, actions in {
         Situation.ALLOWED: (Action.PASS,) * len(Source),
-        # Only our queue holds requests of such a site, and lets go of them for this.
+        # Only our queues hold requests of such a site, and release them to be dropped here.
         Situation.REFUSED: (Action.DROP, Action.DROP, Action.PASS, Action.PASS),
         Situation.FORBIDDEN: (Action.DROP,) * len(Source),
-        # What comes directly waits once, for the next try.
+        # A request that comes directly waits for the next try, once.
         Situation.DEFERRED: (Action.GIVE_BACK, Action.DROP, Action.DROP, Action.WAIT),
         Situation.UNKNOWN: (Action.WAIT,) * len(Source),
         Situation.CROWDED: (Action.WAIT, Action.WAIT, Action.PUT_OFF, Action.WAIT),
-        # What seems direct may come from a queue on disk that another crawl noted it for.
+        # A request that seems direct may come from the disk queue of an earlier crawl.
         Situation.CLOSING: (Action.GIVE_BACK_IF_KEPT,) * len(Source),
-        # Whoever awaits it must not wait for ever.
+        # Its sender must not wait for ever.
         Situation.CLOSING_AGAIN: (Action.DROP,) * len(Source),
         Situation.ERROR: (Action.DROP,) * len(Source),
     }.items()

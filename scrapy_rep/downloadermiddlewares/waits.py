@@ -1,4 +1,8 @@
-"""The requests that wait in the middleware: for an answer, for a turn, or before they go back."""
+"""Requests that wait in the middleware: for a lookup, for a turn, or before they are given back.
+
+All requests of one origin and download slot that wait for turns stand in a line, and only the first
+asks for a turn: if thousands asked with each turn, the requests would be sent late.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +28,15 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
 _MAX_WAITING: Final = 16
-"""How many requests of a scheduler wait where CONCURRENT_REQUESTS sets no limit."""
+"""Largest number of requests that wait for lookups if CONCURRENT_REQUESTS sets no limit."""
 _PAUSE: Final = 1.0
+"""Seconds before a request that came back at once is given back again."""
 _SHORT_PAUSE: Final = 0.05
-"""Seconds before a request is given back again."""
+"""The same if many requests wait so."""
 
 
 class Waits:
-    """How long, and how many."""
+    """Lets requests wait in the middleware, and limits how many do."""
 
     def __init__(
         self,
@@ -52,19 +57,19 @@ class Waits:
         self._due: DueTimes[Promise[None]] = DueTimes(clock, self._come)
         self._held: dict[Promise[None], Origin] = {}
         self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}
-        """Those that wait for a turn of an origin and a download slot, but for the first."""
+        """Requests that wait for a turn, by origin and download slot, without the first of each."""
         self._closing = False
         self.waiting = 0
-        """Requests that wait for an answer."""
+        """Number of requests that wait for lookups."""
         gate.listen(self._ask_again)
 
     @property
     def is_full(self) -> bool:
-        """Whether so many wait for an answer that those of a scheduler go back to it."""
+        """Whether so many wait for lookups that further ones go back to their scheduler."""
         return self.waiting >= self._most
 
     async def wait_for_decision(self, request: Request, decision: Decision) -> Decision:
-        """Return what is decided of ``request`` when it is known, or tried again.
+        """Return the decision on ``request`` when its lookup, or the next try of it, has ended.
 
         Raises CrawlClosingError.
         """
@@ -80,7 +85,7 @@ class Waits:
             self.waiting -= 1
 
     def seconds_before(self, request: Request, decision: Decision) -> float:
-        """Return the delay that the fleet keeps before ``request``."""
+        """Return the seconds of delay that the turns keep before ``request``."""
         return 0.0 if self._turns is None else self._turns.seconds_before(request, decision)
 
     async def take_turn(self, request: Request, decision: Decision, seconds: float) -> None:
@@ -88,7 +93,6 @@ class Waits:
         origin = decision.origin
         if self._turns is None or origin is None:
             return
-        # In line: thousands that ask with every turn would make what is sent then late.
         name = origin, slot_name(self._crawler, request)
         await self._stand_in_line(name)
         try:
@@ -103,10 +107,10 @@ class Waits:
             self._leave_line(name)
 
     async def pause(self) -> None:
-        """Wait before a request is given back that has come back at once.
+        """Wait before a request that the scheduler has returned at once is given back again.
 
-        The scheduler has nothing better, and the two are not to keep each other busy. Up to half of
-        CONCURRENT_REQUESTS wait longer, the others shortly.
+        Without the pause, such a request would go back and forth all the time. Up to half of
+        CONCURRENT_REQUESTS wait for _PAUSE, the others for _SHORT_PAUSE.
         """
         long = 2 * self._pausing < self._most - 1
         self._pausing += long
@@ -116,14 +120,14 @@ class Waits:
             self._pausing -= long
 
     def close(self) -> None:
-        """Let all that wait end: they get CrawlClosingError."""
+        """End all waits with CrawlClosingError."""
         self._closing = True
         self._due.close()
         for waiter in [*self._held, *chain.from_iterable(self._lines.values())]:
             waiter.set_exception(CrawlClosingError())
 
     async def _stand_in_line(self, name: tuple[Origin, str]) -> None:
-        """Wait until all have left the line ``name`` that came before."""
+        """Join the line ``name``, and wait until this request is its first."""
         if self._closing:
             raise CrawlClosingError
         line = self._lines.get(name)
@@ -135,7 +139,7 @@ class Waits:
         try:
             await waiter
         except BaseException:
-            if waiter.is_kept:  # cancelled at the moment in which it became the first
+            if waiter.is_kept:  # cancelled just when it became the first
                 self._leave_line(name)
             raise
 
@@ -149,7 +153,7 @@ class Waits:
         del self._lines[name]
 
     async def _wait(self, origin: Origin, until: float) -> None:
-        """Wait until that time of the monotonic clock, or until the gate tells of ``origin``."""
+        """Wait until a time of the monotonic clock, or until the gate has news of ``origin``."""
         if self._closing:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()
