@@ -1,4 +1,4 @@
-"""The one place that decides about a request: by an override, else by its origin's robots.txt."""
+"""Decides on requests: by an override if there is one, else by the robots.txt of the origin."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
-"""How the URLs begin that a robots.txt can govern."""
+"""Prefixes of the URLs that a robots.txt can govern."""
 _new: Final = tuple.__new__
 _USAGE: Final = Verdict(allowed=False, reason=Reason.USAGE)
 
 
 class Decision(NamedTuple):
-    """What is decided of a request, or what it takes to decide."""
+    """The decision on a request, or what is needed for it."""
 
     origin: Origin | None
-    """None where the URL has none that any two parsers would read alike."""
+    """None if the URL has no origin that all URL parsers agree on."""
     target: str
-    """Path and query, canonical; of several spellings the one that decided."""
+    """Path and query in canonical form; of several spellings, the one that decided."""
     tokens: Tokens
-    """The product tokens that count."""
+    """The product tokens of the request."""
     verdict: Verdict | None
-    """None where it has to be found out."""
+    """None if a lookup is needed."""
     entry: Entry | None = None
-    """What is known of the origin, where its robots.txt decided."""
+    """The entry of the origin in the cache, if its robots.txt decided."""
     override: Override | None = None
-    """The entry of REP_OVERRIDES that holds for the host."""
+    """The override for the host, if there is one."""
     usage: Judgement | None = None
-    """What its site says about use, held against the declared purposes, where there are any."""
+    """The judgement of the usage preferences, if purposes are declared."""
 
 
 class Decider:
-    """Knows overrides, product tokens and spellings, and asks the cache for everything else."""
+    """Decides on requests with overrides, product tokens, spellings of the URL, and the cache."""
 
     def __init__(
         self, crawler: Crawler, options: Options, cache: Cache, overrides: Overrides
@@ -70,13 +70,13 @@ class Decider:
         self._spellings = Spellings(crawler.settings)
         self.tokens = ProductTokens.of_crawl(crawler, options)
         self.usage = UsageJudge.of_crawl(crawler, options)
-        """What it judges preferences about use by."""
+        """Judges usage preferences."""
         self._has_purposes = bool(self.usage.purposes)
 
     def known_decision(self, request: Request) -> Decision | None:
-        """Return what is decided of ``request``; None where no robots.txt can govern it.
+        """Return the decision on ``request``; None if no robots.txt can govern it.
 
-        Nothing is awaited: the verdict is None where robots.txt isn't known.
+        Doesn't wait: without a known robots.txt, the decision has no verdict.
         """
         url = request.url
         try:
@@ -105,7 +105,7 @@ class Decider:
             verdict = ALLOWED_ROBOTSTXT if target == ROBOTSTXT else None
             return Decision(origin, target, tokens, verdict, None, override)
         verdict = entry.verdict(target, tokens)
-        # Of nearly all URLs no handler makes anything else.
+        # Without these characters no handler sends another spelling.
         if (
             "%" in target
             or "/." in target
@@ -123,9 +123,9 @@ class Decider:
         return decision
 
     async def decision(self, request: Request, decision: Decision) -> Decision:
-        """Return what is decided of ``request``, when its robots.txt is known.
+        """Return the decision on ``request`` after the lookups that it needs.
 
-        ``decision`` is what ``known`` returned, without a verdict. Raises CrawlClosingError.
+        ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError.
         """
         origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
@@ -145,7 +145,7 @@ class Decider:
     async def decision_for(self, tokens: Tokens, request: Request, decision: Decision) -> Decision:
         """Return what ``decision`` would be for a crawler with these product tokens.
 
-        An override decides for each of them alike. Raises CrawlClosingError.
+        Overrides don't depend on tokens. Raises CrawlClosingError.
         """
         origin, target, _, _, entry, override, _ = decision
         if origin is None or entry is None or override is not None:
@@ -158,21 +158,21 @@ class Decider:
     def verdict_on_hop(self, hop: Request) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
 
-        What its site says about use is no matter: these files are fetched to learn that.
+        Usage preferences are ignored: these files are fetched to learn them.
         """
         hop.meta[PURPOSES_KEY] = ()
         decision = self.known_decision(hop)
         if decision is None:
             return None
-        # An override means the host: not even its robots.txt is asked for, if not by the spider.
+        # An override disallows the whole host, its robots.txt included.
         if decision.override is not None and decision.override.policy == "disallow":
             return DISALLOWED
         return decision.verdict
 
     async def look_up(self, request: Request) -> Entry:
-        """Return what is known of the origin of ``request``, by the names that will be judged by.
+        """Look up the origin of ``request``; return its entry, with rules for its tokens.
 
-        Its tdmrep.json, too, if ``request`` takes that. Raises CrawlClosingError.
+        Look up its tdmrep.json, too, if ``request`` needs it. Raises CrawlClosingError.
         """
         origin = origin_of(request.url)
         tokens = self.tokens_of(request, origin)
@@ -184,22 +184,22 @@ class Decider:
         return entry
 
     def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
-        """Return whether the next request of ``origin`` takes a tdmrep.json that isn't known."""
+        """Return whether the next request of ``origin`` needs a tdmrep.json that isn't known."""
         if not self.usage.reads_tdmrep or self._cache.tdmrep.known_rules(origin) is not None:
             return False
         try:
             decision = self.known_decision(head())
-        except (LookupError, ValueError):  # the middleware meets the same
+        except (LookupError, ValueError):  # the middleware raises it again and logs it
             return False
         return decision is not None and _awaits_tdmrep(decision)
 
     def tokens_of(self, request: Request, origin: Origin) -> Tokens:
-        """Return the product tokens that count for ``request``, the most specific first."""
+        """Return the product tokens of ``request``, the most specific first."""
         override = self.override_of(origin)
         return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
     def holds_for(self, request: Request, tokens: Tokens) -> bool:
-        """Return whether what was decided of the URL of ``request`` by ``tokens`` holds for it."""
+        """Return whether a decision on the URL of ``request`` for ``tokens`` holds for it."""
         try:
             origin = origin_of(request.url)
         except ValueError:
@@ -210,24 +210,24 @@ class Decider:
         return tokens == self.tokens_of(request, origin)
 
     def override_of(self, origin: Origin) -> Override | None:
-        """Return the entry of REP_OVERRIDES that holds for ``origin``, if one does."""
+        """Return the override for ``origin``, if there is one."""
         return self._overrides.of_host(origin.host) if self._has_overrides else None
 
     def needs_robotstxt(self, origin: Origin) -> bool:
-        """Return whether it takes the robots.txt of ``origin`` to decide about its pages."""
+        """Return whether the pages of ``origin`` depend on its robots.txt, not on an override."""
         override = self.override_of(origin)
         return override is None or bool(override.tokens)
 
     def origin_governing(self, request: Request) -> Origin | None:
-        """Return the origin whose robots.txt decides about ``request``; None where none does.
+        """Return the origin whose robots.txt governs ``request``; None if none does.
 
-        A request whose URL has no origin that can be told is the middleware's to drop.
+        Also None if the URL has no clear origin: the middleware drops such requests.
         """
         url = request.url
         if request.meta.get("dont_obey_robotstxt") or not url.startswith(SCHEMES):
             return None
         try:
-            # Most URLs need no look at their target.
+            # Splitting is slow, and few URLs can be that of a robots.txt.
             if ("%" in url or ROBOTSTXT in url) and split_url(url)[1] == ROBOTSTXT:  # SPEC S-9
                 return None
             origin = origin_of(url)
@@ -236,14 +236,14 @@ class Decider:
         return origin if self.needs_robotstxt(origin) else None
 
     def usage_of(self, decision: Decision) -> Usage:
-        """Return what is said about use, by the sources that are to be read."""
+        """Return the usage preferences for ``decision``, from the sources in REP_USAGE_SOURCES."""
         _, target, tokens, verdict, entry, _, judgement = decision
         if judgement is not None:
             return judgement.usage
         if entry is None:
             return Usage(tokens=tokens)
         usage = self.usage.read(entry.usage(target, tokens))
-        # A disallowed path has no preferences.
+        # Preferences don't apply to a disallowed path.
         return (
             usage.from_sources(())
             if verdict and verdict.reason is Reason.RULE and not verdict.allowed
@@ -253,9 +253,9 @@ class Decider:
     def _judged(
         self, request: Request, decision: Decision, tdmrep: TdmRules | None = None
     ) -> Decision:
-        """Return a decision with what its site says about use, which may be against it.
+        """Return ``decision`` with the judgement of the usage preferences, which may disallow it.
 
-        It has no verdict where it takes a tdmrep.json that isn't known.
+        It has no verdict if it needs a tdmrep.json that isn't known.
         """
         origin, target, tokens, verdict, entry, _, _ = decision
         if (
@@ -282,13 +282,13 @@ class Decider:
     def _strictest(
         self, request: Request, target: str, tokens: Tokens, verdict_on: VerdictOn
     ) -> tuple[str, Verdict | None]:
-        """Return the verdict on ``request``: it is allowed where every spelling of it is."""
+        """Return the verdict on ``request``, which is allowed if all its spellings are."""
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
         others = partial(self._spellings.others, url, target, verbatim=verbatim)
         return strictest(url, target, tokens, verdict_on, others)
 
 
 def _awaits_tdmrep(decision: Decision) -> bool:
-    """Return whether a decision lacks nothing but what tdmrep.json says."""
+    """Return whether only tdmrep.json is missing for a decision."""
     _, target, tokens, verdict, entry, _, _ = decision
     return verdict is None and entry is not None and entry.verdict(target, tokens) is not None

@@ -1,4 +1,4 @@
-"""Which product tokens a request goes by."""
+"""The product tokens of requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _tokens_of_header = lru_cache(maxsize=1024)(tokens_of_header)
 
 
 class ProductTokens:
-    """The product tokens of the crawl: of its setting, else of the User-Agent that is sent."""
+    """The product tokens of a crawl: of ROBOTSTXT_USER_AGENT, else of the User-Agent header."""
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
         self._crawler = crawler
@@ -30,7 +30,7 @@ class ProductTokens:
 
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> ProductTokens:
-        """Return those of a crawl."""
+        """Return the ones of a crawl."""
         return part_or_new(crawler, cls, lambda: cls(crawler, options))
 
     def of_request(self, request: Request) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class ProductTokens:
         values = user_agents_of(request)
         if values is None:
             return self._default or self.default()
-        # Nearly always that of the request before.
+        # Most requests have the header of the request before.
         if values != self._values:
             self._values = values.copy()
             self._tokens = _tokens_of_header(values[-1] if values else b"")

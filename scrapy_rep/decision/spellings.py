@@ -1,7 +1,7 @@
-"""The other forms in which a URL may be sent, or read: each of them is judged, too.
+"""The other spellings of a URL, in which it may be sent by a download handler or read by a server.
 
-A verdict speaks of the URL of a request. Download handlers and most servers don't leave it as it
-is, and a disallowed page must not be had by another spelling of it.
+A verdict is about the URL of a request, but download handlers and servers change some URLs. A
+disallowed page must not be fetched by another spelling of its URL, so each spelling is checked.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ _EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
 def as_parsed(url: str) -> str:
-    """Return a URL as URL parsers read it: no blanks around it, no tabs and line ends within.
+    """Return a URL as URL parsers read it: without surrounding blanks, tabs and line ends.
 
-    Those of Scrapy's requests have none, but for ``meta["verbatim_url"]``, and are returned as they
-    are.
+    Only URLs of requests with ``meta["verbatim_url"]`` have any; others are returned unchanged.
     """
     if url.isprintable() and " " not in {url[:1], url[-1:]}:
         return url
@@ -38,7 +37,7 @@ def as_parsed(url: str) -> str:
 
 
 def without_dots(target: str) -> str:
-    """Return a canonical target with ``.`` and ``..`` taken out of its path (RFC 3986 §5.2.4)."""
+    """Return a canonical target without ``.`` and ``..`` in its path (RFC 3986 §5.2.4)."""
     path, question, query = target.partition("?")
     *folders, name = path.split("/")[1:]
     kept: list[str] = []
@@ -55,16 +54,16 @@ def without_dots(target: str) -> str:
 
 
 class Spellings:
-    """What else may become of the target of a request, in a crawl with these settings."""
+    """The other spellings of targets in a crawl with these settings."""
 
     def __init__(self, settings: BaseSettings) -> None:
         self._handlers = handlers_of(settings)
 
     def others(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
-        """Return the other targets that ``target``, that of ``url``, may be sent or read as.
+        """Return the other spellings of ``target``, the target of ``url``.
 
-        ``verbatim`` is what ``meta["verbatim_url"]`` says. Raises ValueError where the request may
-        go to another origin than that of ``url``.
+        ``verbatim`` is the value of ``meta["verbatim_url"]``. Raises ValueError if the request may
+        be sent to another origin than that of ``url``.
         """
         parsed = as_parsed(url)
         origin = origin_of(parsed)
@@ -87,7 +86,7 @@ class Spellings:
         return targets - {target}
 
 
-# What others than Scrapy's own handlers, browsers and services, do to URLs.
+# Changes of URLs by handlers that are not Scrapy's, as those of browsers and services.
 
 
 def _with_escapes_undone(target: str) -> str:
@@ -95,12 +94,12 @@ def _with_escapes_undone(target: str) -> str:
 
 
 def _with_escapes_escaped(target: str) -> str:
-    # As libcurl's callers do with a URL that has a broken one.
+    # As users of libcurl do if an escape is invalid.
     return canonical_target(target.replace("%", "%25")) if _BROKEN(target) else target
 
 
 def _with_slashes(target: str) -> str:
-    return target.replace("%5C", "/")  # what a backslash has become
+    return target.replace("%5C", "/")  # a backslash
 
 
 def _with_one_slash(target: str) -> str:

@@ -1,4 +1,4 @@
-"""The verdict on a URL, which may be sent in several spellings: that on the strictest of these."""
+"""The verdict on all spellings of a URL: if one of them is disallowed, the URL is."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 def strictest(
     url: str, target: str, tokens: Tokens, verdict_on: VerdictOn, spellings: Callable[[], set[str]]
 ) -> tuple[str, Verdict | None]:
-    """Return the verdict on a target and all its spellings, and the one of these that decided."""
+    """Return the spelling of ``target`` that decided, and the verdict on it."""
     effort = Effort()
     verdict = verdict_on(target, tokens, effort)
     if verdict is None or not verdict.allowed or target == ROBOTSTXT:
         return target, verdict
     if verdict.reason not in _BY_RULES and url.isascii():
-        return target, verdict  # Without rules, all targets of an origin are alike.
+        return target, verdict  # Without rules, the spelling doesn't matter.
     try:
         others = spellings()
     except ValueError:
@@ -44,7 +44,7 @@ def strictest(
 
 
 def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
-    """Return the verdict of ``rules``, whatever file they are of, on ``url``."""
+    """Return the verdict of ``rules`` on all spellings of ``url``."""
     target = target_of(url)
 
     def verdict_on(target: str, _: Tokens, effort: Effort) -> Verdict:

@@ -1,4 +1,4 @@
-"""What is declared to be done with pages, and whether what a site says about use is against it."""
+"""Compares the usage preferences of sites with the declared purposes of a crawl."""
 
 from __future__ import annotations
 
@@ -25,72 +25,72 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
 
 PURPOSES_KEY: Final = "robotstxt_purposes"
-"""Key of ``Request.meta``, and attribute of a spider, that names other purposes."""
+"""Key of ``Request.meta`` and attribute of a spider with purposes in place of REP_PURPOSES."""
 USAGE_KEY: Final = "usage"
-"""Key of ``Request.meta["robotstxt"]``: a judgement, as plain values."""
+"""Key of ``Request.meta["robotstxt"]`` for the judgement, as plain values."""
 _purposes: Final = several_of(PURPOSES)
 
 
 class Judgement(NamedTuple):
-    """What is said about the use of a page, held against the declared purposes."""
+    """The usage preferences for a page, compared with the declared purposes."""
 
     usage: Usage
     results: dict[str, Value]
-    """By declared purpose."""
+    """The result of each declared purpose."""
     refused: bool
-    """Whether one of these is disallowed, or unknown where that is to count as disallowed."""
+    """Whether a purpose is disallowed, or unknown if REP_USAGE_UNKNOWN disallows that."""
 
 
 class UsageJudge:
-    """Holds what is said about use against the purposes that are declared."""
+    """Compares usage preferences with the declared purposes."""
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
-        """Take a crawl and its options; raises SettingsError for purposes of the spider's."""
+        """Raise SettingsError if the spider declares unknown purposes."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._sources = set(options.usage_sources)
         self._refusing = {DISALLOW, *([UNKNOWN] if options.usage_unknown == "disallow" else [])}
         self.reads_tdmrep = TDMREP in self._sources
-        """Whether the tdmrep.json of an origin is asked for."""
+        """Whether tdmrep.json is fetched."""
         self.drops = options.usage_action == "drop"
-        """Whether a page is dropped before it is asked for."""
+        """Whether refused pages are dropped before they are requested."""
         self.drops_items = options.usage_action != "record"
-        """Whether items of a page are dropped."""
+        """Whether items of refused pages are dropped."""
         named = getattr(crawler.spider, PURPOSES_KEY, None)
         self.purposes = (
             options.purposes if named is None else _named(named, "the spider", SettingsError)
         )
-        """Those of the crawl."""
+        """The purposes of the crawl."""
 
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> UsageJudge:
-        """Return that of a crawl. Raises SettingsError."""
+        """Return the one of a crawl. Raises SettingsError."""
         return part_or_new(crawler, cls, lambda: cls(crawler, options))
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:
         """Return the purposes that are declared for ``request``.
 
-        Raises ValueError where its meta names some that are none.
+        Raises ValueError if its meta has unknown purposes.
         """
         named = request.meta.get(PURPOSES_KEY)
         return self.purposes if named is None else _named(named, show(request), ValueError)
 
     def read(self, usage: Usage) -> Usage:
-        """Return what the sources say that are to be read."""
+        """Return the preferences from the sources in REP_USAGE_SOURCES."""
         return usage.from_sources(self._sources)
 
     def judgement(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
-        """Return what the sources that are to be read say of purposes."""
+        """Return the judgement of ``usage`` for these purposes."""
         usage = self.read(usage)
         results = {purpose: usage.result(purpose) for purpose in purposes}
         return Judgement(usage, results, self.refuses(results))
 
     def refuses(self, results: Mapping[str, Value]) -> bool:
-        """Return whether results are against what is declared."""
+        """Return whether one of the results refuses a purpose."""
         return not self._refusing.isdisjoint(results.values())
 
     def count(self, request: Request, judgement: Judgement) -> None:
-        """Count and signal what all that is known of a page came to."""
+        """Count the final judgement of a page, and send the signal."""
         for purpose, result in judgement.results.items():
             stats.count(self._crawler, stats.USAGE_COUNT.format(purpose=purpose, result=result))
         self._announcer.send_usage(request, judgement.usage, judgement.results, judgement.refused)
@@ -106,24 +106,24 @@ def _named(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
 
 
 def in_words(verdict: Verdict, judgement: Judgement | None) -> str:
-    """Return a verdict in words, with what is said about use where that decided."""
+    """Return a verdict in words, with the usage preferences if these decided."""
     if judgement is None or verdict.reason is not Reason.USAGE:
         return explain(verdict)
     return explain_usage(verdict, judgement.usage, judgement.results)
 
 
 def note(request: Request, judgement: Judgement) -> None:
-    """Leave a judgement in the meta of ``request``, beside the verdict."""
+    """Write a judgement to the meta of ``request``, beside the verdict."""
     request.meta[META_KEY][USAGE_KEY] = as_dict(judgement.usage, judgement.results)
 
 
 def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
-    """Return what is said, and what it came to, as plain values."""
+    """Return preferences and results as plain values."""
     return {"results": dict(results), **usage.as_dict()}
 
 
 def carry_over(hop: Request, request: Request) -> None:
-    """Let what is noted of ``hop``, which a download handler was led to, be that of ``request``."""
+    """Copy the judgement of ``hop``, a redirect of a download handler, to ``request``."""
     values = noted(hop)
     request.meta.get(META_KEY, {}).pop(USAGE_KEY, None)
     if values is not None:
@@ -131,6 +131,6 @@ def carry_over(hop: Request, request: Request) -> None:
 
 
 def noted(request: Request | None) -> dict[str, Any] | None:
-    """Return what ``note`` left, if it did."""
+    """Return the judgement that ``note`` has written, if any."""
     values = None if request is None else request.meta.get(META_KEY)
     return values.get(USAGE_KEY) if isinstance(values, dict) else None

@@ -1,4 +1,4 @@
-"""Which hosts and addresses are inside: loopback, private, link-local."""
+"""Which hosts and addresses are private: loopback, private networks, link-local."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _COMPATIBLE: Final = IPv6Network("::/96")  # RFC 4291 §2.5.5.1
 
 
 def is_private_host(host: str) -> bool:
-    """Return whether a host, as a URL names it, is inside, as far as its name tells.
+    """Return whether the host of a URL is private, without resolving it.
 
-    Knows every spelling of an IPv4 address that resolvers take (``127.1``, ``0x7f000001``).
+    All spellings of IPv4 addresses that resolvers accept are known (``127.1``, ``0x7f000001``).
     """
     host = host.strip("[]").rstrip(".").lower()
     if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
@@ -32,7 +32,7 @@ def is_private_host(host: str) -> bool:
 
 
 def leads_inside(host: str) -> bool:
-    """Return whether a name resolves to an address that is inside. Blocks; False if it doesn't."""
+    """Return whether a host name resolves to a private address; False if it doesn't. Blocks."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -52,7 +52,7 @@ def is_private_address(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address that a translated or a compatible one stands for."""
+    """Return the IPv4 address in a NAT64 or IPv4-compatible address; else None."""
     if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return None

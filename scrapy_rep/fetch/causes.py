@@ -1,4 +1,4 @@
-"""Why a fetch failed, in words: what an exception, or one that is beneath it, means."""
+"""Why a fetch failed, in words, from an exception and its causes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 _CREDENTIALS: Final = re.compile(r"\S+@")
 _LACKS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 _MAX_TEXT: Final = 300
-"""Characters of an error's message that are kept."""
+"""Largest length of an error message, in characters."""
 _MAX_DEPTH: Final = 10
-"""Exceptions beneath each other that are looked at."""
+"""Largest length of a chain of causes."""
 
-# By name, as Scrapy's, Twisted's, asyncio's, aiohttp's and httpx' have no class in common, and not
-# all of these are installed, or public.
+# By name: those of Scrapy, Twisted, asyncio, aiohttp and httpx have no class in common, and some
+# are private or not installed.
 _WORDS: Final = {
     name: words
     for words, names in {
@@ -45,7 +45,7 @@ def cause_of(error: BaseException) -> str:
     if isinstance(error, FetchError | DecodingError):
         return as_message(str(error))
     chain = _chain(error)
-    # What is beneath knows better: a connection may be lost in the handshake of TLS.
+    # The innermost cause is the most specific: a TLS error under a lost connection.
     for each in reversed(chain):
         for kind in type(each).__mro__:
             if kind.__module__ == "OpenSSL.SSL":
@@ -53,19 +53,19 @@ def cause_of(error: BaseException) -> str:
             if kind.__name__ in _WORDS:
                 return _WORDS[kind.__name__]
     if len(chain) > 1 and isinstance(chain[-1], ValueError):
-        return "no valid HTTP"  # what Twisted's parser stumbles over
+        return "no valid HTTP"  # raised by Twisted's parser
     return as_message(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
 
 
 def lacks_resources(error: BaseException) -> bool:
-    """Return whether this machine lacked what it takes to connect, as open files or memory."""
-    # Twisted's have the number elsewhere.
+    """Return whether this machine lacked resources to connect, as open files or memory."""
+    # Exceptions of Twisted have the number in ``osError``.
     numbers = ((getattr(e, "errno", None), getattr(e, "osError", None)) for e in _chain(error))
     return any(number in _LACKS for pair in numbers for number in pair)
 
 
 def as_message(text: str) -> str:
-    """Return ``text`` in ASCII, short, without what may be a password."""
+    """Return ``text`` in ASCII, shortened, without credentials."""
     return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_TEXT]
 
 
@@ -74,7 +74,7 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _beneath(error: BaseException, depth: int) -> Iterator[BaseException]:
-    """Yield ``error`` and what it was made of; Twisted's have it in ``reasons``."""
+    """Yield ``error`` and its causes; exceptions of Twisted have them in ``reasons``."""
     yield error
     if not depth:
         return

@@ -1,30 +1,30 @@
-"""Content codings, undone to a bound: a gzip bomb costs no more than a plain file."""
+"""Decodes content codings up to a size, so that a gzip bomb costs no more than a plain file."""
 
 from __future__ import annotations
 
 import zlib
 from typing import Final
 
-# Servers put charsets and the like where a coding belongs; the text is as it is.
+# Some servers send a charset or the like as coding; the text is not encoded then.
 _NO_CODING: Final = frozenset(
     {"", "identity", "none", "utf-8", "utf8", "iso-8859-1", "us-ascii", "ascii", "text/plain"}
 )
 _GZIP: Final = zlib.MAX_WBITS | 16
 _ZLIB: Final = zlib.MAX_WBITS
 _RAW: Final = -zlib.MAX_WBITS
-# Gzip is asked for. Servers send deflate unasked, some of them without the zlib format that
-# RFC 9110 §8.4.1.2 asks for; both are of the library that gzip needs.
+# Requests ask for gzip. Some servers send deflate, some of these without the zlib format that
+# RFC 9110 §8.4.1.2 requires; zlib decodes both.
 _CODINGS: Final = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _RAW)}
 _MEMBER: Final = b"\x1f\x8b"
-"""What each member of a gzip body begins with (RFC 1952 §2.3.1)."""
+"""First bytes of each member of a gzip body (RFC 1952 §2.3.1)."""
 _MAX_MEMBERS: Final = 64
-"""Members of a gzip body; each more costs a copy of what follows it."""
+"""Largest number of members of a gzip body; each one copies the bytes after it."""
 _MAX_CODINGS: Final = 5
-"""Codings on top of each other; nobody needs two."""
+"""Largest number of codings of one body; more than one is rare."""
 
 
 class DecodingError(ValueError):
-    """A body that is not what its Content-Encoding says, or in a coding that was not asked for.
+    """The body doesn't have the coding that Content-Encoding names, or that is not supported.
 
     SPEC F-10: an invalid response.
     """
@@ -34,9 +34,9 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
     """Return the text of ``body``, at most ``limit`` bytes of it.
 
     ``codings`` are the values of Content-Encoding, in the order in which they were applied
-    (RFC 9110 §8.4). Where ``complete`` is false the body was cut, and ends without a complaint.
-    Raises DecodingError for a broken body, for one that ends too soon though it is complete, and
-    for a coding other than gzip.
+    (RFC 9110 §8.4). If ``complete`` is false, the body was cut and may end anywhere. Raises
+    DecodingError for a broken body, for a complete body that ends too soon, and for a coding other
+    than gzip and deflate.
     """
     if not body:
         return body
@@ -56,7 +56,7 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
                 raise
             text = _inflate(body, others[0], limit, complete=complete)
         body = text
-        # What one coding had to be cut at can't be the whole of the next.
+        # Text that was cut at the limit is not complete for the next coding.
         complete = complete and len(body) < limit
     return body[:limit]
 
@@ -76,7 +76,7 @@ def _inflate(body: bytes, wbits: int, limit: int, *, complete: bool) -> bytes:
                 raise DecodingError("broken compression: it ends too soon")
             return bytes(text)
         body = stream.unused_data
-        # RFC 1952 §2.2: there may be several members; anything else that follows is padding.
+        # RFC 1952 §2.2: there may be several members; other bytes after one are padding.
         if not body.startswith(_MEMBER):
             return bytes(text)
     raise DecodingError(f"broken compression: more than {_MAX_MEMBERS} members")

@@ -1,4 +1,9 @@
-"""The one place that downloads robots.txt: hops, size and deadline, to an outcome."""
+"""Fetches robots.txt: redirects, size limit and time limit of a fetch, and its outcome.
+
+The request is sent through the engine, so that downloader middlewares set its proxy and User-Agent
+as for pages. It must not be retried, cached, redirected or rendered by those that do so with pages.
+Their meta keys switch them off; ``RobotsTxtFetchMiddleware`` undoes the rest.
+"""
 
 from __future__ import annotations
 
@@ -61,18 +66,17 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _LATER: Final = 1.0
-"""Seconds by which the download handler's own limit comes later than the fetch's."""
+"""Seconds by which ``download_timeout`` is longer than the fetcher's own limit."""
 _MAX_LIMITS: Final = 10_000
-"""Files of which it is remembered how long the next try may take."""
+"""Largest number of files for which the time limit of the next try is remembered."""
 _MEANWHILE: Final = ". Its pages may not be fetched"
 _UNTIL: Final = " until the next try"
 
 
 class Fetcher:
-    """Fetches robots.txt with the engine's own downloader, as the crawl would fetch a page.
+    """Fetches robots.txt and tdmrep.json with the downloader of the crawl.
 
-    What Scrapy's other middlewares, made for pages, would do to it is switched off request by
-    request; what belongs to the route (proxy, User-Agent, bind address) is that of the page.
+    A fetch takes proxy, User-Agent and bind address from the page that waits for it.
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class Fetcher:
         judge: Callable[[Request], Verdict | None],
         keep_error: Callable[[Evidence, Response], None] | None = None,
     ) -> None:
-        """``judge`` returns the verdict on the target of a redirect, None where it isn't known.
+        """``judge`` returns the verdict on the target of a redirect, None if it isn't known.
 
         ``keep_error`` is called with each error response.
         """
@@ -133,9 +137,9 @@ class Fetcher:
         return outcome
 
     def _seconds(self, file: SiteFile, page: Request) -> float:
-        """Return the seconds that a fetch for ``page`` may take, hops included.
+        """Return the seconds that a fetch for ``page`` may take, redirects included.
 
-        The time limit of the page doubles with each try, as it would close a slower site for good.
+        A time limit of the page doubles with each try: else a slow site would never be allowed.
         """
         seconds = min(self._options.timeout, timeout_of_crawl(self._crawler) or math.inf)
         of_page = timeout_of(page)
@@ -158,7 +162,7 @@ class Fetcher:
                     await chain.check_redirect(location, indirect=answer.is_indirect)
             except CancelledError:
                 raise
-            except Exception as error:  # noqa: BLE001 - whatever broke it, nobody knows the rules
+            except Exception as error:  # noqa: BLE001 - after any error the rules are unknown
                 if not isinstance(error, FetchError):
                     self._count_exception(type(error))
                 return self._failed(chain, error, cause_of(error))
@@ -174,7 +178,7 @@ class Fetcher:
             chain.hops.append(location)
 
     def _ended(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
-        """Return how it ends where nothing is followed any more, not even ``location``."""
+        """Return the outcome of the last response; a redirect to ``location`` is not followed."""
         obstacle = obstacle_at_end(answer)
         if obstacle is not None:
             return self._hindered(chain, obstacle, answer)
@@ -213,11 +217,11 @@ class Fetcher:
             with beside_the_pages(self._crawler), slot_without_delay(self._crawler, slot):
                 await engine.download_async(request)
         except Received as received:
-            # The frames of its traceback hold it: a cycle of a hundred objects for each answer.
+            # The traceback refers to frames, and these to it: a cycle of a hundred objects.
             received.__traceback__ = None
             return received.answer
         except CancelledError as error:
-            # Who gives up says no more; a handler may say so of what is too large (Scrapy 2.14).
+            # Cancelled waiters get no message; Scrapy 2.14 raises one for a too large response.
             if not error.args:
                 raise
             raise FetchError(str(error)) from error
@@ -260,22 +264,22 @@ class Fetcher:
             "autothrottle_dont_adjust_delay": True,
             # Pages of the host keep their slot and its delay; this one has none.
             "download_slot": slot,
-            "throttling_scopes": slot,  # what download slots are to be replaced by
-            # After ours, so that it is ours that says what happened.
+            "throttling_scopes": slot,  # planned successor of download slots
+            # Later than the fetcher's limit, whose error has the clearer message.
             "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,
-            # Size is the fetcher's business: what is too large is cut, not refused.
+            # The fetcher limits the size: a larger file is cut, not refused.
             "download_maxsize": 0
             if self._stoppable[scheme]
             else max(MAX_TRANSFER, self._options.max_size),
             "download_warnsize": 0,
             "download_fail_on_dataloss": True,
-            # SPEC S-5: anonymous, whatever FTP_USER is for.
+            # SPEC S-5: anonymous, whatever FTP_USER is.
             "ftp_user": "anonymous",
             "ftp_password": "guest",
         }
         transfer = Transfer(self._options.max_size, at_home=chain.at_home, meta=meta.copy())
         headers = _user_agent_of(page)
-        # A proxy that HttpProxyMiddleware took from the environment it takes again by itself.
+        # HttpProxyMiddleware sets a proxy from the environment (_scheme_proxy) again by itself.
         if "proxy" in page.meta and "_scheme_proxy" not in page.meta:
             meta["proxy"] = page.meta["proxy"]
             if "_auth_proxy" in page.meta and b"Proxy-Authorization" in page.headers:
@@ -290,7 +294,7 @@ class Fetcher:
         return request
 
     def _listen(self) -> None:
-        # Only while a fetch is in flight, so that pages pay nothing for it.
+        # Only during fetches, as the signal costs time for every page.
         if self._in_flight == 0:
             self._crawler.signals.connect(self._bytes_received, signals.bytes_received)
         self._in_flight += 1
@@ -314,6 +318,6 @@ class Fetcher:
 
 
 def _user_agent_of(page: Request) -> dict[bytes, Any]:
-    """Return the header that a page has of its own, if it has one."""
+    """Return the User-Agent header of ``page``, if it has one."""
     name = b"User-Agent"
     return {name: page.headers[name]} if name in page.headers else {}

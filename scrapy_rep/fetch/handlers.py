@@ -1,4 +1,4 @@
-"""What the download handler of a scheme can do for a fetch of robots.txt."""
+"""What the fetcher has to know about the download handler of a scheme."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 MAX_TRANSFER: Final = 16_777_216
-"""Bytes (16 MiB) that a handler may take which can't be stopped on its way.
+"""``download_maxsize`` (16 MiB) for handlers that can't be stopped during a download.
 
-More than 500 KiB, so that a larger file is cut there rather than refused; little enough for each of
-REP_CONCURRENT_FETCHES to be held in memory. It is for the handler to obey ``download_maxsize``."""
+It is larger than the size limit of 500 KiB, so that larger files are cut and not refused, and small
+enough to hold REP_CONCURRENT_FETCHES such responses in memory."""
 
 _HANDLERS: Final = "scrapy.core.downloader.handlers."
 _STOPPABLE: Final = {_HANDLERS + name for name in ("http11", "_httpx", "_base_streaming")}
@@ -25,18 +25,18 @@ if scrapy.version_info >= (2, 18):
 
 
 def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
-    """Return whether the handler of a scheme sends ``bytes_received``, and stops when told to.
+    """Return whether the handler of a scheme sends ``bytes_received`` and obeys StopDownload.
 
-    Those of Scrapy do, and what is derived from them.
+    Scrapy's handlers and classes derived from them do.
     """
     handler = handler_of(settings, scheme)
     return any(base.__module__ in _STOPPABLE for base in getattr(handler, "__mro__", ()))
 
 
 def foreign_handler(settings: BaseSettings, scheme: str) -> str | None:
-    """Return the name of the handler of a scheme, where it is none of Scrapy's own.
+    """Return the name of the handler of a scheme if it is not one of Scrapy's.
 
-    It may wait for anything, and for the origin last.
+    Its timeouts say nothing about the origin, as it may wait for a browser or an API.
     """
     handler = handler_of(settings, scheme)
     if handler is None or handler.__module__.startswith(_HANDLERS):

@@ -1,4 +1,4 @@
-"""Redirects of robots.txt: where they lead, and where they are not followed to."""
+"""Redirects of robots.txt: the next URL, and which redirects are not followed."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
 _WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _MAX_HEADER: Final = 1_000
-"""Bytes of a header that are kept."""
+"""Bytes of a header that are stored."""
 _MAX_LOCATION: Final = 8_000
-"""Bytes of a Location that is followed (RFC 9110 §4.1 asks for 8,000 to be taken)."""
+"""Largest size of a Location that is followed, in bytes (RFC 9110 §4.1 asks for 8,000)."""
 
 
 @dataclass(eq=False)
 class Chain:
-    """A fetch on its way along the redirects of a site."""
+    """The redirects of one fetch."""
 
     file: SiteFile
     deadline: float
     hops: list[str] = field(default_factory=list)
     transfer: Transfer | None = None
-    """The last transfer that was begun."""
+    """The transfer of the last request."""
     _public: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,43 +48,43 @@ class Chain:
 
     @property
     def urls(self) -> list[str]:
-        """What was asked, the next URL last."""
+        """The requested URLs; the last one is next, or under way."""
         return [self.file.url, *self.hops]
 
     @property
     def at_home(self) -> bool:
-        """Whether the next URL is of the origin first asked."""
+        """Whether the last URL has the origin of the file."""
         return origin_of(self.urls[-1]) == self.file.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
-        """Return whether to follow it to a URL with that verdict; None where none is known."""
+        """Return whether to follow a redirect to a URL with ``verdict``; None: it isn't known."""
         if not self.file.is_robotstxt:
-            # It has no leave of its own: as a page it is fetched where that is known.
+            # Unlike robots.txt, this file obeys rules: like a page, it must be allowed.
             return verdict is not None and verdict.allowed
-        # SPEC F-3 speaks of rules; an origin without any forbids nothing to a redirect.
+        # SPEC F-3 is about rules. An origin whose rules are unknown forbids no redirect.
         return verdict is None or verdict.allowed or verdict.reason in _WITHOUT_RULES
 
     def check_address(self, answer: Answer) -> None:
-        """Refuse an answer from inside to a chain that began outside (server-side forgery)."""
+        """Refuse a response from a private address after a redirect from a public host (SSRF)."""
         address = answer.response.ip_address
         if answer.is_indirect or address is None or not is_private_address(address):
             return
         if self.hops and self._public:
             raise FetchError(f"redirect from a public host to a private address: {self.urls[-1]}")
-        # The name looked public, and leads to an address that isn't.
+        # The host name looked public, but its address is private.
         self._public = False
 
     async def check_redirect(self, location: str, *, indirect: bool) -> None:
-        """Refuse a redirect from a public host to a private one, before anything is sent there."""
+        """Refuse a redirect from a public host to a private one, before a request is sent."""
         if not self._public:
             return
         host = origin_of(location).host
-        # Behind a proxy, or a service, it is that which looks names up.
+        # A proxy or a service resolves host names itself.
         if is_private_host(host) or (not indirect and await in_thread(partial(leads_inside, host))):
             raise FetchError(f"redirect from a public host to a private one: {location}")
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
-        """Return what is to be remembered of the chain as far as it went."""
+        """Return the evidence of the fetch up to ``answer``, or up to ``error``."""
         evidence = Evidence(time(), self.urls[-1], hops=tuple(self.hops), error=error)
         if answer is None:
             return evidence
@@ -100,9 +100,9 @@ class Chain:
 
 
 def location_of(answer: Answer, asked: str) -> str | None:
-    """Return where a redirect leads, without userinfo and fragment; None where it can't be told.
+    """Return the target of a redirect without userinfo and fragment; None if there is none.
 
-    ``asked`` is the URL that was asked; a service may have been asked in its place.
+    ``asked`` is the requested URL, even if a service was asked in its place.
 
     RFC 9309 §2.3.1.2; redirects are followed to http and https only.
     """

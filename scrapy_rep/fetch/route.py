@@ -1,8 +1,8 @@
-"""Whether it was the origin that answered, or something on the route to it.
+"""Tells whether a response or an error comes from the origin, or from something on the route.
 
-Proxies, APIs that fetch in the crawler's place, download handlers and middlewares refuse and fail
-on their own account. That says nothing of the origin: neither that it has no robots.txt (SPEC F-5),
-nor that it has been unreachable (SPEC F-8).
+Proxies, APIs that fetch pages for the crawler, download handlers and middlewares send refusals and
+errors of their own. These say nothing about the origin: neither that it has no robots.txt (SPEC
+F-5), nor that it is unreachable (SPEC F-8).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from scrapy_rep.fetch.transfer import Answer, Transfer
     from scrapy_rep.protocol.verdict import Verdict
 
-# What services say in headers of their own when they refuse, with any status: Zyte (Zyte API in
-# its proxy mode, Smart Proxy Manager), Bright Data (once Luminati), Oxylabs.
+# Headers in which services report an error, with any status: Zyte (the proxy mode of Zyte API,
+# Smart Proxy Manager), Bright Data (formerly Luminati), Oxylabs.
 _SERVICE_ERRORS: Final = (
     "Zyte-Error",
     "Zyte-Error-Type",
@@ -48,14 +48,14 @@ _SERVICE_ERRORS: Final = (
     "X-Error-Description",
 )
 _PROXY_STATUS_ERROR: Final = re.compile(rb";\s*error\s*=")
-"""Parameter of Proxy-Status that tells of an error of the proxy (RFC 9209 §2.1.1)."""
+"""Parameter of Proxy-Status for an error of the proxy (RFC 9209 §2.1.1)."""
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
 _MAX_HEADER: Final = 100
-"""Bytes of such a header that are shown."""
+"""Largest number of bytes of such a header in messages."""
 _PROXY_AUTHENTICATION_REQUIRED: Final = 407
 
-# The classes by which Scrapy's handlers, its own and Twisted's, tell of an origin. Half of them are
-# private, or of packages that may be missing, so they are known by the module that defines them.
+# Modules of the exceptions that Scrapy's handlers raise for errors of the origin. Many of the
+# classes are private, or in packages that may be missing.
 _NETWORK_MODULES: Final = frozenset(
     {
         "twisted.internet.error",
@@ -67,9 +67,9 @@ _NETWORK_MODULES: Final = frozenset(
         "h2.exceptions",
     }
 )
-# Two classes before Python 3.11, where asyncio's is no OSError.
+# Before Python 3.11 these are two classes, and that of asyncio is no OSError.
 _TIMEOUTS: Final = (TimeoutError, asyncio.TimeoutError)
-# Scrapy has these since 2.15.
+# The classes of Scrapy are new in 2.15.
 _NETWORK_ERRORS: Final = (
     OSError,
     *_TIMEOUTS,
@@ -97,23 +97,23 @@ _SEE_COMPONENTS: Final = "see the download handlers and the downloader middlewar
 
 
 class Obstacle(NamedTuple):
-    """What was in the way to an origin."""
+    """Something on the route that kept a fetch from its origin."""
 
     what: str
-    """``a proxy refused``; the same each time, whatever the proxy and the origin."""
+    """Like ``a proxy refused``; the same text for all proxies and origins."""
     detail: str
-    """Which one, and what it said."""
+    """Its host and what it answered."""
     advice: str
-    """What can be done about it."""
+    """What the user can do about it."""
     for_good: bool = False
-    """Whether another try of this process would end alike."""
+    """Whether another try in this process would end in the same way."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.detail})"
 
 
 def obstacle_in(answer: Answer) -> Obstacle | None:
-    """Return what has answered in place of the origin, or None where it was the origin itself."""
+    """Return what has answered in place of the origin; None if the origin itself has."""
     if not answer.sent or (answer.sent_url is not None and _is_page(answer)):
         return _obstacle_in_pages(answer)
     if answer.sent_url is not None:
@@ -124,7 +124,7 @@ def obstacle_in(answer: Answer) -> Obstacle | None:
 
 
 def obstacle_at_end(answer: Answer) -> Obstacle | None:
-    """Return what has redirected in place of the origin, where that leads no further."""
+    """Return the service that redirected in place of the origin, if that is not followed."""
     if answer.sent_url is None or answer.response.status not in REDIRECTION:
         return None
     return Obstacle(
@@ -135,7 +135,7 @@ def obstacle_at_end(answer: Answer) -> Obstacle | None:
 
 
 def obstacle_ahead(verdict: Verdict | None, location: str) -> Obstacle | None:
-    """Return what keeps the crawl from ``location``, if not rules do; ``verdict`` is that on it."""
+    """Return the override that forbids a redirect to ``location``, by the ``verdict`` on it."""
     if verdict is None or verdict.allowed or verdict.reason is not Reason.OVERRIDE:
         return None
     return Obstacle(
@@ -146,7 +146,7 @@ def obstacle_ahead(verdict: Verdict | None, location: str) -> Obstacle | None:
 
 
 def _obstacle_in_pages(answer: Answer) -> Obstacle | None:
-    # Who shows pages, as browsers and services do, shows errors in the same way.
+    # Browsers and services that return pages return their own error pages, too.
     if _is_available(answer.response) and _has_groups(answer.text):
         return None
     who = "another middleware" if answer.sent_url is None else _STAND_IN
@@ -224,9 +224,9 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
 
 
 def said_on_the_way(response: Response, *, proxied: bool) -> str | None:
-    """Return what a service or a proxy says of itself in ``response``; None if it is the site's."""
+    """Return the error of a service or proxy in ``response``; None if it is the site's."""
     said = _said(response, _SERVICE_ERRORS)
-    # Through a tunnel of https such headers come from the origin's side.
+    # In an https tunnel the proxy can't add headers: they come from the origin's side.
     if said is None and proxied and response.url.startswith("http:"):
         said = _said_by_proxy(response)
     return said
@@ -246,16 +246,16 @@ def _has_groups(text: bytes) -> bool:
 
 
 def _may_be_the_sites(response: Response) -> bool:
-    """Return whether it is what those on the route pass on, rather than say of themselves."""
+    """Return whether proxies pass such a status on, rather than send it themselves."""
     return response.status in {404, 410} or response.status // 100 in {2, 3}
 
 
 def _leads_to_itself(location: str, url: str) -> bool:
-    """Return whether a service that was asked by ``url`` redirects to where it is itself."""
+    """Return whether a service that was asked by ``url`` redirects to its own host."""
     try:
         to, asked = urlsplit(urljoin(url, location)), urlsplit(url)
         is_absolute = bool(urlsplit(location).netloc)
-    except ValueError:  # it leads nowhere
+    except ValueError:  # no valid URL
         return False
     return is_absolute and (
         to.hostname == asked.hostname or (to.query == asked.query and bool(asked.query))
@@ -263,7 +263,7 @@ def _leads_to_itself(location: str, url: str) -> bool:
 
 
 def _host(url: str | None) -> str:
-    """Return where a URL leads, and nothing that may be a password or a key."""
+    """Return the host of a URL, without anything that may be a password or a key."""
     if url is None:
         return ""
     authority = re.split(r"[/?#]", url.partition("://")[2] or url)[0]
@@ -279,7 +279,7 @@ def _said_by_proxy(response: Response) -> str | None:
         return _said(response, ("Proxy-Status",))
     if "Proxy-Authenticate" in response.headers:
         return _said(response, ("Proxy-Authenticate",))
-    # An origin answers so through a proxy, too, and can't be told from it. It is left closed.
+    # The origin may have sent this through the proxy. As that can't be told, nothing is allowed.
     if not _may_be_the_sites(response):
         return _said(response, ("Via",))
     return None

@@ -1,4 +1,4 @@
-"""A robots.txt answer on its way from the guard to the fetcher, cut to what counts."""
+"""A response for robots.txt between the downloader and the fetcher, decoded and cut to size."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ if TYPE_CHECKING:
 SUCCESSFUL: Final = range(200, 300)
 REDIRECTION: Final = range(300, 400)
 TRANSFER_KEY: Final = "_robotstxt_transfer"
-"""Key of ``Request.meta`` that a request for robots.txt is known by."""
+"""Key of ``Request.meta`` that marks requests for robots.txt and tdmrep.json."""
 _SLACK: Final = 4_096
-"""Bytes that a content coding may add to text that it can't make smaller."""
+"""Bytes that a content coding may add to text that it can't compress."""
 
 
 @dataclass(eq=False)
 class Transfer:
-    """One answer on its way: how much of it came, and whether it was cut."""
+    """One request for robots.txt and its response while it is received."""
 
     max_size: int
     at_home: bool
-    """Whether the origin that is asked is the one whose rules are looked for."""
+    """Whether the request goes to the origin of the file, not to one that it redirects to."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """The meta of the request but for its route; what others add is meant for pages."""
+    """The meta of the request without its route; keys that others add are for pages."""
     url: str = ""
-    """What is asked, as Scrapy writes it."""
+    """The requested URL as Scrapy writes it."""
     handler: str | None = None
-    """The download handler that it is for, where that is none of Scrapy's own."""
+    """The name of the download handler if it is not one of Scrapy's."""
     received: int = 0
     cut: bool = False
     sent: bool = False
-    """Whether the downloader has had the request."""
+    """Whether the request has reached the downloader."""
     proxy: str | None = None
-    """The proxy that it was sent through; HttpProxyMiddleware may have chosen it."""
+    """The proxy that it was sent through, also if HttpProxyMiddleware set it."""
     rewritten: str | None = None
-    """The URL that it was sent to, where a middleware made it another one: an API's."""
+    """The URL that it was sent to if a middleware changed it, as to that of an API."""
 
     def note(self, request: Request) -> None:
-        """Take note of how the request is really sent, as the downloader is to have it next."""
+        """Note proxy and URL of the request that goes to the downloader next."""
         self.sent = True
         self.proxy = request.meta.get("proxy") or None
         self.rewritten = request.url if self.url and request.url != self.url else None
 
     def count(self, data: bytes) -> bool:
-        """Count what came; return whether it is enough, and the rest is to be cut off."""
+        """Count received bytes; return whether the rest is to be cut off."""
         self.received += len(data)
         self.cut = self.received > self.max_size + _SLACK
         return self.cut
@@ -59,32 +59,32 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer, its text decoded and cut to what counts."""
+    """A response with its text, decoded and cut to the size limit."""
 
     response: Response
     text: bytes
     truncated: bool
     proxy: str | None = None
-    """The proxy that it came through."""
+    """The proxy that the response came through."""
     sent_url: str | None = None
-    """The URL that was asked in place of the site's, if another one was."""
+    """The URL of the service that was asked in place of the site, if any."""
     sent: bool = True
-    """Whether it came from the downloader, and not from another middleware."""
+    """Whether the response came from the downloader, not from a middleware."""
     size: int = 0
-    """Bytes of text that were read; of a longer one, how many count."""
+    """Bytes of the decoded text, at most the size limit."""
 
     @property
     def is_indirect(self) -> bool:
-        """Whether it came through something else that resolves names: a proxy, a service."""
+        """Whether it came through a proxy or a service, which resolves host names itself."""
         return self.proxy is not None or self.sent_url is not None
 
 
 class Received(IgnoreRequest):
-    """Takes an answer past everything that is made for pages, straight to the fetcher.
+    """Carries a response past all other middlewares to the fetcher.
 
-    An answer that a middleware returns is counted as a page by the engine
-    (CLOSESPIDER_PAGECOUNT, response_received_count), and is inflated without a bound by
-    HttpCompressionMiddleware; one that a middleware raises is not.
+    If it were returned instead of raised, the engine would count it as a page
+    (CLOSESPIDER_PAGECOUNT, response_received_count), and HttpCompressionMiddleware would decompress
+    it without a limit.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -93,21 +93,21 @@ class Received(IgnoreRequest):
 
 
 class FetchError(Exception):
-    """What makes an answer unreachable though a response came."""
+    """A response came, but the fetch has failed."""
 
 
 class InterferenceError(FetchError):
-    """Another component of the crawl answered, or stopped the answer, in the site's place."""
+    """Another component of the crawl answered in place of the site, or stopped the response."""
 
 
 class StoppedError(InterferenceError):
-    """A handler of a signal stopped the answer before it was complete."""
+    """A signal handler stopped the response before it was complete."""
 
 
 def answer_of(response: Response, transfer: Transfer) -> Answer:
-    """Return the answer that ``response`` is. Raises FetchError, and DecodingError."""
+    """Return ``response`` as an answer. Raises FetchError and DecodingError."""
     route = transfer.proxy, transfer.rewritten, transfer.sent
-    # Only of these the text decides: rules, or an error page that says 'not found'.
+    # With other statuses the text doesn't matter: it has no rules, and says no 'not found'.
     if response.status // 100 not in {2, 5}:
         return Answer(response, b"", transfer.cut, *route)
     if "download_stopped" in response.flags and not transfer.cut:
@@ -124,6 +124,6 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     truncated = transfer.cut or len(text) > transfer.max_size
     if truncated:
         text = whole_lines(text, transfer.max_size)
-    # Whoever reads more than this would see more of a text that was cut.
+    # The text was cut at a line end; a fetch with a larger limit would still read more.
     size = transfer.max_size if truncated else len(text)
     return Answer(response, text, truncated, *route, size)
