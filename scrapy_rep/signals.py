@@ -92,7 +92,7 @@ class Announcer:
         self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
 
     def send_learned(self, record: Record, previous: Record | None, request: Request) -> None:
-        """Tell what the look-up of a file came to; ``previous`` is what was stored of it."""
+        """Tell what the lookup of a file came to; ``previous`` is what was stored of it."""
         origin = record.file.origin
         if not record.file.is_robotstxt:
             source = "store" if record is previous else "fetch"

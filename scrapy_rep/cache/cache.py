@@ -1,4 +1,9 @@
-"""The memory of what each origin allows, and the way to find out what isn't in it."""
+"""In-memory cache of the access per origin, and its lookups.
+
+An entry holds the rules of the crawl's product tokens, compiled, and the times between which they
+are valid. If there is no valid entry, a lookup asks the store, which has the text of robots.txt,
+and fetches it if the store's record has expired, too.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +39,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MANY_RETURNS: Final = 1_000
-"""Look-ups of what was in memory before, at which the log tells that there are many."""
+"""Number of lookups of evicted origins at which the log suggests more memory."""
 _MAX_OWN: Final = 10_000
-"""Origins that a crawl could not come to, of which it holds that."""
+"""Largest number of origins with an entry that only this crawl uses."""
 
 
 class Census(NamedTuple):
@@ -53,17 +58,17 @@ class Census(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """What a look-up came to."""
+    """The result of a lookup."""
 
     entry: Entry
     robots: RobotsTxt | None
-    """The robots.txt whose rules hold."""
+    """The robots.txt whose rules are valid, if any."""
     is_news: bool = False
-    """Whether ``robots_parsed`` is to tell of it."""
+    """Whether the signal ``robots_parsed`` is sent for it."""
 
 
 class Cache:
-    """Knows, or finds out, what may be fetched of each origin.
+    """Entries of origins: those in memory, and those that a lookup makes.
 
     ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
     awaited with every robots.txt that is read; ``count`` is called with the names of stats.
@@ -78,13 +83,13 @@ class Cache:
     ) -> None:
         self._policy = context.policy
         self._entries = entries
-        # What an earlier crawl of the process could not reach may be well again: the store has it.
+        # An origin that an earlier crawl couldn't reach may be reachable now: ask the store again.
         for origin, entry in list(zip(entries, entries.values(), strict=True)):
             if entry.is_unreachable:
                 entries.discard(origin)
         self._entry_of = entries.get
         self._own: BoundedCache[Origin, Entry] = BoundedCache(max_entries=_MAX_OWN)
-        """Entries of tries of which not the origin decided, which say nothing to other crawls."""
+        """Entries of origins that this crawl couldn't reach because of something on the route."""
         self._parsed = parsed
         self._count = count
         self._time = context.clock.time
@@ -94,29 +99,29 @@ class Cache:
         self._flights: Flights[_Found] = Flights(self._look_up, self._landed)
         self._lookup = Lookup(context, ROBOTSTXT, self.known_entry, count)
         self.tdmrep = TdmrepCache(context, entries.max_bytes)
-        """The same of tdmrep.json, which is asked for where usage is judged by it."""
+        """The cache of tdmrep.json."""
 
     @property
     def closing(self) -> bool:
-        """Whether the crawl is closing, and nothing is looked up any more."""
+        """Whether the crawl is closing: no lookup begins any more."""
         return self._flights.closing
 
     @property
     def room(self) -> int:
-        """How many look-ups more may begin."""
+        """The number of lookups that may begin now."""
         return self.most_look_ups - len(self._flights) - self.tdmrep.fetching
 
     @property
     def most_look_ups(self) -> int:
-        """How many may be under way; those of slow sites, and of other workers, don't count."""
+        """The largest number of lookups under way, besides those that wait for slow sites or workers."""
         return 2 * self._limit.places + self._limit.slow + self._lookup.waiting
 
     def when_slow(self, call: Callable[[], None]) -> None:
-        """Let ``call`` be called when there may be room: a fetch takes long, or is another's."""
+        """Call ``call`` when there may be room: a fetch is slow, or another worker's."""
         self._limit.when_slow = call
 
     def known_entry(self, origin: Origin) -> Entry | None:
-        """Return what is known of ``origin`` and still holds, or None. Nothing is awaited."""
+        """Return the valid entry of ``origin`` that is in memory, if there is one."""
         entry = self._entry_of(origin)
         if entry is not None and entry.start <= self._time() < entry.end:
             return entry
@@ -127,7 +132,7 @@ class Cache:
         return None
 
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
-        """Return what is known of ``origin``, with the rules for ``tokens``, when it is.
+        """Look up ``origin``; return its entry, with the rules for ``tokens``.
 
         ``page`` is the request that waits. Raises CrawlClosingError.
         """
@@ -137,18 +142,18 @@ class Cache:
         return found.entry
 
     async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
-        """Return the robots.txt whose rules hold for ``origin``, if any does, when it is known.
+        """Look up ``origin``; return the robots.txt whose rules are valid, if any.
 
-        Nothing is fetched that holds. Raises CrawlClosingError.
+        A valid record is not fetched again. Raises CrawlClosingError.
         """
         return (await self._flights.join(origin, tokens, page)).robots
 
     async def record(self, origin: Origin) -> Record | None:
-        """Return what the store holds of ``origin``. Nothing is fetched."""
+        """Return the record of ``origin`` in the store, without fetching."""
         return await self._lookup.stored(origin)
 
     def census(self) -> Census:
-        """Return how many origins are known, looked up just now, and unreachable."""
+        """Return the numbers of known, looked up and unreachable origins."""
         now = self._time()
         held = chain(self._entries.values(), self._own.values())
         entries = [entry for entry in held if entry.start <= now < entry.end]
@@ -160,12 +165,12 @@ class Cache:
         )
 
     def close(self) -> None:
-        """End every look-up; whoever waits gets CrawlClosingError."""
+        """Cancel all lookups; requests that wait for them get CrawlClosingError."""
         self._flights.close()
         self.tdmrep.close()
 
     async def finish(self) -> None:
-        """Wait until the store has been told of everything."""
+        """Wait until all records are stored."""
         await self._flights.finish()
         await self._lookup.finish()
         await self.tdmrep.finish()
@@ -183,12 +188,12 @@ class Cache:
                 raise
             logger.exception("Error while looking up robots.txt of %s", origin)
             return _Found(self._shut(origin), None)
-        # Of what is known already only the rules of other tokens were asked.
+        # A known robots.txt was only parsed for other tokens.
         is_news = robots is not None and record.copy is record.last and not is_known
         return _Found(entry, robots, is_news)
 
     def _count_return(self) -> None:
-        """Count a look-up of what this crawl knew already, before it left the memory."""
+        """Count a lookup of an origin that was evicted from memory."""
         self._count(stats.MEMORY_MISSES)
         self._returns += 1
         if self._returns == _MANY_RETURNS:
@@ -203,14 +208,14 @@ class Cache:
 
     async def _landed(self, origin: Origin, found: _Found | None, page: Request) -> None:
         await self._lookup.store_fetched(origin)
-        # When nobody waits any more: a handler may ask for pages of this very origin.
+        # After the requests that wait: a signal handler may request pages of this origin.
         if found is not None and found.robots is not None and found.is_news:
             await self._parsed(found.robots, page)
 
     def remember(
         self, origin: Origin, record: Record, tokens: Tokens
     ) -> tuple[Entry, RobotsTxt | None]:
-        """Hold in memory what ``record`` says; return it, and the robots.txt whose rules hold."""
+        """Put the entry of ``record`` in memory; return it, and the robots.txt with valid rules."""
         access = self._policy.access(record, self._time())
         entry = self._entries.get(origin)
         if entry is None or not entry.is_of(access):
@@ -230,7 +235,7 @@ class Cache:
         self._entries.put(origin, entry, entry.nbytes)
 
     def _shut(self, origin: Origin) -> Entry:
-        """Hold that nothing of ``origin`` may be fetched, as an error of ours kept us from it."""
+        """Put an entry in memory that disallows all of ``origin``, after an error in scrapy-rep."""
         now = self._time()
         end = now + self._policy.retry_delay
         entry = Entry(Access(Grant.NONE, Reason.ERROR, None, now, end))

@@ -1,4 +1,4 @@
-"""What the memory holds of an origin: its compiled rules, and until when they hold."""
+"""An entry in memory for an origin: its compiled rules, and how long they are valid."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.usage import Usage
 
 _ENTRY_BYTES: Final = 680
-"""About what an entry costs beside its rules: its own parts and its place in the mapping."""
+"""Approximate size of an entry without its rules, in bytes."""
 _MAX_TOKEN_LISTS: Final = 128
-"""Crawlers, each with its own list of product tokens, whose rules an entry holds: more than there
-are browsers, whose names a crawl may send in turns."""
+"""Largest number of token lists whose rules an entry holds. A crawl may rotate the User-Agents of
+browsers, and there are fewer of those."""
 
 
 class Entry:
-    """What the hot path holds of an origin: access, until when, and the rules of our tokens."""
+    """The access to an origin, and the rules for the product tokens of the crawl."""
 
     __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "mark", "start")
 
@@ -35,8 +35,8 @@ class Entry:
         self.start = access.start
         self.end = access.end
         self.mark = mark_of(access)
-        """What it is made of: equal for equal ``Access``."""
-        # The body stays in the store: here are only the rules that are asked for.
+        """A number that is equal for entries of equal ``Access``."""
+        # The text stays in the store; memory has only the rules that are used.
         self._state = (
             None
             if access.grant is Grant.RULES
@@ -47,41 +47,41 @@ class Entry:
         self._usage: dict[Tokens, UsageRules] | None = None
 
     def is_of(self, access: Access) -> bool:
-        """Return whether this was made of ``access``, or of one that is equal."""
+        """Return whether this is the entry of ``access``, or of an equal one."""
         return self.mark == mark_of(access)
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether nothing may be fetched until a later try of robots.txt."""
+        """Whether all is disallowed because robots.txt is unreachable."""
         return self._state is not None and self._state.reason is Reason.UNREACHABLE
 
     @property
     def may_come_back(self) -> bool:
-        """Whether there will be that later try."""
+        """Whether robots.txt is unreachable and will be tried again."""
         return self.is_unreachable and self.end < math.inf
 
     @property
     def outage(self) -> Outage | None:
-        """Why nobody knows the rules, where that decides."""
+        """The outage because of which the rules are unknown, if that decides."""
         return None if self._state is None else self._state.outage
 
     @property
     def asks_for_delay(self) -> bool:
-        """Whether a group of ours asks for some time between two requests."""
+        """Whether a group of the crawl's tokens asks for a delay between requests."""
         return self._delays is not None
 
     @property
     def nbytes(self) -> int:
-        """About how many bytes of memory this takes."""
+        """Approximate size in memory, in bytes."""
         usage = 0 if self._usage is None else sum(each.nbytes for each in self._usage.values())
         return _ENTRY_BYTES + usage + sum(rules.nbytes for rules in self._rules.values())
 
     def has(self, tokens: Tokens) -> bool:
-        """Return whether the rules for ``tokens`` are held."""
+        """Return whether the entry has the rules for ``tokens``."""
         return tokens in self._rules
 
     def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
-        """Hold the rules for ``tokens``, too."""
+        """Add the rules for ``tokens``."""
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             oldest = next(iter(self._rules))
             del self._rules[oldest]
@@ -98,16 +98,16 @@ class Entry:
             self._usage = {**(self._usage or {}), tokens: usage}
 
     def delay(self, tokens: Tokens) -> Delay | None:
-        """Return what the group of ``tokens`` asks to be left between two requests, if it does."""
+        """Return the delay that the group of ``tokens`` asks for, if it does."""
         return None if self._delays is None else self._delays.get(tokens)
 
     def usage(self, target: str, tokens: Tokens) -> Usage:
-        """Return what robots.txt says about the use of ``target``, which is allowed."""
+        """Return the usage preferences of robots.txt for ``target``, which is allowed."""
         rules = NO_USAGE_RULES if self._usage is None else self._usage.get(tokens, NO_USAGE_RULES)
         return rules.usage_for(target, *tokens)
 
     def verdict(self, target: str, tokens: Tokens, effort: Effort | None = None) -> Verdict | None:
-        """Return the verdict on ``target``; None where the rules for ``tokens`` aren't held."""
+        """Return the verdict on ``target``; None if the rules for ``tokens`` are missing."""
         rules = self._rules.get(tokens)
         if rules is not None:
             return rules.verdict_for(target, effort)
@@ -117,7 +117,7 @@ class Entry:
 
 
 def mark_of(access: Access) -> int:
-    """Return a number that an ``Access`` is known by in this process."""
-    # Two answers of one moment may differ: two workers' at the same tick of the clock.
+    """Return a number that identifies an ``Access`` in this process."""
+    # With the body, as two workers may fetch different ones at the same time.
     body = None if access.copy is None else access.copy.body
     return hash((access.start, access.end, access.reason, body))

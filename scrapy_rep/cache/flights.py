@@ -1,4 +1,4 @@
-"""Flights: one look-up of an origin at a time, shared by all requests that wait for it.
+"""Flights: one lookup of an origin at a time, shared by all requests that wait for it.
 
 The first request that needs an origin starts a flight, which looks it up in a task. Requests that
 come until it ends join it, and get the same result. When all of them have it, the flight lands:
@@ -31,14 +31,14 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class _Flight(Generic[T]):
-    """A look-up under way, and those who wait for its result."""
+    """A lookup under way, and those who wait for its result."""
 
     waiters: list[Promise[T]] = field(default_factory=list)
     task: Deferred[None] | None = None
 
 
 class Flights(Generic[T]):
-    """The look-ups under way.
+    """The lookups under way.
 
     ``look_up`` is called with an origin, product tokens and a request, and returns the result.
     ``landed`` is called afterwards, with the origin, the result (None after an error) and the
@@ -55,7 +55,7 @@ class Flights(Generic[T]):
         self._flights: dict[Origin, _Flight[T]] = {}
         self._tasks = Background()
         self.closing = False
-        """Whether the crawl is closing: no more look-ups are started."""
+        """Whether the crawl is closing: no more lookups are started."""
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -66,7 +66,7 @@ class Flights(Generic[T]):
         return sum(len(flight.waiters) for flight in self._flights.values())
 
     async def join(self, origin: Origin, tokens: Tokens, page: Request) -> T:
-        """Return the result of the look-up of ``origin`` that is under way, or of a new one.
+        """Return the result of the lookup of ``origin`` that is under way, or of a new one.
 
         Raises CrawlClosingError, and what ``look_up`` raises.
         """
@@ -83,7 +83,7 @@ class Flights(Generic[T]):
         return await waiter
 
     def close(self) -> None:
-        """Cancel all look-ups. Those who wait get CrawlClosingError."""
+        """Cancel all lookups. Those who wait get CrawlClosingError."""
         self.closing = True
         for origin, flight in list(self._flights.items()):
             if flight.task is not None:

@@ -1,4 +1,4 @@
-"""Lines in the log about what the look-up of an origin came to."""
+"""Log lines about the results of lookups."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAX_TOLD: Final = 10
-"""Lines of a kind above DEBUG: there is no end of sites."""
+"""Largest number of lines of each kind above DEBUG; a crawl may have millions of sites."""
 _DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s%s"
 _STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s%s"
 _KNOWN_DOWN: Final = (
@@ -30,22 +30,22 @@ _MEANWHILE: Final = {
     Grant.RULES: "its last copy is used",
     Grant.ALL: "all its pages are allowed",
 }
-"""What unreachable means, in words."""
+"""What happens while a robots.txt is unreachable."""
 
 
 class LookupLog:
-    """Tells of robots.txt as they come, and of those that don't: which are down, and back."""
+    """Logs fetched files, unreachable origins, and origins that are reachable again."""
 
     def __init__(self, began: float) -> None:
-        """Take the time at which the crawl began, in seconds since the epoch."""
+        """``began`` is the start of the crawl, in seconds since the epoch."""
         self._began = began
         self._lines: Counter[str] = Counter()
-        """How many lines there are of each kind."""
+        """Number of lines of each kind."""
         self._down: dict[SiteFile, float] = {}
-        """Since when those are unreachable of which a line above DEBUG has told."""
+        """Begin of each outage that was logged above DEBUG."""
 
     def fetched(self, record: Record, previous: Record | None, access: Access) -> None:
-        """Tell how a fetch ended; ``previous`` is what was known before."""
+        """Log how a fetch ended; ``previous`` is the record before it."""
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
             if not self._is_back(record, since) and logger.isEnabledFor(logging.DEBUG):
@@ -55,7 +55,7 @@ class LookupLog:
             return
         evidence = record.last.evidence
         what = evidence.summary, _meanwhile(record, access), record.next_try - evidence.at
-        # Of what was in the way the fetcher has told.
+        # The fetcher has already logged errors on the route.
         if previous is None or since is None:
             self._tell_down(
                 logging.WARNING if record.of_origin else logging.DEBUG, _DOWN, record, *what
@@ -66,7 +66,7 @@ class LookupLog:
             self._tell_down(level, _STILL_DOWN, record, moment(since), *what)
 
     def found(self, record: Record, access: Access) -> None:
-        """Tell what an earlier try, of this crawl or of another, came to."""
+        """Log the record of an earlier fetch, by this crawl or another."""
         if access.outage is None:
             if record.unreachable_since is None:
                 self._is_back(record, None)
@@ -82,7 +82,7 @@ class LookupLog:
         )
 
     def _is_back(self, record: Record, since: float | None) -> bool:
-        """Return whether an origin was unreachable until now, and tell that."""
+        """Log if an origin was unreachable until now; return whether it was."""
         since = self._down.pop(record.file, since)
         if since is None:
             return False
@@ -94,7 +94,7 @@ class LookupLog:
             self._down[record.file] = record.unreachable_since
 
     def _tell(self, level: int, line: str, record: Record, *what: object) -> bool:
-        """Log a line; return whether that is above DEBUG, as are the first of its kind."""
+        """Log a line, the first ones of each kind above DEBUG; return whether it was above."""
         more = ""
         if level > logging.DEBUG:
             self._lines[line] += 1

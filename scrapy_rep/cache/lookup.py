@@ -1,4 +1,9 @@
-"""What an origin's robots.txt came to: from the store, else by one fetch under a lease."""
+"""Lookups of a file of an origin: from the store, else by a fetch under a lease.
+
+Workers that share a store fetch each file once. The worker that gets the lease of a file from the
+store fetches it and stores the record; the others ask the store again and again until the record is
+there. If the holder of the lease dies, the lease ends and another worker gets it.
+"""
 
 from __future__ import annotations
 
@@ -39,15 +44,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _POLL: Final = 0.05
-"""Seconds to the first look whether another worker has finished its fetch."""
+"""Seconds before the store is first asked again while another worker fetches."""
 _POLL_MAX: Final = 1.0
-"""Seconds between two such looks at most."""
+"""Largest number of seconds between two such calls."""
 _POLL_GROWTH: Final = 1.5
 _PATIENCE: Final = 3
-"""Leases after which a worker fetches without one, whatever the store says: two workers that died
-one after the other, and a little."""
+"""Durations of a lease after which a worker fetches without one: two holders may have died, one
+after the other."""
 _MAX_UNSTORED: Final = 10_000
-"""Origins whose last try did not come to them, of which that is remembered."""
+"""Largest number of records that are kept in memory instead of the store."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,18 +96,18 @@ class Lookup:
         self._known = known
         self._count = count
         self.waiting = 0
-        """How many look-ups wait for another worker."""
+        """Number of lookups that wait for other workers."""
         self._claims = 0
         self._began = context.clock.time()
         self._log = LookupLog(self._began)
         self._background = Background()
         self._being_kept: dict[Origin, tuple[Record, str]] = {}
-        """Records on their way to the store, and who holds their leases."""
+        """Fetched records that are not stored yet, with the holders of their leases."""
         self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=_MAX_UNSTORED)
-        """Records of tries that did not come to their origin."""
+        """Records of fetches that failed on the route; other workers may have another route."""
 
     async def record(self, origin: Origin, page: Request) -> Record:
-        """Return a record of ``origin`` that holds; ``page`` is the request that waits for it."""
+        """Return a valid record of ``origin``; ``page`` is the request that waits for it."""
         held = await self._held(origin)
         since, pause = self._clock.monotonic(), _POLL
         while True:
@@ -116,7 +121,7 @@ class Lookup:
                 record = await self._claimed(origin, page, impatient=impatient)
                 if record is not None:
                     return record
-            # Another worker is at it: its record is there as soon as it knows more.
+            # Another worker fetches; the store has the record when it has finished.
             if pause == _POLL:
                 self._count(stats.STORE_WAITED)
             await self._pause(pause)
@@ -124,7 +129,7 @@ class Lookup:
             held = await self._held(origin)
 
     async def _pause(self, seconds: float) -> None:
-        """Take no room of other look-ups meanwhile: the fleet's leases bound how many wait."""
+        """Wait for another worker. Such lookups are not limited, as the leases limit them."""
         self.waiting += 1
         if self._limit.when_slow is not None:
             self._limit.when_slow()
@@ -134,16 +139,16 @@ class Lookup:
             self.waiting -= 1
 
     async def stored(self, origin: Origin) -> Record | None:
-        """Return what the store holds of ``origin``. Nothing is fetched.
+        """Return the record of ``origin``, without fetching.
 
-        In its place, of a last try that did not come to the origin, what is not stored.
+        If the last fetch failed on the route, its record is in memory and not in the store.
         """
         if origin in self._being_kept:
             return self._being_kept[origin][0]
         return self._newer(origin, (await self._held(origin)).record)
 
     async def finish(self) -> None:
-        """Wait until the store has been told of everything."""
+        """Wait until all records are stored."""
         await self._background.end()
 
     def _is_fresh(self, record: Record | None) -> TypeGuard[Record]:
@@ -151,7 +156,7 @@ class Lookup:
         return record is not None and not self._policy.is_due(record, now, self._began)
 
     def _found(self, origin: Origin, record: Record, page: Request) -> Record:
-        """Tell that ``record`` was in the store, and holds; return it."""
+        """Count and log that the store has a valid record; return it."""
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
         self._log.found(record, self._policy.access(record, self._clock.time()))
@@ -174,14 +179,14 @@ class Lookup:
             return Held(None, None)
 
     async def _claimed(self, origin: Origin, page: Request, *, impatient: bool) -> Record | None:
-        """Fetch under a lease; None where another worker holds it.
+        """Fetch under a lease and return the record; None if another worker holds the lease.
 
-        Also return the record that another one has stored in the meantime.
+        If another worker has stored a record in the meantime, return that one.
         """
         self._claims += 1
         holder = f"{self._context.name}-{self._claims}"
         key = self._file(origin).key
-        # The lease is for the fetch, not for the time until its turn comes.
+        # The permit first: the lease must not run while this waits for a permit.
         await self._limit.acquire()
         place = Permit(self._limit, self._clock)
         try:
@@ -199,14 +204,13 @@ class Lookup:
             previous = held.record
             record = await self._fetched(origin, previous, page)
         except BaseException:
-            # Nobody waits for the end of a lease whose holder has given up.
+            # Other workers must not wait for the end of this lease.
             self._background.start(self._release(key, holder))
             raise
         finally:
             place.release()
         if not record.of_origin:
-            # It is this worker's own trouble: others may have another way to the origin, or other
-            # rules. The body is in the store.
+            # Other workers may have another route to the origin. The copy stays in the store.
             self._unstored.put(origin, replace(record, copy=None))
             self._background.start(self._release(key, holder))
             return record
@@ -221,7 +225,7 @@ class Lookup:
         file = self._file(origin)
         outcome = await self._context.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
-            # Of how often that was is nothing in the store.
+            # Earlier failures on the route are counted in memory only.
             previous = self._newer(origin, previous)
         record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
         self._log.fetched(record, previous, self._policy.access(record, self._clock.time()))
@@ -229,9 +233,9 @@ class Lookup:
         return record
 
     async def store_fetched(self, origin: Origin) -> None:
-        """Store what was fetched of ``origin``, if anything was.
+        """Store the record that was fetched for ``origin``, if any.
 
-        To be called when who waits for it has been told, and so doesn't wait for the disk.
+        Called after the requests that wait for it have got it, so they don't wait for the disk.
         """
         kept = self._being_kept.get(origin)
         if kept is None:
@@ -253,7 +257,7 @@ class Lookup:
             logger.exception("Error while a record was stored")
 
     async def _keep_other(self, origin: Origin, outcome: Outcome) -> None:
-        """Keep what a redirect told of the origin that it led to, unless that is known."""
+        """Store the outcome for the origin that a redirect led to, too, unless it is known."""
         held = await self._held(origin)
         if not self._is_fresh(held.record) and held.holder is None:
             file, jitter = self._file(origin), self._context.jitter()
@@ -270,9 +274,10 @@ class Lookup:
 
 
 def _answered_for(outcome: Outcome, path: str) -> Origin | None:
-    """Return the origin whose own file a chain of redirects ended at, if it did.
+    """Return the other origin for which a redirected fetch is valid, too, if there is one.
 
-    RFC 9309 §2.3.1.2 gives the answer to the origin first asked; it is this one's just as well.
+    By RFC 9309 §2.3.1.2 the outcome belongs to the origin that was asked. If the redirects ended at
+    the same file of another origin, it is that one's, too.
     """
     evidence = outcome.evidence
     if not evidence.hops or evidence.error is not None or isinstance(outcome, Unreachable):

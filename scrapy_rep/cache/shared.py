@@ -1,4 +1,4 @@
-"""The store, and the memory in front of it, that all crawls of a process share."""
+"""The store and the in-memory entries that crawls of one process share."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
 
 
 class Shared:
-    """A store and the in-memory level, for all crawlers that would make the same of a record.
+    """The store and the entries of all crawls with the same options.
 
-    Both are closed and emptied with their last user, and serve again if another comes.
+    When the last crawl leaves, the store is closed and the entries are removed. A later crawl may
+    join again.
     """
 
     def __init__(self, options: Options) -> None:
@@ -29,11 +30,11 @@ class Shared:
         self._users: set[object] = set()
 
     def join(self, user: object) -> None:
-        """Tell of a user; twice is once."""
+        """Add a crawl; adding it twice has no effect."""
         self._users.add(user)
 
     async def leave(self, user: object) -> None:
-        """Tell of a user's end."""
+        """Remove a crawl; close the store after the last one."""
         if user not in self._users:
             return
         self._users.remove(user)
@@ -43,9 +44,9 @@ class Shared:
 
 
 def shared(options: Options) -> Shared:
-    """Return what the crawlers with these options have in common."""
-    # Whatever decides what an entry says, or how many there are: with another value of one of
-    # these a crawler has a level of its own. Threads have event loops of their own.
+    """Return what the crawls with these options share."""
+    # The options that affect entries. Each thread has its own event loop, so nothing is shared
+    # between threads.
     key = (
         threading.get_ident(),
         options.store_config,

@@ -1,4 +1,4 @@
-"""The memory of what the tdmrep.json of each origin says, and the way to find it out."""
+"""In-memory cache of tdmrep.json per origin, and its lookups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 
 class _Held(NamedTuple):
-    """What a file says, and between which times that holds."""
+    """The rules of a file, and the times between which they are valid."""
 
     rules: TdmRules
     start: float
@@ -32,9 +32,9 @@ class _Held(NamedTuple):
 
 
 class TdmrepCache:
-    """Knows, or finds out, what each origin reserves: fetched, stored and leased as robots.txt is.
+    """The rules in the tdmrep.json of origins, which is looked up as robots.txt is.
 
-    What can't be had is unknown until the next try, and closes no origin.
+    If the file is unreachable, its rules are unknown until the next try; pages stay allowed.
     """
 
     def __init__(self, context: LookupContext, max_bytes: float) -> None:
@@ -46,24 +46,24 @@ class TdmrepCache:
 
     @property
     def fetching(self) -> int:
-        """How many look-ups are under way that wait for no other worker."""
+        """Number of lookups under way, without those that wait for other workers."""
         return len(self._flights) - self._lookup.waiting
 
     def known_rules(self, origin: Origin) -> TdmRules | None:
-        """Return what is known of ``origin`` and still holds, or None. Nothing is awaited."""
+        """Return the valid rules of ``origin`` that are in memory, if there are any."""
         held = self._held.get(origin)
         return held.rules if held is not None and held.start <= self._time() < held.end else None
 
     async def rules(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
-        """Return what the file of ``origin`` says, when it is known. Raises CrawlClosingError."""
+        """Look up ``origin``; return its rules. Raises CrawlClosingError."""
         return await self._flights.join(origin, tokens, page)
 
     def close(self) -> None:
-        """End every look-up; whoever waits gets CrawlClosingError."""
+        """Cancel all lookups; requests that wait for them get CrawlClosingError."""
         self._flights.close()
 
     async def finish(self) -> None:
-        """Wait until the store has been told of everything."""
+        """Wait until all records are stored."""
         await self._flights.finish()
         await self._lookup.finish()
 

@@ -12,7 +12,7 @@ class HoldReason(Enum):
     The docs draw their table from here.
     """
 
-    LOOK_UP = "robots.txt is being looked up", "look_ups", "the look-up has ended"
+    LOOK_UP = "robots.txt is being looked up", "look_ups", "the lookup has ended"
     UNREACHABLE = (
         "robots.txt is unreachable",
         "gate",

@@ -1,4 +1,4 @@
-"""What a store of records is: to a crawl, and to the commands that look into it."""
+"""The interface of stores, for crawls and for the commands that list and change records."""
 
 from __future__ import annotations
 
@@ -11,90 +11,87 @@ if TYPE_CHECKING:
 
 
 class StoreError(Exception):
-    """A store that can't be read or written just now: the crawl goes on without it."""
+    """The store can't be read or written now. The crawl goes on without it."""
 
 
 class ForeignKeyError(StoreError):
-    """A key of one origin holds what others have put there: all others can be used."""
+    """A key has a value of another program. All other keys can be used."""
 
 
 class Held(NamedTuple):
-    """What a store holds of an origin."""
+    """What a store has under a key."""
 
     record: Record | None
-    """The last record that was put; None where there is none that can be read."""
+    """The last record that was put; None if there is none, or if it can't be read."""
     holder: str | None
-    """Who holds the lease, the right to fetch the origin's robots.txt; None where nobody does."""
+    """The holder of the lease, the right to fetch the file; None if there is none."""
 
 
 class Turn(NamedTuple):
-    """When a request may be sent to an origin that asks for a delay."""
+    """A reserved time for a request to a host with a delay."""
 
     seconds: float
-    """After the call that reserved it."""
+    """Seconds from the call that reserved it."""
     mark: int
-    """What tells it from all other turns of the origin."""
+    """A number that identifies the turn among all turns of the host."""
 
 
 class Store(Protocol):
-    """Where records live, who fetches a robots.txt just now, and whose turn it is.
+    """Keeps records, leases of fetches, and turns of requests.
 
-    A key is that of a :class:`~scrapy_rep.protocol.site_file.SiteFile`; turns have the name of a
-    host as their key, and pauses one of their own.
+    The key of a record or lease is that of a :class:`~scrapy_rep.protocol.site_file.SiteFile`, that
+    of a turn is a host, and pauses have a key of their own.
 
-    One that outlives the process serves several at once: what one of them puts or claims, the
-    others see. What it holds is not trusted: a record that can't be read is a miss, never a crash.
+    Several workers may use a store at the same time: each sees what the others put or claim. Its
+    data is not trusted: a record that can't be read counts as missing.
     """
 
     async def get(self, key: str) -> Held:
-        """Return what is held of ``key``. Raises StoreError."""
+        """Return record and lease of ``key``. Raises StoreError."""
 
     async def claim(self, key: str, holder: str, seconds: float) -> Held:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another holds it.
 
-        Return what is held afterwards: the record is not older than the lease, so who got it
-        after another's fetch sees that one's record. Raises StoreError.
+        Return record and lease afterwards. The record is read after the lease is claimed, so the
+        new holder sees the record of the last one. Raises StoreError.
         """
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Keep ``record`` in place of what is held of its origin. Raises StoreError.
+        """Store ``record`` in place of the one before. Raises StoreError.
 
-        The lease ends with it, if it is that of ``holder``.
+        The lease ends too, if it is that of ``holder``.
         """
 
     async def release(self, key: str, holder: str) -> None:
         """End the lease of ``key``, if it is that of ``holder``. Raises StoreError."""
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``key`` that nobody has: ``seconds`` after the one before.
+        """Reserve the next free turn of ``key``, ``seconds`` after the one before.
 
-        By one clock, that of the store; who asks is told how long to wait. ``unused`` is the mark
-        of a turn that was not used: if it is still the last one, its time is given back. Raises
-        StoreError, and ForeignKeyError where it can keep no turns of ``key``.
+        Only the clock of the store counts, so workers are told how long to wait, not until when.
+        ``unused`` is the mark of a turn that was not used: if it is still the last one, it becomes
+        free again. Raises StoreError, and ForeignKeyError if ``key`` can't have turns.
         """
 
     async def close(self) -> None:
-        """Write what is still to be written, and let go of everything that is open.
-
-        A store may be used again after that.
-        """
+        """Finish all writes and close files and connections; later calls open them again."""
 
 
 class BareStore(Store, Protocol):
-    """A store that nothing guards: its errors come to who lists and changes what it holds."""
+    """A store without a guard: commands get its errors. They can list and remove records."""
 
     def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records, those that can't be read among them, page by page.
+        """Yield the keys of all records, also of those that can't be read.
 
-        One that is put or dropped meanwhile may be missing, and one may come twice. Raises
+        A key that is put or dropped meanwhile may be missing, and a key may come twice. Raises
         StoreError.
         """
 
     async def drop(self, key: str) -> bool:
-        """Let go of the record of ``key``; return whether there was one. Raises StoreError."""
+        """Remove the record of ``key``; return whether there was one. Raises StoreError."""
 
     async def prune(self) -> int:
-        """Let go of the records that are too old or too many, as the store does by itself.
+        """Remove the records that are too old or too many, as the store does by itself.
 
-        Return how many these were. Raises StoreError.
+        Return their number. Raises StoreError.
         """

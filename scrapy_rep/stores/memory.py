@@ -1,4 +1,4 @@
-"""Records in the memory of this process, for as long as a crawl runs."""
+"""The store in memory, for one process and as long as its crawls run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 _MAX_LEASES: Final = 10_000
-"""Leases, or turns, above which those that have ended are looked for."""
+"""Number of leases or turns at which those in the past are removed."""
 _RECORD_BYTES: Final = 350
-"""About what a record takes beside its text: its objects, and its place in the mapping."""
+"""Approximate size of a record without its text, in bytes."""
 _MICROSECONDS: Final = 1_000_000
 
 
 class MemoryStore:
-    """Records as any other store keeps them, encoded, and bounded by bytes."""
+    """Keeps records encoded, as other stores do, up to a number of bytes."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class MemoryStore:
         self._records: BoundedCache[str, bytes] = BoundedCache(max_bytes=max_bytes)
         self._leases: dict[str, tuple[str, float]] = {}
         self._turns: dict[str, int] = {}
-        """When the next turn of an origin begins that nobody has, in microseconds."""
+        """Time of the next free turn of each host, in microseconds."""
         self._max_size = max_size
         self._clock = clock
 
@@ -40,7 +40,7 @@ class MemoryStore:
         return len(self._records)
 
     async def get(self, key: str) -> Held:
-        """Return what is held of ``key``."""
+        """Return record and lease of ``key``."""
         return Held(self._record(key), self._holder(key))
 
     async def claim(self, key: str, holder: str, seconds: float) -> Held:
@@ -53,7 +53,7 @@ class MemoryStore:
         return Held(self._record(key), self._holder(key))
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Keep ``record`` in place of what is held of its origin."""
+        """Store ``record`` in place of the one before."""
         key, data = record.file.key, record.encode()
         self._records.put(key, data, _RECORD_BYTES + len(data) + len(key))
         if holder is not None:
@@ -65,7 +65,7 @@ class MemoryStore:
             del self._leases[key]
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``key`` that nobody has."""
+        """Reserve the next free turn of ``key``."""
         now, step = round(self._clock() * _MICROSECONDS), round(seconds * _MICROSECONDS)
         if len(self._turns) >= _MAX_LEASES:
             self._turns = {k: begin for k, begin in self._turns.items() if begin > now}
@@ -80,17 +80,17 @@ class MemoryStore:
             yield key
 
     async def drop(self, key: str) -> bool:
-        """Let go of the record of ``key``; return whether there was one."""
+        """Remove the record of ``key``; return whether there was one."""
         held = key in self._records
         self._records.discard(key)
         return held
 
     async def prune(self) -> int:
-        """Return 0: it is never above its bounds."""
+        """Return 0: the limit holds at any time."""
         return 0
 
     async def close(self) -> None:
-        """Forget everything."""
+        """Remove everything."""
         self._records.clear()
         self._leases.clear()
         self._turns.clear()

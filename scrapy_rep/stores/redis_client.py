@@ -1,7 +1,7 @@
-"""redis-py's client for a value of REP_STORE: of a server, a cluster, or what sentinels name.
+"""The client of redis-py for REP_STORE: for one server, a cluster, or a primary by its sentinels.
 
-redis-py has URLs for one server alone. Those for the others are as libraries that build on it have
-them: ``redis+cluster://host,host`` and ``redis+sentinel://host,host/service``.
+redis-py has URLs for one server only. Those for the others are ``redis+cluster://host,host`` and
+``redis+sentinel://host,host/service``, as in libraries that build on it.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 ERRORS: Final = (RedisError, RedisClusterException, OSError)
-"""What a call of a client may raise."""
+"""Exceptions that a call of a client may raise."""
 _HOST: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:@\s]+)(?::(?P<port>[0-9]{1,5}))?")
 _PORTS: Final = {"cluster": 6379, "sentinel": 26379}
 _PATHS: Final = {"cluster": "(/0?)?", "sentinel": "/[^/]+(/[0-9]*)?"}
-"""A cluster has no databases; sentinels know a primary by the name of its service."""
+"""A cluster has no databases; a primary is found by the name of its service."""
 _TRIES: Final = 3
-"""How often a call is tried while a cluster changes."""
+"""Number of tries of a call while a cluster changes."""
 
 
 class Connector:
-    """What a URL names, and the client for it."""
+    """The client for a URL."""
 
     def __init__(self, uri: str, *, timeout: float) -> None:
-        """Take a URL. Raises ValueError where it can't be read; nothing is opened."""
+        """Parse a URL, without connecting. Raises ValueError."""
         self._kind, self._hosts, self._path, url = _parts(uri)
         try:
             # redis-py gives it no types.
@@ -57,13 +57,13 @@ class Connector:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether keys live on several servers."""
+        """Whether the keys are on several servers."""
         return self._kind == "cluster"
 
     def client(self) -> Any:
         """Return the client, the same each time. Raises what is in ERRORS."""
         if self._client is None:
-            # It asks the cluster for its nodes at once.
+            # The client of a cluster connects at once, to ask for its nodes.
             self._client = self._cluster(dict(self._options))
         return self._client
 
@@ -76,7 +76,7 @@ class Connector:
             self._client.connection_pool.disconnect()
 
     def told(self, error: BaseException) -> str:
-        """Return what an error says, without what must not be shown."""
+        """Return the message of an error without credentials."""
         if isinstance(error, ReadOnlyError):
             return (
                 "it is a read-only replica: REP_STORE must name the primary, or the sentinels "
@@ -88,8 +88,7 @@ class Connector:
         return message
 
     def _client_of(self, options: dict[str, Any]) -> Any:
-        # A connection that the server has closed in the meantime is no failure yet; nor is a
-        # primary that is none any more.
+        # A connection that the server has closed, or a former primary, is worth one more try.
         retry = Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
         if not self._kind:
             return Redis(connection_pool=ConnectionPool(**options, retry=retry))
@@ -110,14 +109,14 @@ class Connector:
 
     @staticmethod
     def _without_place(options: dict[str, Any]) -> dict[str, Any]:
-        """Return options without where one server is; a class for TLS is an option of its own."""
+        """Return options without the address of a server; TLS becomes the option ``ssl``."""
         tls = {"ssl": True} if options.pop("connection_class", None) is not None else {}
         place = ("host", "port", "db", "path")
         return {**{name: options[name] for name in options if name not in place}, **tls}
 
 
 def names_hosts(uri: str) -> bool:
-    """Return whether the URI of a cluster, or of sentinels, is as that is to be."""
+    """Return whether the URI of a cluster or of sentinels is valid."""
     try:
         _parts(uri)
     except ValueError:
@@ -126,7 +125,7 @@ def names_hosts(uri: str) -> bool:
 
 
 def _parts(uri: str) -> tuple[str, list[tuple[str, int]], str, str]:
-    """Return what kind of place ``uri`` names, its hosts, its path, and a URL for redis-py.
+    """Return kind, hosts and path of ``uri``, and a URL that redis-py can parse.
 
     Raises ValueError.
     """

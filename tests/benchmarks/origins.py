@@ -6,7 +6,7 @@ A download handler in the process answers for every host after some 50 ms: robot
 corpus (see CONTRIBUTING.md), 30 % are 404. Each crawl runs in a process of its own: off, built-in,
 ours, and ours again with the store that it has left, in turns. All requests are start requests of
 one moment. Printed are the processor time of an origin above that of a crawl without robots.txt and
-its ratio to the built-in's; peak memory above the start; the most look-ups under way at a time; and
+its ratio to the built-in's; peak memory above the start; the most lookups under way at a time; and
 the size of the store.
 """
 
@@ -98,7 +98,7 @@ def processor():
 
 
 class Watch:
-    """Looks how many look-ups are under way."""
+    """Looks how many lookups are under way."""
 
     def __init__(self, crawler):
         self.crawler = crawler
@@ -180,7 +180,7 @@ def measure(options, origins):
                 rows[name].append(crawl(order))
             stores.append(path.stat().st_size / origins if path.exists() else 0)
     print(f"{origins:,} origins, mode {options.mode}, median of {options.rounds}")
-    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7} {'look-ups':>9} {'pages':>8}")
+    print(f"{'':>10} {'us an origin':>13} {'ratio':>6} {'MiB':>7} {'lookups':>9} {'pages':>8}")
     base = [row["seconds"] for row in rows["off"]]
     costs = {
         name: statistics.median(

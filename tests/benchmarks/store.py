@@ -2,7 +2,7 @@
 
 The records are those of robots.txt files of the corpus (see CONTRIBUTING.md), 30 % are 404. They are
 written thousand by thousand, and in turns the same bytes to a plain table of SQLite, or by a plain
-pipeline to Redis. Then come look-ups, ``scrapy robots cache list``, and half of the records go while
+pipeline to Redis. Then come lookups, ``scrapy robots cache list``, and half of the records go while
 others look up: another process prunes, then the store prunes itself while it is written to, as it
 is before without a need to. Last comes what it would spare to keep equal texts once.
 """
@@ -99,7 +99,7 @@ async def look(place, count):
     start = perf_counter()
     place.plain_get(origin_of(count // 2))
     print(
-        f"first look-up after opening: {1e3 * first:.1f} ms;"
+        f"first lookup after opening: {1e3 * first:.1f} ms;"
         f" {place.peer}, open already: {1e3 * (perf_counter() - start):.1f} ms"
     )
     for at_once in (1, 100):
@@ -115,7 +115,7 @@ async def look(place, count):
             ours += done - start
             plain += perf_counter() - done
         print(
-            f"look-ups a second, {at_once} at once: {LOOKS / ours:,.0f};"
+            f"lookups a second, {at_once} at once: {LOOKS / ours:,.0f};"
             f" {place.peer}, and decoded: {LOOKS / plain:,.0f}: ratio {ours / plain:.2f}"
         )
     await store.close()
@@ -186,7 +186,7 @@ class Waits:
                 await task
         self.looks.sort()
         return (
-            f"look-ups {len(self.looks)}, median {1e3 * self.looks[len(self.looks) // 2]:.1f} ms,"
+            f"lookups {len(self.looks)}, median {1e3 * self.looks[len(self.looks) // 2]:.1f} ms,"
             f" longest {1e3 * self.looks[-1]:.0f} ms; longest tick of the loop {1e3 * self.tick:.0f} ms"
         )
 

@@ -99,7 +99,7 @@ async def known_origins(directory):
         await asyncio.gather(*(store.put(record_of(n, time())) for n in range(AT_ONCE)))
         told = []
         for what, call in (
-            ("look-up", store.get),
+            ("lookup", store.get),
             ("turn", lambda origin, store=store: store.reserve(origin, 2.0)),
         ):
             took = []

@@ -122,7 +122,7 @@ def test_rules_errors_and_time_outs_in_every_mode(web, mode):
 def test_a_paused_crawl_begins_no_look_up_and_goes_on_afterwards(web, mode):
     """As Scrapy's downloader, it ends what it has begun, and what would be next.
 
-    How many that are is up to the time it takes: a look-up that is slow leaves its place to another.
+    How many that are is up to the time it takes: a lookup that is slow leaves its place to another.
     """
     sites = [web.site(held(robots(RULES_TEXT))) for _ in range(20)]
     urls = [site.url(path) for site in sites for path in ("/public", "/private")]

@@ -116,7 +116,7 @@ class Judge:
         self.cache = cache
         self.asked = []
         self.most = 0
-        """How many look-ups were under way at a time."""
+        """How many lookups were under way at a time."""
         self.ungoverned = set()
         self.origin_governing = lambda request: origin_of(request.url)
 
@@ -205,7 +205,7 @@ class Scene:
         self.cache.entries[origin] = Entry(Access(grant, reason, None, now, now + seconds, outage))
 
     def comes(self, origin, reason=Reason.UNAVAILABLE, *, seconds=1e6):
-        """Let a look-up end."""
+        """Let a lookup end."""
         self.knows(origin, reason, seconds=seconds)
         self.cache.under_way.pop(origin).callback(self.cache.entries[origin])
         settle()

@@ -350,10 +350,10 @@ def test_the_try_of_an_origin_that_was_unreachable_is_nothing_to_wait_for():
 def busy(scene, what):
     if what == "a download":
         scene.crawler.engine.downloader.active.add(Request(f"{B}/page"))
-    elif what == "a look-up":
+    elif what == "a lookup":
         scene.push(B)
         scene.pop()
-    elif what == "a look-up to come":
+    elif what == "a lookup to come":
         scene.cache.places = 0
         scene.push(B)
         scene.pop()
@@ -371,7 +371,7 @@ def busy(scene, what):
 
 @pytest.mark.parametrize(
     "what",
-    ["a download", "a look-up", "a look-up to come", "a response", "start requests", "a pause",
+    ["a download", "a lookup", "a lookup to come", "a response", "start requests", "a pause",
      "the close", "an empty scheduler", "nothing at all"],
 )  # fmt: skip
 def test_a_crawl_that_has_something_to_do_says_nothing(caplog, what):

@@ -77,7 +77,7 @@ class Collected:
         return row
 
     def learned(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
-        """Note what a look-up came to, and what may be fetched by it."""
+        """Note what a lookup came to, and what may be fetched by it."""
         row = self.row(str(record.file.origin))
         file, last = RobotsFile.from_record(record, access), record.last
         row.outcome, row.status = file.outcome, file.status
