@@ -113,7 +113,7 @@ class Cache:
 
     @property
     def most_look_ups(self) -> int:
-        """The largest number of lookups under way, besides those that wait for slow sites or workers."""
+        """Largest number of lookups under way, without those of slow sites and other workers."""
         return 2 * self._limit.places + self._limit.slow + self._lookup.waiting
 
     def when_slow(self, call: Callable[[], None]) -> None:

@@ -42,7 +42,7 @@ class FetchLimit:
             await place
         except BaseException:
             # Cancelled after the place was assigned.
-            if place.is_kept:
+            if place.has_result:
                 self.release()
             raise
 
@@ -51,7 +51,7 @@ class FetchLimit:
         while self._waiting:
             place = self._waiting.popleft()
             place.set_result(None)
-            if place.is_kept:
+            if place.has_result:
                 return
         self._free += 1
 

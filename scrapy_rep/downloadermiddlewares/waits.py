@@ -139,7 +139,7 @@ class Waits:
         try:
             await waiter
         except BaseException:
-            if waiter.is_kept:  # cancelled just when it became the first
+            if waiter.has_result:  # cancelled just when it became the first
                 self._leave_line(name)
             raise
 
@@ -147,7 +147,7 @@ class Waits:
         line = self._lines[name]
         while line:
             waiter = line.popleft()
-            if not waiter.is_over:
+            if not waiter.is_done:
                 waiter.set_result(None)
                 return
         del self._lines[name]

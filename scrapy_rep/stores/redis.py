@@ -1,4 +1,8 @@
-"""Records in Redis or Valkey, for the crawlers of a fleet."""
+"""The store in Redis or Valkey, for a fleet of crawlers.
+
+All calls that wait for a thread are sent in one pipeline, so that a thousand lookups take a few
+round trips.
+"""
 
 from __future__ import annotations
 
@@ -27,25 +31,25 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 _THREADS: Final = 4
-"""Calls to a cluster under way at a time."""
+"""Number of concurrent calls to a cluster."""
 _BATCH: Final = 100
-"""Calls that are made in one round trip."""
+"""Largest number of calls in one pipeline."""
 _PAGE: Final = 1_000
-"""Keys that a step of SCAN looks at: about a millisecond of the server's time."""
+"""COUNT of SCAN: a step takes the server about a millisecond."""
 _MAX_HOLDER: Final = 200
-"""Bytes of a lease that are read."""
+"""Largest size of the value of a lease, in bytes."""
 _MICROSECONDS: Final = 1_000_000
 
 _NO_LEASE: Final = "of another type"
-"""Stands for the holder of a lease whose key holds something else."""
+"""Replaces the holder of a lease whose key has a value of another type."""
 
-# pcall, as that key may be of another type.
+# pcall, as the key may have a value of another type.
 _RELEASE: Final = """
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
-# In microseconds of the server's clock. Where that is set back, what lies ahead is counted from
-# when it was written. Redis before 7 tells the type of an error only where pcall has caught it.
+# In microseconds of the server's clock. If that is set back, the time left is counted from when the
+# value was written. Redis before 7 tells the type of an error only if pcall has caught it.
 _RESERVE: Final = """
 local time = redis.call('TIME')
 local now, step = time[1] * 1000000 + time[2], tonumber(ARGV[1])
@@ -66,30 +70,31 @@ return {wait, next}
 
 
 class RedisStore:
-    """A key with an end per record and per lease; Redis itself lets go of what is too old.
+    """One key per record, lease and turn, each with an expiration time.
 
-    redis-py's client for threads is used, as its asyncio client would serve one mode of three.
+    It uses redis-py's blocking client in threads, as the asyncio client works only with the asyncio
+    reactor.
     """
 
     def __init__(
         self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
     ) -> None:
-        """Take a URI. Raises ValueError where redis-py can't read it."""
+        """Raise ValueError if redis-py can't parse ``uri``."""
         self._connector = Connector(uri, timeout=timeout)
         self._prefix = prefix
         self._limit = max_encoded(max_size)
         self._max_size = max_size
         self._max_age = max(1, round(max_age * 1000))
         self._told = Once()
-        # A node of a cluster that is down would fail the calls to all others, too.
+        # In a cluster, a pipeline would fail as a whole if one of its nodes is down.
         at_a_time = {"threads": _THREADS} if self._connector.is_cluster else {"batch": _BATCH}
         self._calls = Workers("robots.txt-redis", run=self._run, **at_a_time)
-        # On their own, as a turn is not to wait until records are read.
+        # A thread of their own: turns must not wait for records.
         self._turns = Workers("robots.txt-turns", batch=_BATCH, run=self._run)
         self._workers = Workers("robots.txt-keys")
 
     async def get(self, key: str) -> Held:
-        """Return what is held of ``key``."""
+        """Return record and lease of ``key``."""
         ask = partial(self._get, key)
         return self._without_lease(await self._calls.call(ask), key, None)
 
@@ -104,7 +109,7 @@ class RedisStore:
         return self._without_lease(await self._calls.call(claim), key, holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Keep ``record`` in place of what is held of its origin."""
+        """Store ``record`` in place of the one before."""
 
         def put(pipeline: Any) -> Any:
             key, data = self._key("record", record.file.key), record.encode()
@@ -120,7 +125,7 @@ class RedisStore:
         await self._calls.call(partial(self._release, key, holder))
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``key`` that nobody has."""
+        """Reserve the next free turn of ``key``."""
         asked, step = monotonic(), round(seconds * _MICROSECONDS)
         name = self._key("turn", key)
 
@@ -136,11 +141,11 @@ class RedisStore:
         with self._telling():
             _checked([reply])
         wait, mark = reply
-        # Counted from when the answer came: rather too late than too early.
+        # From when the reply came, so that the turn is never too early.
         return Turn(answered - asked + wait / _MICROSECONDS, int(mark))
 
     async def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records, in no order; one may come twice while keys change."""
+        """Yield the keys of all records in any order; a key may come twice while keys change."""
         for node in await self._workers.call(self._nodes):
             cursor = 0
             while True:
@@ -151,7 +156,7 @@ class RedisStore:
                     break
 
     async def drop(self, key: str) -> bool:
-        """Let go of the record of ``key``; return whether there was one."""
+        """Remove the record of ``key``; return whether there was one."""
 
         def drop(pipeline: Any) -> Any:
             pipeline.delete(self._key("record", key))
@@ -161,7 +166,7 @@ class RedisStore:
         return bool(count)
 
     async def prune(self) -> int:
-        """Return 0: Redis itself lets go of what is too old. Raises StoreError without a Redis."""
+        """Return 0, as Redis removes expired keys itself. Raises StoreError if Redis is down."""
 
         def ping() -> int:
             with self._client() as client:
@@ -171,15 +176,15 @@ class RedisStore:
         return await self._workers.call(ping)
 
     async def close(self) -> None:
-        """Write what is still to be written, and close the connections."""
+        """Finish all writes and close the connections."""
         for workers in (self._calls, self._turns, self._workers):
             await workers.stop()
         self._connector.close()
 
     def _run(self, jobs: list[Job]) -> None:
-        """Make calls in one round trip: each asks, and returns what reads the replies to it.
+        """Run jobs in one pipeline. Each adds its commands and returns the reader of the replies.
 
-        They are no transaction: what a server refuses is refused to the call that asked for it.
+        The pipeline is no transaction: an error of one command fails only the job that sent it.
         """
         try:
             spans = []
@@ -207,12 +212,12 @@ class RedisStore:
         return _checked
 
     def _nodes(self) -> list[Any]:
-        """Return the servers that have records; None is the only one."""
+        """Return the servers with keys; None stands for a single server."""
         with self._client() as client:
             return list(client.get_primaries()) if self._connector.is_cluster else [None]
 
     def _scan(self, node: Any, cursor: int) -> tuple[int, list[str]]:
-        """Return the next cursor of a server, 0 at the end, and the origins of a step."""
+        """Return the next cursor of a server (0 at the end) and the keys of a step."""
         start, end = self._key("record", "\0").split("\0")
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*" + end
         with self._client() as client:
@@ -221,7 +226,7 @@ class RedisStore:
             else:
                 cursors, keys = client.scan(cursor, pattern, _PAGE, target_nodes=node)
                 cursor = cursors[node.name]
-        # A key that is no UTF-8 is none of ours.
+        # Keys of scrapy-rep are valid UTF-8.
         names = (key.decode("utf-8", "ignore") for key in dict.fromkeys(keys))
         return int(cursor), [name.removeprefix(start).removesuffix(end) for name in names]
 

@@ -1,6 +1,6 @@
-"""Which store a value of REP_STORE names: one table of schemes.
+"""Creates the store that REP_STORE names, by a table of URI schemes.
 
-A store of another kind is a row here, and a module beside this one.
+To add a kind of store, add a row to the table, and a module to this package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StoreConfig(NamedTuple):
-    """What a store is made of: the options of these names."""
+    """The options that a store is created from; the fields have the names of the options."""
 
     store: str
     """The URI."""
@@ -42,20 +42,20 @@ class StoreConfig(NamedTuple):
 
 @dataclass(frozen=True)
 class _Scheme:
-    """One kind of store."""
+    """One row of the table: a kind of store."""
 
     form: str
-    """What people are told to write."""
+    """The form of its URIs, for messages."""
     is_right: Callable[[str], bool]
-    """Whether a whole URI is one; may raise ValueError."""
+    """Returns whether a URI is valid; may raise ValueError."""
     make: Callable[[StoreConfig, bool], BareStore]
-    """Makes one, and is told whether a file that is none of ours may be renamed."""
+    """Creates a store; the flag tells whether a file of another program is renamed."""
 
 
 def make_store(config: StoreConfig) -> Store:
-    """Return the store that REP_STORE names, kept from failing. Nothing is opened before its use.
+    """Return the store that REP_STORE names, with a guard. It is opened when it is used.
 
-    Raises SettingsError where what it needs isn't installed, or the URI can't be read.
+    Raises SettingsError if a package that it needs isn't installed, or the URI is not valid.
     """
     if not outlives_the_process(config.store):
         return _memory(config, True)
@@ -68,9 +68,9 @@ def make_store(config: StoreConfig) -> Store:
 
 
 def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> BareStore:
-    """Return the store that REP_STORE names, whose errors come to who asks it.
+    """Return the store that REP_STORE names, without a guard.
 
-    ``set_aside`` tells whether a file that is none of ours is renamed, so that another can take its
+    ``set_aside`` tells whether a file of another program is renamed, so that a new one can take its
     place. Raises SettingsError as make_store does.
     """
     return _SCHEMES[_scheme(config.store)].make(config, set_aside)
@@ -84,21 +84,21 @@ def is_store(uri: str) -> bool:
 
 
 def outlives_the_process(uri: str) -> bool:
-    """Return whether what the store holds is there for the next crawl."""
+    """Return whether the next crawl finds the records of the store."""
     return _scheme(uri) != "memory"
 
 
 def path_of(uri: str) -> Path | None:
-    """Return the file that ``sqlite:///PATH`` names; None for a URI of another kind.
+    """Return the file of ``sqlite:///PATH``; None for other URIs.
 
-    A relative path is one in the project's data directory.
+    Relative paths are relative to the data directory of the project.
     """
     return _file_of(uri) if _scheme(uri) == "sqlite" else None
 
 
 def shown(uri: str) -> str:
-    """Return the value of REP_STORE as it may be shown: without the credentials it may hold."""
-    # Whatever stands before an @ or in the query may be a password, however the rest is written.
+    """Return the value of REP_STORE without credentials, for logs and messages."""
+    # Text before an @ and in the query may be a password, also in a URI that isn't valid.
     before, at, rest = uri.rpartition("@")
     if at:
         scheme, slashes, _ = before.partition("://")
@@ -115,7 +115,7 @@ def _file_of(uri: str) -> Path:
     path = uri.partition(":///")[2]
     try:
         return Path(data_path(path)).absolute()
-    except (OSError, NotConfigured):  # no data directory, and none can be made
+    except (OSError, NotConfigured):  # there is no data directory, and it can't be created
         return Path(".scrapy", path).absolute()
 
 
@@ -125,7 +125,7 @@ def _names_a_file(uri: str) -> bool:
 
 
 def _names_a_host(uri: str) -> bool:
-    # Read by the client, which knows more of it; .port raises ValueError.
+    # redis-py checks the rest; .port raises ValueError.
     parts = urlsplit(uri)
     return parts.hostname is not None and parts.port != -1
 
@@ -134,7 +134,7 @@ def _names_hosts(uri: str) -> bool:
     try:
         from scrapy_rep.stores.redis_client import names_hosts
     except ImportError:
-        return True  # told when it is made
+        return True  # _redis raises the error
     return names_hosts(uri)
 
 
@@ -176,7 +176,7 @@ def _redis(config: StoreConfig, _: bool) -> BareStore:
             timeout=config.store_timeout,
         )
     except ValueError:
-        # Its message may hold what must not be shown.
+        # The message of the error may contain credentials.
         raise SettingsError(
             f"REP_STORE is {shown(config.store)!r}: redis-py can't read that URL"
         ) from None
@@ -194,4 +194,4 @@ _SCHEMES: Final = {
 }
 *_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
 TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"
-"""What REP_STORE takes, in words."""
+"""The valid forms of REP_STORE, in words."""

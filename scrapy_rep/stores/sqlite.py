@@ -112,7 +112,7 @@ class SQLiteStore:
         self._prune_at = 0.0
 
     async def get(self, key: str) -> Held:
-        """Return what is held of ``key``."""
+        """Return record and lease of ``key``."""
         return await self._reader.call(
             lambda: self._reading.run(lambda connection: self._held(connection, key))
         )
@@ -130,7 +130,7 @@ class SQLiteStore:
         return await self._writer.call(claim)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Keep ``record`` in place of what is held of its origin."""
+        """Store ``record`` in place of the one before."""
 
         def put(connection: sqlite3.Connection) -> None:
             self._written += 1
@@ -149,7 +149,7 @@ class SQLiteStore:
         await self._writer.call(release)
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``key`` that nobody has."""
+        """Reserve the next free turn of ``key``."""
         asked, step = _now(), round(seconds * _MICROSECONDS)
 
         def reserve(connection: sqlite3.Connection) -> Turn:
@@ -175,7 +175,7 @@ class SQLiteStore:
                 return
 
     async def drop(self, key: str) -> bool:
-        """Let go of the record of ``key``; return whether there was one."""
+        """Remove the record of ``key``; return whether there was one."""
 
         def drop(connection: sqlite3.Connection) -> bool:
             return connection.execute(_DROP, (key,)).rowcount > 0
@@ -183,7 +183,7 @@ class SQLiteStore:
         return await self._writer.call(drop)
 
     async def prune(self) -> int:
-        """Let go of the records that are too old or too many; return how many these were."""
+        """Remove the records that are too old or too many; return their number."""
         pruned = 0
         while True:
             step = await self._reader.call(lambda: self._writing.run(self._prune))
@@ -192,7 +192,7 @@ class SQLiteStore:
                 return pruned
 
     async def close(self) -> None:
-        """Write what is still to be written, and close the file."""
+        """Finish all writes and close the file."""
         await self._writer.stop()
         await self._reader.call(self._close)
         await self._reader.stop()
@@ -219,7 +219,7 @@ class SQLiteStore:
                 job.error = error
         deliver(jobs)
         if self._written >= _PRUNE_AFTER or monotonic() >= self._prune_at:
-            # Whoever wrote has been answered; what can't be pruned now will be later.
+            # The jobs have their results; a later write prunes again.
             with suppress(StoreError):
                 self._writing.run(self._prune)
 
@@ -230,17 +230,17 @@ class SQLiteStore:
                 job.result = job.func(connection)
 
     def _prune(self, connection: sqlite3.Connection) -> int:
-        """Take out what is too old, then the oldest of what is too much, in small steps.
+        """Remove records that are too old, then the oldest ones above the limit, in a small step.
 
-        Return how many records that were: as many as a step may take where there may be more.
+        Return their number; if it is _PRUNE_ROWS, there may be more.
         """
         self._written = 0
         self._prune_at = monotonic() + _PRUNE_EVERY
         with transaction(connection):
-            now = self._clock()  # as late as here: a transaction waits for those of others
+            now = self._clock()  # only now, as the transaction may have waited for others
             connection.execute(_DROP_LEASES, {"now": now})
             connection.execute(_DROP_TURNS, {"now": _now()})
-            # Written in the future: by a clock that was wrong.
+            # Also those written in the future, by a wrong clock.
             ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS
             pruned = connection.execute(_DROP_OLD, ages).rowcount
         if self._used(connection) > self._max_bytes:
@@ -248,7 +248,7 @@ class SQLiteStore:
                 pruned += connection.execute(_DROP_OLDEST, (_PRUNE_ROWS,)).rowcount
         if pruned >= _PRUNE_ROWS:
             self._prune_at = 0.0
-        # execute() would stop after the first page, which comes as a row without columns.
+        # execute() would stop after one page, as each page is a row without columns.
         connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")
         return int(pruned)
 

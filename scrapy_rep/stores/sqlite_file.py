@@ -1,4 +1,4 @@
-"""An SQLite file: made, opened, brought to the newest schema; renamed where it is none of ours."""
+"""The SQLite file of the store: creates, opens and migrates it, and renames a damaged one."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 APPLICATION_ID: Final = 0x52455001
-"""What ``PRAGMA application_id`` says of a file of ours."""
+"""``PRAGMA application_id`` of the file."""
 
 STEPS: Final = (
     (
@@ -52,31 +52,31 @@ STEPS: Final = (
            WITHOUT ROWID""",
     ),
 )
-"""What leads from each version of the schema to the next; ``PRAGMA user_version`` counts them."""
+"""The migrations: each leads to the next version of the schema (``PRAGMA user_version``)."""
 _COLUMNS: Final = ("origin, written, data FROM records", "holder FROM leases", "next FROM turns")
-"""What a file of ours has, whatever its number says."""
+"""Columns that the file must have, whatever its version is."""
 _MAX_SET_ASIDE: Final = 3
-"""Files that one process sets aside: more of them is a broken disk."""
+"""Largest number of files that a process renames: more would mean a broken disk."""
 
 
 class Connection:
-    """One thread's connection, opened when it is needed and again after an error."""
+    """A connection, opened when it is first used, and again after an error."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
         self._connection: sqlite3.Connection | None = None
         self._identity: Identity = None
-        # Closing is another thread's business.
+        # Another thread may close it.
         self._lock = Lock()
 
     def run(self, func: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what ``func`` returns of the connection. Raises StoreError."""
+        """Call ``func`` with the connection and return its result. Raises StoreError."""
         with self._lock:
             try:
                 try:
                     return func(self._open())
                 except (ForeignFileError, sqlite3.DatabaseError) as error:
-                    # Corrupt, or no database at all: everything else is an OperationalError.
+                    # The plain class means a damaged file; other errors have a subclass.
                     if type(error) not in {ForeignFileError, sqlite3.DatabaseError}:
                         raise
                     self._let_go()
@@ -90,13 +90,13 @@ class Connection:
                 raise StoreError(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
-        """Close what is open."""
+        """Close the connection, if it is open."""
         with self._lock:
             self._let_go()
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._file.identity() != self._identity:
-            self._let_go()  # removed, or set aside by another process
+            self._let_go()  # removed, or renamed by another process
         if self._connection is None:
             self._identity = self._file.create()
             self._connection = self._file.connect()
@@ -110,11 +110,11 @@ class Connection:
 
 
 _CREATING: Final = Lock()
-"""So that no connection of this process comes between making a file and closing it."""
+"""Held while the file is created, so that no connection is opened before it is closed again."""
 
 
 class DatabaseFile:
-    """The file itself: what it has to be, and what happens to one that isn't."""
+    """The file of all connections of a store."""
 
     def __init__(self, path: Path, timeout: float, *, sets_aside: bool = True) -> None:
         self._path = path
@@ -123,16 +123,16 @@ class DatabaseFile:
         self._set_aside = 0
 
     def identity(self) -> Identity:
-        """Return what tells this file from another one of its name; None where there is none."""
+        """Return device and inode of the file; None if there is no file."""
         return identity_of(self._path)
 
     def create(self) -> Identity:
-        """Make the file where there is none; return its identity."""
+        """Create the file if there is none; return its identity."""
         if not self._path.parent.is_dir():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             logger.info("Made the directory of REP_STORE: %s", self._path.parent)
-        # A file that is there is not to be opened here: closing it again would take away the locks
-        # that other connections of this process have on it (POSIX advisory locks, SQLite's own).
+        # An existing file must not be opened here: closing it would release the POSIX locks that
+        # other connections of this process have on it.
         with _CREATING:
             if self.identity() is None:
                 with suppress(FileExistsError):
@@ -140,7 +140,7 @@ class DatabaseFile:
             return self.identity()
 
     def connect(self) -> sqlite3.Connection:
-        """Return a connection to the file, brought to the newest version of the schema."""
+        """Return a connection to the file, migrated to the newest schema."""
         connection = sqlite3.connect(
             self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
         )
@@ -162,7 +162,7 @@ class DatabaseFile:
                 return
             now = datetime.now(timezone.utc)
             aside = self._path.with_name(f"{self._path.name}.bad-{now:%Y%m%dT%H%M%S%f}")
-            # The log first: with a new file it would be taken for that one's.
+            # The log first, as it must not be taken for that of a new file.
             for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
@@ -176,19 +176,19 @@ class DatabaseFile:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep other processes from renaming the file at the same time."""
+        """Lock the file against being renamed by other processes."""
         with Path(f"{self._path}.lock").open("ab") as lock:
             if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # ends with the process, however that ends
+                fcntl.flock(lock, fcntl.LOCK_EX)  # released even if the process is killed
             yield
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         version = version_of(connection, APPLICATION_ID, len(STEPS))
         if version == 0:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # heeded by an empty file alone
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only works for an empty file
         if version < len(STEPS):
             with transaction(connection):
-                # Another process may have been quicker.
+                # Another process may have migrated it in the meantime.
                 migrate(connection, version_of(connection, APPLICATION_ID, len(STEPS)))
         try:
             for columns in _COLUMNS:
@@ -201,7 +201,7 @@ class DatabaseFile:
 
 
 def migrate(connection: sqlite3.Connection, version: int, to: int = len(STEPS)) -> None:
-    """Bring the schema from a version to a later one."""
+    """Migrate the schema from ``version`` to a later one."""
     for step in STEPS[version:to]:
         for statement in step:
             connection.execute(statement)
@@ -211,13 +211,13 @@ def migrate(connection: sqlite3.Connection, version: int, to: int = len(STEPS)) 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Begin a transaction that writes; end it, or undo it where something is raised."""
+    """Run a write transaction; roll it back after an error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # Some errors have ended it already.
+        # SQLite rolls back by itself after some errors.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise

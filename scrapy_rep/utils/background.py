@@ -1,4 +1,4 @@
-"""Tasks that go on by themselves, and are waited for at the end of a crawl."""
+"""Background tasks, which a crawl waits for at its end."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ logger = logging.getLogger(__name__)
 
 
 class Background:
-    """Coroutines that go on by themselves."""
+    """A set of background tasks."""
 
     def __init__(self) -> None:
         self._tasks: set[Deferred[None]] = set()
         self._ended: list[Deferred[None]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
-        """Let a coroutine go on by itself; return its end, which may be cancelled."""
+        """Run a coroutine in the background; return a Deferred that may be cancelled."""
         task: Deferred[None] = deferred_from_coro(coroutine)
         self._tasks.add(task)
         task.addErrback(self._failed)
@@ -33,7 +33,7 @@ class Background:
         return task
 
     async def end(self) -> None:
-        """Wait until nothing goes on any more."""
+        """Wait until all tasks have ended."""
         if self._tasks:
             ended: Deferred[None] = Deferred()
             self._ended.append(ended)

@@ -1,4 +1,4 @@
-"""The time, and timers: one value that all of a crawl shares, made up in tests."""
+"""Time and timers of a crawl, in one object that tests can replace."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class Timer(Protocol):
-    """A call that is to come."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """Let it not come."""
+        """Cancel the call."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """What time it is, in seconds, and calls that come later."""
+    """The time in seconds, and scheduled calls."""
 
     time: Callable[[], float] = time
-    """Seconds since the epoch, as people set them."""
+    """Seconds since the epoch; may be set back."""
     monotonic: Callable[[], float] = monotonic
-    """Seconds that only grow."""
+    """Seconds that are never set back."""
     call_later: Callable[..., Any] = call_later
-    """Calls a function in so many seconds; returns a Timer."""
+    """Calls a function after some seconds; returns a Timer."""

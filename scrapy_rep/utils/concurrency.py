@@ -24,31 +24,32 @@ T = TypeVar("T")
 
 
 class Promise(Generic[T]):
-    """A value that is to come, for one who awaits it.
+    """A value that is set later, for one coroutine that awaits it.
 
-    A future of asyncio where there is its event loop, as to await a Deferred there takes both.
+    It is a future of asyncio if asyncio is available, else a Deferred: awaiting a Deferred in
+    asyncio would create a future, too.
     """
 
-    __slots__ = ("_future", "is_kept")
+    __slots__ = ("_future", "has_result")
 
     def __init__(self) -> None:
-        self.is_kept = False
-        """Whether the value has come."""
+        self.has_result = False
+        """Whether the value was set while it was awaited."""
         self._future: asyncio.Future[T] | Deferred[T] = (
             asyncio.get_event_loop().create_future() if is_asyncio_available() else Deferred()
         )
 
     @property
-    def is_over(self) -> bool:
-        """Whether it has come, or who awaited it was cancelled."""
+    def is_done(self) -> bool:
+        """Whether a value or error is set, or the waiting coroutine was cancelled."""
         future = self._future
         return future.called if isinstance(future, Deferred) else future.done()
 
     def set_result(self, value: T) -> None:
-        """Give the value, unless nobody awaits it any more."""
-        if self.is_over:
+        """Set the value, unless it is done."""
+        if self.is_done:
             return
-        self.is_kept = True
+        self.has_result = True
         future = self._future
         if isinstance(future, Deferred):
             future.callback(value)
@@ -56,8 +57,8 @@ class Promise(Generic[T]):
             future.set_result(value)
 
     def set_exception(self, error: BaseException) -> None:
-        """Raise ``error`` where the value is awaited, unless nobody does any more."""
-        if self.is_over:
+        """Raise ``error`` in the waiting coroutine, unless it is done."""
+        if self.is_done:
             return
         future = self._future
         if isinstance(future, Deferred):
@@ -70,7 +71,7 @@ class Promise(Generic[T]):
 
 
 async def sleep(seconds: float) -> None:
-    """Wait."""
+    """Wait for some seconds."""
     over: Promise[None] = Promise()
     timer = call_later(seconds, over.set_result, None)
     try:
@@ -80,7 +81,7 @@ async def sleep(seconds: float) -> None:
 
 
 def trap_cancelled(failure: Failure) -> None:
-    """Take it for no error that what goes on by itself was cancelled: an errback."""
+    """Ignore the cancellation of a task that nothing awaits: an errback."""
     if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
         failure.raiseException()
 
@@ -88,7 +89,7 @@ def trap_cancelled(failure: Failure) -> None:
 class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
     """Return what ``coroutine`` returns; after ``seconds`` cancel it and raise TimeoutError.
 
-    It needs no task: what the coroutine awaits is cancelled, and so its error comes from there.
+    It creates no task: it cancels the future that the coroutine awaits.
     """
 
     __slots__ = ("_awaited", "_coroutine", "_late", "_seconds")
@@ -107,11 +108,11 @@ class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
             while True:
                 try:
                     value = yield self._awaited
-                except BaseException as error:  # noqa: BLE001 - the coroutine's to handle
+                except BaseException as error:  # noqa: BLE001 - passed to the coroutine
                     self._awaited = steps.throw(error)
                 else:
                     self._awaited = steps.send(value)
-                if self._late:  # what it awaited had come already
+                if self._late:  # the awaited future was done already
                     self._cancel()
         except StopIteration as end:
             result: T = end.value
@@ -135,7 +136,7 @@ class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
 async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
     """Run all coroutines at once; yield what each returns, or raise its error, as they end.
 
-    Those that go on are cancelled where no more is asked for.
+    If the iteration ends early, the others are cancelled.
     """
     ends: DeferredQueue[T | Failure] = DeferredQueue()
     tasks = [deferred_from_coro(coroutine) for coroutine in coroutines]
@@ -154,26 +155,26 @@ async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIte
 
 @dataclass(eq=False)
 class Job:
-    """A call on its way to a thread, and its end on its way back."""
+    """A call in another thread, and its result."""
 
     func: Callable[..., Any]
     post: Callable[[Callable[[], None]], object]
-    """Calls a function in the thread from where the job came."""
+    """Calls a function in the thread that has created the job."""
     last: bool = False
-    """Whether the thread that comes to it ends."""
+    """Whether the worker thread ends with this job."""
     result: Any = None
     error: Exception | None = None
     done: Promise[Any] = field(default_factory=Promise)
 
     def run(self, *args: Any) -> None:
-        """Call, in the thread."""
+        """Call the function, in the worker thread."""
         try:
             self.result = self.func(*args)
         except Exception as error:  # noqa: BLE001 - raised where it is awaited
             self.error = error
 
     def end(self) -> None:
-        """Give the end to who waits for it, in the thread from where the job came."""
+        """Pass the result to the waiting coroutine, in the thread that has created the job."""
         if self.error is None:
             self.done.set_result(self.result)
         else:
@@ -181,10 +182,10 @@ class Job:
 
 
 def deliver(jobs: list[Job]) -> None:
-    """Send the ends of jobs back, together: waking the other thread costs more than a job."""
+    """Pass the results of jobs on together, as waking the other thread costs more than a job."""
     for post, group in groupby(jobs, attrgetter("post")):
         ended = list(group)
-        # An event loop that has been closed: nobody waits any more.
+        # The event loop may be closed.
         with suppress(RuntimeError):
             post(partial(_end, ended))
 
@@ -202,9 +203,9 @@ def _run_each(jobs: list[Job]) -> None:
 
 
 def in_thread(func: Callable[[], T]) -> Awaitable[T]:
-    """Call ``func`` in a thread of its own, which keeps no process from ending.
+    """Call ``func`` in a daemon thread of its own.
 
-    For what may hang: however many calls do so, the next one is not held up by them.
+    For calls that may hang: they don't block later calls.
     """
     job = Job(func, poster())
     threading.Thread(target=_run_each, args=([job],), daemon=True).start()
@@ -212,11 +213,11 @@ def in_thread(func: Callable[[], T]) -> Awaitable[T]:
 
 
 class Workers:
-    """A few threads for calls that block.
+    """A few daemon threads for blocking calls.
 
-    They are our own, not those of the event loop or the reactor: names are looked up in those,
-    and a store that hangs would take the DNS of the whole crawl along. They start with the first
-    call, and keep no process from ending. ``run`` is given at most ``batch`` calls at a time.
+    The threads of the event loop or the reactor are not used: they resolve host names, and a store
+    that hangs would block the DNS of the whole crawl. The threads start with the first call.
+    ``run`` gets at most ``batch`` calls at a time.
     """
 
     def __init__(
@@ -235,9 +236,9 @@ class Workers:
         self._threads: list[threading.Thread] = []
 
     def call(self, func: Callable[..., T]) -> Awaitable[T]:
-        """Call ``func`` in a thread; what it returns or raises comes back to who awaits this.
+        """Call ``func`` in a thread; return an awaitable of its result.
 
-        A call that nobody awaits any more when its turn comes is left out.
+        A call whose awaiting coroutine was cancelled before it begins is left out.
         """
         if not self._threads:
             self._threads = [
@@ -253,14 +254,11 @@ class Workers:
         return job.done
 
     async def stop(self) -> None:
-        """End the threads when they have done what was asked until now, and wait for that.
-
-        The next call starts new ones.
-        """
+        """Wait until all calls so far are done, and end the threads. Later calls start new ones."""
         ends = [Job(_nothing, poster(), last=True) for _ in self._threads]
         for job in ends:
             self._queue.put(job)
-        # Threads that start later don't see what these have still to do.
+        # New threads get a new queue.
         self._threads = []
         self._queue = SimpleQueue()
         for job in ends:
@@ -272,7 +270,7 @@ class Workers:
             with suppress(Empty):
                 while not jobs[-1].last and len(jobs) < self._batch:
                     jobs.append(queue.get_nowait())
-            wanted = [job for job in jobs if not job.last and not job.done.is_over]
+            wanted = [job for job in jobs if not job.last and not job.done.is_done]
             if wanted:
                 self._run(wanted)
             if jobs[-1].last:
@@ -285,7 +283,7 @@ def _nothing() -> None:
 
 
 def poster() -> Callable[[Callable[[], None]], object]:
-    """Return what calls a function in the thread that is running now."""
+    """Return a function that calls another one in the current thread, from any thread."""
     if is_asyncio_available():
         return asyncio.get_event_loop().call_soon_threadsafe
     from twisted.internet import reactor

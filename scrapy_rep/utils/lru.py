@@ -1,4 +1,4 @@
-"""A mapping bounded by entries and by bytes, which lets go of the least recently used."""
+"""A mapping with a limit of entries and bytes that evicts the least recently used entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BoundedCache(Generic[K, V]):
         self._max_entries = max_entries
         self.max_bytes = max_bytes
         self.evicted = 0
-        """How many values it has let go of, as there were too many."""
+        """Number of evicted values."""
         self._bytes = 0
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
 
@@ -46,11 +46,11 @@ class BoundedCache(Generic[K, V]):
         return held[0]
 
     def values(self) -> Iterator[V]:
-        """Return all values; none is used by that."""
+        """Return all values, without marking them as used."""
         return (value for value, _ in self._values.values())
 
     def put(self, key: K, value: V, nbytes: int = 0) -> None:
-        """Hold ``value``, of ``nbytes`` bytes, in place of what was held of ``key``."""
+        """Set the value of ``key``, whose size is ``nbytes`` bytes."""
         self.discard(key)
         self._values[key] = value, nbytes
         self._bytes += nbytes
@@ -62,12 +62,12 @@ class BoundedCache(Generic[K, V]):
             self.evicted += 1
 
     def discard(self, key: K) -> None:
-        """Let go of ``key``, if it is held."""
+        """Remove ``key``, if it is there."""
         held = self._values.pop(key, None)
         if held is not None:
             self._bytes -= held[1]
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Remove everything."""
         self._values.clear()
         self._bytes = 0

@@ -1,4 +1,4 @@
-"""What has been told already, so that it isn't told again."""
+"""Remembers what was logged, so that it is logged once."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _MAX_ENTRIES: Final = 10_000
-"""Things that are remembered; one that was told before all these may be told again."""
+"""Number of things that are remembered; older ones may be logged again."""
 
 
 class Once:
-    """Tells the first time of a thing from all later ones."""
+    """Tells the first occurrence of a thing from later ones."""
 
     def __init__(self) -> None:
         self._told: BoundedCache[Hashable, None] = BoundedCache(max_entries=_MAX_ENTRIES)
 
     def is_first(self, thing: Hashable) -> bool:
-        """Return whether this is the first time that ``thing`` is asked about."""
+        """Return whether this is the first call with ``thing``."""
         if thing in self._told:
             return False
         self._told.put(thing, None)

@@ -1,6 +1,6 @@
-"""What Scrapy's downloader does about delays: is a slot busy, when is it free, let it wait so long.
+"""Download slots: their names, their delays, and when they are free.
 
-The one place that looks at download slots, which Scrapy keeps to itself.
+All access to private parts of Scrapy's downloader is here.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _now: Final[Callable[[], float]] = getattr(downloader_module, "monotonic", time)
-"""The clock of download slots, which was another one in older versions of Scrapy."""
+"""The clock of download slots; older versions of Scrapy use another one."""
 _LONG_AGO: Final = -1e9
-"""When a slot that has sent nothing has sent something last: no delay is as long."""
+"""Time of the last request of an unused slot, further back than any delay."""
 
 NEEDED: Final = {
     "slots": "tells how busy a download slot is",
     "get_slot_key": "names the download slot of a request",
     "domain_concurrency": "bounds what waits in a slot with a delay",
 }
-"""What is needed of Scrapy's downloader that has no public API, and why."""
+"""The private attributes of Scrapy's downloader that are used, and why."""
 _OF_SLOT: Final = (
     "active",
     "close",
@@ -44,12 +44,12 @@ _OF_SLOT: Final = (
     "queue",
     "transferring",
 )
-"""What is needed of each slot."""
+"""The attributes of download slots that are used."""
 
 
 def missing(crawler: Crawler) -> str | None:
-    """Return what is needed of download slots and is not there, and what for; None if all is."""
-    # The slots first: to look at the downloader is deprecated where they are to go.
+    """Return a message about the first missing attribute; None if there is none."""
+    # The slots first: if they are deprecated, so is the access to the downloader.
     if (name := _missing_of_slot()) is not None:
         return f"Scrapy has no {name}, which tells when a download slot is free"
     downloader = downloader_of(crawler)
@@ -63,7 +63,7 @@ def missing(crawler: Crawler) -> str | None:
 def _missing_of_slot() -> str | None:
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
-        # Older versions of Scrapy know what a slot has only when it is made.
+        # In older versions of Scrapy the class doesn't have the attributes, only its objects.
         slot = downloader_module.Slot(1, 0.0, False)
         names = [name for name in _OF_SLOT if not hasattr(slot, name)]
         if not hasattr(slot, "jitter") and not hasattr(slot, "randomize_delay"):
@@ -81,22 +81,22 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 
 
 def slot_of(crawler: Crawler, name: str) -> Slot | None:
-    """Return the download slot ``name``; None where there is none."""
+    """Return the download slot ``name``, if it exists."""
     return None if missing(crawler) else downloader_of(crawler).slots.get(name)
 
 
 def is_in_slot(crawler: Crawler, request: Request) -> bool:
-    """Return whether ``request`` is in its download slot: being sent, or waiting there."""
+    """Return whether ``request`` is in its download slot, sent or waiting."""
     slot = slot_of(crawler, slot_name(crawler, request))
     return slot is not None and request in slot.active
 
 
 @contextmanager
 def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
-    """Let the download slot ``name`` have no delay, and remove it when this ends.
+    """Give the download slot ``name`` no delay, and remove it at the end.
 
-    A new slot counts its delay from moment 0 of the clock, when the machine was started. Until the
-    machine has been up for DOWNLOAD_DELAY, the first request of a slot has to wait.
+    With a delay, a new slot would wait until the monotonic clock, which begins when the machine is
+    started, has reached DOWNLOAD_DELAY.
     """
     if missing(crawler):
         yield
@@ -114,7 +114,7 @@ def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
 
 
 def delay_of_new_slots(crawler: Crawler) -> float:
-    """Return the delay that a download slot has when it is made, in seconds."""
+    """Return the delay of a new download slot, in seconds."""
     # AutoThrottle sets it: in the downloader, before Scrapy 2.19 in the spider.
     delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
     delay = getattr(crawler.spider, "download_delay", delay)
@@ -122,9 +122,9 @@ def delay_of_new_slots(crawler: Crawler) -> float:
 
 
 def own_delay_of(crawler: Crawler, name: str, seconds: float | None = None) -> float:
-    """Return the shortest delay that the download slot ``name`` has by the settings of Scrapy.
+    """Return the delay of the download slot ``name`` by DOWNLOAD_SLOTS, else DOWNLOAD_DELAY.
 
-    ``seconds`` stands in for DOWNLOAD_DELAY. AutoThrottle sets longer ones.
+    ``seconds`` replaces DOWNLOAD_DELAY. AutoThrottle may set a longer delay.
     """
     if seconds is None:
         seconds = crawler.settings.getfloat("DOWNLOAD_DELAY")
@@ -133,13 +133,12 @@ def own_delay_of(crawler: Crawler, name: str, seconds: float | None = None) -> f
 
 
 def seconds_until_free(slot: Slot) -> float:
-    """Return how long the delay of ``slot`` still keeps a request.
+    """Return the seconds until the delay of ``slot`` is over.
 
-    From now on by its delay alone: without the random part, which is switched off, and without the
-    timer that the slot has set when it sent the last request, for the delay of that moment
-    (AutoThrottle has changed it since).
+    Switches off RANDOMIZE_DOWNLOAD_DELAY for the slot, and cancels the timer that it has set with
+    its last request: AutoThrottle may have changed the delay since.
     """
-    if not slot.lastseen:  # as in slot_without_delay: nothing was sent yet
+    if not slot.lastseen:  # nothing was sent yet; see slot_without_delay
         slot.lastseen = _LONG_AGO
     if hasattr(slot, "jitter"):
         slot.jitter = 0.0

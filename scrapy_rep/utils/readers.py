@@ -1,6 +1,6 @@
-"""Readers of settings, whose values come as Python has them, or as a command line has them.
+"""Readers of setting values, which come from Python code or, as strings, from the command line.
 
-Each returns a value, or raises ValueError, TypeError or OverflowError.
+Each reader returns the value, or raises ValueError, TypeError or OverflowError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FALSE: Final = {"0", "false"}
 
 
 def number(*, low: float, above: bool = False) -> Callable[[Any], float]:
-    """Return what reads a finite number of at least ``low``, or above it."""
+    """Return a reader of finite numbers of at least ``low``, or above it."""
 
     def read(value: Any) -> float:
         if isinstance(value, bool):
@@ -31,7 +31,7 @@ def number(*, low: float, above: bool = False) -> Callable[[Any], float]:
 
 
 def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
-    """Return what reads a whole number from ``low`` to ``high``."""
+    """Return a reader of integers from ``low`` to ``high``."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool | float) and value != int(value):
@@ -45,7 +45,7 @@ def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
 
 
 def boolean(value: Any) -> bool:
-    """Return a bool, which may be written as 0 or 1, too."""
+    """Return a bool; 0, 1 and their strings are read, too."""
     text = str(value).lower()
     if text not in _TRUE | _FALSE:
         raise ValueError
@@ -53,7 +53,7 @@ def boolean(value: Any) -> bool:
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
-    """Return what reads one of some strings."""
+    """Return a reader of one of ``choices``."""
 
     def read(value: Any) -> str:
         if value not in choices:
@@ -64,7 +64,7 @@ def one_of(*choices: str) -> Callable[[Any], str]:
 
 
 def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
-    """Return what reads some of ``choices``: a list, or a string with commas between them."""
+    """Return a reader of several of ``choices``: a list, or a string with commas."""
 
     def read(value: Any) -> tuple[str, ...]:
         if not isinstance(value, str | list | tuple):
@@ -79,12 +79,12 @@ def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
 
 
 def a_list_of(choices: Sequence[str]) -> str:
-    """Return in words what ``several_of`` takes."""
+    """Return the values of ``several_of`` in words."""
     return f"a list of {', '.join(map(repr, choices))}"
 
 
 def path(value: Any) -> str | None:
-    """Return a path; None for none."""
+    """Return a path; None for None and an empty string."""
     if value is None or value == "":
         return None
     if not isinstance(value, str | PathLike):

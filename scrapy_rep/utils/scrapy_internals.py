@@ -1,4 +1,7 @@
-"""The one place that looks at what Scrapy keeps to itself: of its engine, and of a request."""
+"""All access to private parts of Scrapy's engine and requests.
+
+The private parts of the downloader are used in ``pace``.
+"""
 
 from __future__ import annotations
 
@@ -20,15 +23,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _INTERVAL: Final = 0.25
-"""Seconds between two looks at the engine."""
+"""Seconds between two checks of the engine."""
 
 
 def user_agents_of(request: Request) -> list[bytes] | None:
-    """Return the values of the User-Agent header of a request; None where it has none yet.
+    """Return the values of the User-Agent header of a request; None if it has no headers yet.
 
-    Asked twice for every request. Newer versions of Scrapy make the object that holds the headers
-    when they are first looked at, and its own methods bring the name of a header into the form
-    that it has here: either takes a fifth of all that is done for a request whose origin is known.
+    Called twice for every request. ``request.headers`` would create the object of the headers, and
+    its methods would normalize the name of the header: each takes a fifth of the time of
+    ``process_request`` for a request whose origin is known.
     """
     if getattr(request, "_headers", True) is None:
         return None
@@ -43,11 +46,11 @@ NEEDED: Final = {
     "_slot.inprogress": "tells which requests the engine is done with",
     "downloader.active": "tells whether all that is left waits",
 }
-"""What queue and gate need of Scrapy's engine that has no public API, and why."""
+"""The private attributes of Scrapy's engine that the queues and the gate use, and why."""
 
 
 def missing(crawler: Crawler) -> str | None:
-    """Return what of NEEDED is not there, and what it would be for; None if all is."""
+    """Return a message about the first missing attribute of NEEDED; None if there is none."""
     for path, reason in NEEDED.items():
         found: Any = crawler.engine
         for name in path.split("."):
@@ -58,31 +61,31 @@ def missing(crawler: Crawler) -> str | None:
 
 
 def downloader_of(crawler: Crawler) -> Any:
-    """Return Scrapy's downloader; None where there is none."""
+    """Return Scrapy's downloader; None before the engine is created."""
     return getattr(crawler.engine, "downloader", None)
 
 
 def is_closing(crawler: Crawler) -> bool:
     """Return whether the engine has begun to close the spider.
 
-    No signal tells: ``spider_closed`` is sent only when every request in progress has ended, and
-    those that wait for a robots.txt that hangs are in progress.
+    There is no signal for it: ``spider_closed`` is sent after all requests in progress have ended,
+    and requests that wait for a robots.txt are in progress.
     """
     slot = getattr(crawler.engine, "_slot", None)
     return getattr(slot, "closing", None) is not None
 
 
 def in_progress(crawler: Crawler) -> set[Request]:
-    """Return the requests that the engine has: being downloaded, or with their callback."""
+    """Return the requests that are being downloaded or whose callback runs."""
     slot = getattr(crawler.engine, "_slot", None)
     return set() if slot is None else slot.inprogress
 
 
 def nudge(crawler: Crawler) -> None:
-    """Let the engine ask the scheduler again, soon.
+    """Let the engine ask the scheduler for a request soon.
 
-    It asks by itself only when a request ends or is scheduled, and else every five seconds; a
-    robots.txt that came, or a time that is over, is neither.
+    By itself it asks when a request ends or is scheduled, else every five seconds. It doesn't know
+    that a lookup has ended, or that a turn has come.
     """
     slot = getattr(crawler.engine, "_slot", None)
     schedule = getattr(getattr(slot, "nextcall", None), "schedule", None)
@@ -91,7 +94,7 @@ def nudge(crawler: Crawler) -> None:
 
 
 def is_waiting(crawler: Crawler, but_for: str) -> bool:
-    """Return whether nothing is left to do for the engine but what the scheduler may keep back.
+    """Return whether the engine has nothing to do but requests that the scheduler holds.
 
     Downloads whose meta has the key ``but_for`` don't count.
     """
@@ -108,18 +111,18 @@ def is_waiting(crawler: Crawler, but_for: str) -> bool:
 
 
 def has_pending_requests(crawler: Crawler) -> bool:
-    """Return what the scheduler says. Raises whatever it raises, as where it asks a database."""
+    """Return whether the scheduler has requests. Raises what the scheduler raises."""
     engine: Any = crawler.engine
     return bool(engine._slot.scheduler.has_pending_requests())
 
 
 @contextmanager
 def beside_the_pages(crawler: Crawler) -> Iterator[None]:
-    """Give back the place that a request takes of CONCURRENT_REQUESTS, as long as this lasts.
+    """Leave a request out of CONCURRENT_REQUESTS while it waits, or fetches a robots.txt.
 
-    Whatever goes through the engine counts as being downloaded, a page that waits for a robots.txt
-    just as the robots.txt itself. The downloader's limit is the only way to say that it is none of
-    the pages. A limit of 0 or less is none (Scrapy 2.19), and stays.
+    The engine counts all requests in the downloader middlewares. Raising the limit of the
+    downloader by one is the only way to leave one out. A limit of 0 or less means no limit (Scrapy
+    2.19).
     """
     downloader = downloader_of(crawler)
     limit = getattr(downloader, "total_concurrency", 0)
@@ -130,15 +133,15 @@ def beside_the_pages(crawler: Crawler) -> Iterator[None]:
     try:
         yield
     finally:
-        # Less by one, not back to what it was: others come and go in the meantime.
+        # Others may have changed it in the meantime, so it isn't reset to the old value.
         downloader.total_concurrency -= 1
 
 
 def lift_pool_limits(crawler: Crawler) -> None:
-    """Let Scrapy's handlers of aiohttp and httpx have as many connections as there are requests.
+    """Remove the connection limit of Scrapy's aiohttp and httpx handlers.
 
-    They have CONCURRENT_REQUESTS of them, and the files of sites that hang would take them all. The
-    downloader limits how many pages there are.
+    It is CONCURRENT_REQUESTS, and fetches of robots.txt from sites that hang could take all of it.
+    The downloader limits the number of pages anyway.
     """
     engine: Any = crawler.engine
     with suppress(AttributeError):  # of another version of Scrapy, or another downloader
@@ -180,7 +183,7 @@ class PlacesBeside:
 
 
 class ClosingWatch:
-    """Calls ``closing`` once, when the engine begins to close the spider, until then ``look``."""
+    """Calls ``closing`` once when the engine begins to close the spider; ``look`` until then."""
 
     def __init__(
         self, crawler: Crawler, closing: Callable[[], None], look: Callable[[], None]
@@ -191,12 +194,12 @@ class ClosingWatch:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the checks."""
         self._loop = create_looping_call(self._watch)
         self._loop.start(_INTERVAL, now=False)
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the checks."""
         if self._loop is not None and self._loop.running:
             self._loop.stop()
         self._loop = None

@@ -68,12 +68,12 @@ def main():
     compared = decided = files = 0
     start = time.process_time()
 
-    def is_over():
+    def is_done():
         if options.minutes is not None:
             return time.process_time() - start >= 60 * options.minutes
         return compared >= options.examples
 
-    while not is_over():
+    while not is_done():
         robots_txt = body(rng)
         files += 1
         robots = RobotsTxt.parse(robots_txt)

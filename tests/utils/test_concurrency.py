@@ -87,10 +87,10 @@ async def test_nobody_is_told_of_what_comes_later():
     await a_turn()
     task.cancel()
     await asyncio.wait([task])
-    assert promise.is_over
+    assert promise.is_done
     promise.set_result(1)
     promise.set_exception(KeyError())
-    assert not promise.is_kept
+    assert not promise.has_result
 
 
 @in_asyncio
