@@ -25,23 +25,20 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _ORDER: Final = 100
-"""Where Scrapy has its built-in RobotsTxtMiddleware."""
+"""The order of Scrapy's built-in RobotsTxtMiddleware."""
 _GUARD_ORDER: Final = 1_000_000
-"""Nearest the downloader, beyond all that anybody would choose: nothing may come behind it."""
+"""Closest to the downloader; higher than any order that a user would choose."""
 _RESPONSE_ORDER: Final = -_GUARD_ORDER
-"""Nearest the engine, likewise."""
+"""Closest to the engine; lower than any order that a user would choose."""
 _TAGS_ORDER: Final = 10
-"""Next to the engine: it sees all that the spider's own middlewares let through."""
+"""Close to the engine, so that it sees what the spider middlewares of the user let through."""
 
 
 class Addon:
     """The add-on that enables scrapy-rep: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Take the place of the built-in, and leave alone what the user has set.
-
-        Raises SettingsError.
-        """
+        """Replace the built-in, without changing what the user has set. Raises SettingsError."""
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
         order: float = _ORDER
@@ -49,18 +46,17 @@ class Addon:
             if load_object(component) is BuiltInMiddleware:
                 moved = components.pop(component)
                 order = order if moved is None else moved
-        # By its path, as in the _BASE dict: before 2.15 Scrapy takes its class for another one.
+        # By its path, as in the _BASE dict: before Scrapy 2.15 the class would be another key.
         components[global_object_name(BuiltInMiddleware)] = None
         settings.set(name, components, settings.getpriority(name) or 0)
-        # First among those of the same order, as the built-in is: it stands in the _BASE dict.
-        if isinstance(order, int | float):  # Scrapy refuses all else
+        # First among those of the same order, as the built-in is, because it is in the _BASE dict.
+        if isinstance(order, int | float):  # Scrapy raises for other types
             order = nextafter(order, -inf)
         _enable(settings, name, RobotsTxtMiddleware, order)
         _enable(settings, name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
         _enable(settings, name, RobotsTxtResponseMiddleware, _RESPONSE_ORDER)
-        # Scrapy's own queue, and so ours, refuses to work with that setting.
+        # Our queue, like Scrapy's, doesn't support that setting.
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
-            # At this priority it gives way to whatever the user has set.
             settings.set(
                 "SCHEDULER_PRIORITY_QUEUE",
                 "scrapy_rep.RobotsAwarePriorityQueue",
@@ -73,12 +69,12 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")
         if settings.getbool("ROBOTSTXT_OBEY"):
-            # Here Scrapy's traceback of what is wrong is shortest.
+            # An error that is raised here has the shortest traceback.
             Options.from_settings(settings)
 
 
 def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes it
-    """Refuse this module in the place of the class. Raises SettingsError."""
+    """Raise SettingsError: ADDONS names this module instead of the class."""
     raise SettingsError("ADDONS has 'scrapy_rep.addon': it must be 'scrapy_rep.Addon'")
 
 

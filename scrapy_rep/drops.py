@@ -1,4 +1,4 @@
-"""Log lines, stats and a summary of requests that are dropped, or would be without a dry run."""
+"""Log lines, stats and a summary of dropped requests, also of those that a dry run sends."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ _REASON_COUNTS: Final = {
 }
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
 _MAX_SHOWN: Final = 10
-"""Rules and origins whose first drop is logged at INFO, and lines of the summary."""
+"""Largest number of causes whose first drop is logged at INFO, and of lines of the summary."""
 _MAX_TOLD_APART: Final = 10_000
-"""Rules and origins that are told apart."""
+"""Largest number of causes that are counted separately."""
 _NOFOLLOW: Final = (None, Reason.NOFOLLOW, None)
-"""Cause of links that are ignored."""
+"""The cause of ignored links."""
 
 
 class Drops:
-    """Logs, counts and signals requests that are dropped, or would be without a dry run."""
+    """Logs, counts and announces dropped requests."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer, options: Options) -> None:
         self._crawler = crawler
         self._is_interactive = options.interactive
         self._dry_run = options.dry_run
         self.announcer = announcer
-        """What sends the signals of the crawl."""
+        """Sends the signals of the crawl."""
         self._by_cause: dict[Hashable, int] = {}
-        self._told: dict[Hashable, str] = {}
-        """What is told of each cause; a rule is cut, as sites may have thousands of long ones."""
+        self._texts: dict[Hashable, str] = {}
+        """The text of each cause in the summary."""
         self._dropped = 0
         self._exempt = 0
 
     @classmethod
     def of(cls, crawler: Crawler) -> Drops | None:
-        """Return that of a crawl; None where it doesn't obey robots.txt."""
+        """Return the one of a crawl; None if it doesn't obey robots.txt."""
         return part(crawler, cls)
 
     def log(
@@ -66,10 +66,10 @@ class Drops:
         page: str | None = None,
         usage: Judgement | None = None,
     ) -> None:
-        """Log ``request``, which is dropped: the first of each rule and origin at INFO.
+        """Log a dropped request, the first one of each rule and origin at INFO.
 
-        A dry run sends it. ``page`` is the URL of the page with ``nofollow``, ``usage`` what is
-        said about use, if that is the reason.
+        ``page`` is the URL of the page with ``nofollow``, and ``usage`` the judgement of the usage
+        preferences, if that is the reason.
         """
         (self._would_drop if self._dry_run else self._drop)(request, verdict, page, usage)
         self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
@@ -87,7 +87,7 @@ class Drops:
             line = _line(request, verdict, page, usage)
             logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
         if self._is_interactive:
-            # Shown without a log, too (--nolog).
+            # Also shown with --nolog.
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
@@ -112,7 +112,7 @@ class Drops:
         stats.count(self._crawler, stats.EXEMPT)
 
     def summarise(self) -> None:
-        """Log how many requests were exempt, links ignored and requests dropped, and why most."""
+        """Log the numbers of ignored links, exempt requests and drops, and the main causes."""
         ignored = self._by_cause.pop(_NOFOLLOW, 0)
         if ignored:
             self._dropped -= ignored
@@ -126,7 +126,7 @@ class Drops:
         if not self._dropped:
             return
         most = sorted(self._by_cause.items(), key=lambda item: -item[1])[:_MAX_SHOWN]
-        lines = [f"{count:>8}  {self._told[cause]}" for cause, count in most]
+        lines = [f"{count:>8}  {self._texts[cause]}" for cause, count in most]
         others = self._dropped - sum(count for _, count in most)
         if others:
             lines.append(f"{others:>8}  others")
@@ -137,15 +137,15 @@ class Drops:
         )
 
     def _level(self, verdict: Verdict, usage: Judgement | None) -> tuple[int, str]:
-        """Count a drop; return the level of its line in the log, and what that ends with."""
+        """Count a drop; return the level of its log line, and a text to append to it."""
         self._dropped += 1
         cause = _cause_of(verdict, usage)
         count = self._by_cause.get(cause, 0)
         if not count and len(self._by_cause) >= _MAX_TOLD_APART:
             return logging.DEBUG, ""
         self._by_cause[cause] = count + 1
-        if not count or verdict.rule is None:  # a state changes, a rule does not
-            self._told[cause] = in_words(verdict, usage)
+        if not count or verdict.rule is None:  # the text of a state may change, not that of a rule
+            self._texts[cause] = in_words(verdict, usage)
         if count or len(self._by_cause) > _MAX_SHOWN:
             return logging.DEBUG, ""
         is_last = len(self._by_cause) == _MAX_SHOWN
@@ -167,6 +167,6 @@ def _nofollow(page: str) -> str:
 
 
 def _cause_of(verdict: Verdict, usage: Judgement | None) -> tuple[Any, ...]:
-    """Return what is the same for drops by one rule, or in one state of an origin."""
+    """Return a key that is equal for drops by the same rule, or in the same state of an origin."""
     said = verdict.line if usage is None else in_words(verdict, usage)
     return verdict.robotstxt_url, verdict.reason, said

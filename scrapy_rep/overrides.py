@@ -1,4 +1,4 @@
-"""The entries of ``REP_OVERRIDES``: other policies for some hosts."""
+"""The entries of REP_OVERRIDES: other policies for some hosts."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
 _NEEDS: Final = {"file": "path", "agent": "agent"}
-"""The key that a policy takes beside those of all."""
+"""The additional key of a policy."""
 _KEYS: Final = ("host", "policy", "reason", "until")
 _ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
 DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
-"""The verdict on a host that is not to be asked for anything."""
+"""The verdict on a host to which no request is sent."""
 
 
 @dataclass(frozen=True)
 class Override:
-    """One entry, checked."""
+    """One valid entry."""
 
     host: str
-    """A host, or ``.`` and a domain: that one and its subdomains."""
+    """A host, or ``.`` and a domain for the domain and its subdomains."""
     policy: str
     """One of POLICIES."""
     reason: str
-    """Why, in the words of who set it."""
+    """Why the user has set it."""
     until: float | None = None
-    """Until when it holds, seconds since the epoch."""
+    """When it expires, in seconds since the epoch."""
     path: str | None = None
-    """File with the rules, as it is written, where ``policy`` is ``file``."""
+    """The file with the rules as written in the setting, if ``policy`` is ``file``."""
     tokens: tuple[str, ...] = ()
-    """Product tokens, where ``policy`` is ``agent``."""
+    """Product tokens, if ``policy`` is ``agent``."""
 
     def __str__(self) -> str:
         what = {"file": f" {self.path}", "agent": f" {', '.join(self.tokens)}"}
@@ -55,19 +55,19 @@ class Override:
 
     @cached_property
     def file(self) -> Path | None:
-        """That file: a relative path is one in the project's directory, if there is a project."""
-        # Outside of a project the name is empty, and its parent the current directory.
+        """The absolute path of the file; relative paths are relative to the project's directory."""
+        # Without a project the name is empty, and its parent the current directory.
         project = Path(closest_scrapy_cfg()).parent
         return None if self.path is None else (project / self.path).absolute()
 
     @cached_property
     def body(self) -> bytes:
-        """What is in it when it is first asked for, by Overrides. Raises OSError."""
+        """The content of the file, read once. Raises OSError."""
         return b"" if self.file is None else self.file.read_bytes()
 
     @property
     def until_text(self) -> str | None:
-        """``until`` for people, in UTC."""
+        """``until`` as text, in UTC."""
         if self.until is None:
             return None
         return datetime.fromtimestamp(self.until, timezone.utc).isoformat(sep=" ")
@@ -82,7 +82,7 @@ class Overrides:
         self._by_host: dict[str, Override] = {}
         self._files: dict[Path, RobotsTxt] = {}
         self.expired: list[Override] = []
-        """Entries whose time is over; they hold no more."""
+        """Expired entries that were not reported yet."""
         for entry in entries:
             if entry.until is not None and entry.until <= clock():
                 self.expired.append(entry)
@@ -95,10 +95,10 @@ class Overrides:
         return bool(self._by_host)
 
     def of_host(self, host: str) -> Override | None:
-        """Return the entry that decides about ``host``, if there is one.
+        """Return the entry for ``host``, if there is one.
 
-        ``disallow`` means a host with and without the dot that may end its name. Other policies may
-        permit more than robots.txt does, and mean the name as it is written.
+        The policy ``disallow`` applies to a host name with and without a final dot. Other policies
+        may allow more than robots.txt, and apply to the name as it is written.
         """
         entry = next(self._entries_of(host), None)
         if entry is None and host.endswith("."):
@@ -107,7 +107,7 @@ class Overrides:
         return entry
 
     def _entries_of(self, host: str) -> Iterator[Override]:
-        """Yield the entries that hold for ``host``, the most specific first."""
+        """Yield the entries that apply to ``host``, the most specific first."""
         names = [host]
         rest = f".{host}"
         while rest:
@@ -127,7 +127,7 @@ class Overrides:
     def verdict(
         self, entry: Override, target: str, tokens: Tokens, effort: Effort | None = None
     ) -> Verdict | None:
-        """Return what ``entry`` decides; None where robots.txt does, asked with its tokens."""
+        """Return the verdict of ``entry``; None if robots.txt decides, with its tokens."""
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         if entry.file is not None:
@@ -139,8 +139,8 @@ class Overrides:
 def overrides_of(value: Any) -> tuple[Override, ...]:
     """Return the entries of a setting: a list of dicts, or the same as JSON.
 
-    Raises TypeError if it is neither, which has a hint, if there is one; and ValueError, which
-    names the entry and what is wrong with it.
+    Raises TypeError if it is neither, with a hint if there is one, and ValueError for an invalid
+    entry, with the entry and the reason.
     """
     if isinstance(value, str | PathLike):
         value = _from_json(str(value))
@@ -172,7 +172,7 @@ def _from_json(text: str) -> Any:
 
 def _entry(entry: Any) -> Override:
     if not isinstance(entry, dict):
-        raise ValueError("it must be a dict")  # noqa: TRY004 - as all that is wrong here
+        raise ValueError("it must be a dict")  # noqa: TRY004 - like all errors of entries
     policy = entry.get("policy")
     if policy not in POLICIES:
         raise ValueError(f"'policy' must be one of {', '.join(POLICIES)}")
@@ -238,7 +238,7 @@ def _until(value: Any) -> float | None:
             is_date = len(value) == len("2026-12-31")
             value = date.fromisoformat(value) if is_date else _moment(value)
         if isinstance(value, date) and not isinstance(value, datetime):
-            # That day is still in it, everywhere by UTC.
+            # It is valid to the end of that day, in UTC.
             value = datetime.combine(value, time(), timezone.utc) + timedelta(days=1)
         if isinstance(value, datetime):
             if value.tzinfo is None:

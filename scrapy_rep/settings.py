@@ -116,7 +116,7 @@ _positive: Final = number(low=0, above=True)
 
 @dataclass(frozen=True)
 class Options:
-    """Every setting of scrapy-rep, checked; ``metadata`` of a field tells its name and values."""
+    """All settings of scrapy-rep, validated. The metadata of a field names its setting."""
 
     tokens: tuple[str, ...] | None = _setting(
         "ROBOTSTXT_USER_AGENT",
@@ -227,14 +227,14 @@ class Options:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Options:
-        """Return those of a crawl. Raises SettingsError."""
+        """Return the options of a crawl. Raises SettingsError."""
         return part_or_new(crawler, cls, lambda: cls.from_settings(crawler.settings))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:
-        """Return the options that ``settings`` give.
+        """Return the options of ``settings``.
 
-        Raises SettingsError, which names the setting, what it got and what it takes.
+        Raises SettingsError with the name of the setting, its value and the valid values.
         """
         values = {}
         for option in fields(cls):
@@ -256,33 +256,33 @@ class Options:
 
     @cached_property
     def policy(self) -> Policy:
-        """The clocks and bounds, as the protocol takes them."""
+        """The options that the protocol uses: times and limits."""
         return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
 
     @property
     def store_config(self) -> registry.StoreConfig:
-        """What the store is made of."""
+        """The options that the store uses."""
         names = registry.StoreConfig._fields
         return registry.StoreConfig(*(getattr(self, name) for name in names))
 
     def shown(self) -> dict[str, Any]:
-        """Return all settings by name, as shown."""
+        """Return all settings by name, as they may be logged."""
         return {
             option.metadata["name"]: option.metadata["shown"](getattr(self, option.name))
             for option in fields(self)
         }
 
     def changed(self) -> dict[str, Any]:
-        """Return the settings whose values differ from their defaults, by name, as shown."""
+        """Return the settings that differ from their defaults, as ``shown`` does."""
         defaults = Options().shown()
         return {name: value for name, value in self.shown().items() if value != defaults[name]}
 
 
 def unknown_settings(settings: BaseSettings) -> dict[str, list[str]]:
-    """Return the names in ``settings`` that look like ours and are none, and what may be meant."""
+    """Return the unknown settings that begin with ``REP_``, each with a similar known name."""
     known = {option.metadata["name"] for option in fields(Options)}
     unknown = sorted(name for name in settings if name.startswith("REP_") and name not in known)
-    # They have the prefix in common.
+    # A high cutoff, as all names have the prefix in common.
     return {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
 
 

@@ -27,42 +27,42 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
 
 robotstxt_verdict: Final = object()
-"""``(request, verdict)``: it was decided whether a request may be sent; for each request."""
+"""``(request, verdict)``: it was decided whether a request may be sent. Sent for each request."""
 robotstxt_forbidden: Final = object()
-"""``(request, verdict, dropped)``: a request was dropped, or would have been but for a dry run."""
+"""``(request, verdict, dropped)``: a request was dropped, or a dry run would have dropped it."""
 robotstxt_fetched: Final = object()
-"""``(origin, outcome, request, record)``: a fetch of robots.txt ended, well or badly."""
+"""``(origin, outcome, request, record)``: a fetch of robots.txt has ended."""
 robotstxt_loaded: Final = object()
-"""``(origin, request, record)``: what robots.txt came to was known from the store."""
+"""``(origin, request, record)``: the store had a valid record of robots.txt."""
 robotstxt_changed: Final = object()
-"""``(origin, old, new, request)``: a robots.txt is another one than before."""
+"""``(origin, old, new, request)``: a robots.txt has changed."""
 robotstxt_overridden: Final = object()
-"""``(request, override)``: an entry of REP_OVERRIDES decided in place of robots.txt."""
+"""``(request, override)``: an entry of REP_OVERRIDES decided instead of robots.txt."""
 robotstxt_differs: Final = object()
-"""``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide otherwise."""
+"""``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide differently."""
 robotstxt_crawl_delay: Final = object()
-"""``(origin, delay, taken)``: a site asks for some time between two requests."""
+"""``(origin, delay, taken)``: a site asks for a delay between requests."""
 robotstxt_back_off: Final = object()
-"""``(origin, status, seconds)``: a site refused a request, and is left alone for some time."""
+"""``(origin, status, seconds)``: a site refused a request; a pause begins."""
 robotstxt_usage: Final = object()
-"""``(request, usage, results, refused)``: what is said about the use of a page was judged."""
+"""``(request, usage, results, refused)``: the usage preferences for a page were judged."""
 robotstxt_tdmrep: Final = object()
-"""``(origin, record, source, request)``: what a tdmrep.json came to, by fetch or from the store."""
+"""``(origin, record, source, request)``: a tdmrep.json was fetched, or found in the store."""
 robotstxt_followed: Final = object()
-"""``(request, hop)``: the response has the URL of ``hop``, which is judged next."""
+"""``(request, hop)``: the response has the URL of ``hop``, which is checked next."""
 
 META_KEY: Final = "robotstxt"
-"""Key of ``Request.meta`` that holds the verdict."""
+"""Key of ``Request.meta`` with the verdict."""
 
-# By sender. Asked for every request: those who connected past ``crawler.signals`` to any sender at
-# all are not looked for.
+# Used for every request, so it looks up the sender only: receivers that were connected to all
+# senders, without ``crawler.signals``, are not found.
 _receivers_of: Final = dispatcher.connections.get
 
 
 def as_meta(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as plain values: ``rule`` is the path of the rule, as written."""
     values = verdict.as_dict()
-    del values["robotstxt_url"]  # the request's own
+    del values["robotstxt_url"]  # that of the request
     return {**values, "rule": None if verdict.rule is None else verdict.rule.raw}
 
 
@@ -78,8 +78,8 @@ class Announcer:
     def send_verdict(
         self, request: Request, verdict: Verdict, origin: Origin | None, decision: object
     ) -> None:
-        """Tell what was decided of ``request``; ``decision`` is all that led to it."""
-        # Nearly always the same as before: that no rule matches.
+        """Send ``robotstxt_verdict``, and write the verdict to the meta of ``request``."""
+        # Most verdicts are the same object as the one before: no rule matches.
         if verdict is not self._last:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
@@ -88,11 +88,11 @@ class Announcer:
             self._send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
     def send_forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
-        """Tell that ``request`` is dropped, or would be but for a dry run."""
+        """Send ``robotstxt_forbidden``; ``dropped`` is False in a dry run."""
         self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
 
     def send_learned(self, record: Record, previous: Record | None, request: Request) -> None:
-        """Tell what the lookup of a file came to; ``previous`` is what was stored of it."""
+        """Send the signals of a lookup; ``previous`` is the stored record."""
         origin = record.file.origin
         if not record.file.is_robotstxt:
             source = "store" if record is previous else "fetch"
@@ -112,7 +112,7 @@ class Announcer:
         )
         if previous is None or robotstxt_changed not in _receivers_of(self._sender, ()):
             return
-        # Where nobody knew the rules before, or nobody does now, there is nothing to compare.
+        # Unknown rules, before or now, can't be compared.
         known = [r.copy is not None or isinstance(r.last, Unavailable) for r in (previous, record)]
         old, new = (None if r.copy is None else r.copy.body for r in (previous, record))
         if all(known) and old != new:
@@ -125,11 +125,11 @@ class Announcer:
             )
 
     def send_overridden(self, request: Request, override: Override) -> None:
-        """Tell that ``override`` decides about ``request``."""
+        """Send ``robotstxt_overridden``."""
         self._send(robotstxt_overridden, request=request, override=override)
 
     def send_differs(self, request: Request, verdict: Verdict, *, builtin_allows: bool) -> None:
-        """Tell that Scrapy's built-in would have decided otherwise."""
+        """Send ``robotstxt_differs``."""
         self._send(
             robotstxt_differs,
             request=request,
@@ -138,17 +138,17 @@ class Announcer:
         )
 
     def send_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
-        """Tell what ``origin`` asks for, and the seconds that its slot has of it, if any."""
+        """Send ``robotstxt_crawl_delay``; ``taken`` are the seconds that are kept, if any."""
         self._send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
 
     def send_back_off(self, origin: Origin, status: int, seconds: float) -> None:
-        """Tell that ``origin`` answered ``status``, and that its host is left alone."""
+        """Send ``robotstxt_back_off``."""
         self._send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
     def send_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool
     ) -> None:
-        """Tell what is said about the use of a page, and what it came to by purpose."""
+        """Send ``robotstxt_usage``."""
         self._send(robotstxt_usage, request=request, usage=usage, results=results, refused=refused)
 
     def _send(self, signal: object, **what: Any) -> None:

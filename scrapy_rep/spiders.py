@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 _SCHEMES: Final = ("http://", "https://")
 _PAUSE: Final = 0.05
-"""Seconds between two tries at least, as clocks and timers differ a little."""
+"""Smallest number of seconds between two tries, as timers may fire early."""
 
 
 class RobotsSitemapMixin:
@@ -35,13 +35,13 @@ class RobotsSitemapMixin:
     names. The spider uses the robots.txt that the crawl has fetched, and fetches it only once.
     """
 
-    # What is ignored below is of the SitemapSpider, which mypy can't see from here.
+    # mypy doesn't know that the other base is a SitemapSpider.
 
     sitemap_urls: Sequence[str]
-    """Sitemaps, and robots.txt files that name some."""
+    """URLs of sitemaps, and of robots.txt files that name sitemaps."""
 
     async def start(self) -> AsyncIterator[Any]:
-        """Begin with the sitemaps, those of each robots.txt as soon as it is known."""
+        """Yield requests for the sitemaps, those of a robots.txt as soon as it is known."""
         urls = list(self.sitemap_urls)
         asked = [url for url in urls if url.endswith("/robots.txt")]
         self.sitemap_urls = [url for url in urls if url not in asked]
@@ -56,7 +56,7 @@ class RobotsSitemapMixin:
                     yield Request(sitemap, callback=callback)
 
     async def _begin_with(self, url: str) -> list[str]:
-        """Return the sitemaps of one robots.txt, of which no error is one of the others."""
+        """Return the sitemaps of one robots.txt; none after an error, which is logged."""
         try:
             return await self.sitemaps_of(url)
         except CrawlClosingError:
@@ -68,8 +68,8 @@ class RobotsSitemapMixin:
     async def sitemaps_of(self, url: str) -> list[str]:
         """Return the sitemaps that the robots.txt of the origin of ``url`` names, as full URLs.
 
-        Where it is unreachable, wait for its next tries as long as pages do. Raises ValueError
-        where the URL is none that can have a robots.txt, and CrawlClosingError.
+        If it is unreachable, wait for its next tries as long as pages do. Raises ValueError if the
+        URL can't have a robots.txt, and CrawlClosingError.
         """
         robots = Robots.of(self.crawler)  # type: ignore[attr-defined]
         options = Options.of(self.crawler)  # type: ignore[attr-defined]
@@ -90,7 +90,7 @@ class RobotsSitemapMixin:
 
 
 async def _named(robots: Robots, url: str, patience: float) -> list[str]:
-    """Return the sitemaps as written; try again for so many seconds where it is unreachable."""
+    """Return the sitemaps as written; retry an unreachable file for ``patience`` seconds."""
     end = monotonic() + patience
     while True:
         sitemaps = await robots.sitemaps(url)
@@ -101,7 +101,7 @@ async def _named(robots: Robots, url: str, patience: float) -> list[str]:
 
 
 def _full(where: str, sitemap: str) -> str | None:
-    """Return the URL of a sitemap; None where nothing could be fetched from it."""
+    """Return the full URL of a sitemap; None if it is not valid."""
     try:
         full = urljoin(where, sitemap)
         return full if full.startswith(_SCHEMES) and Request(full) else None

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-# As Scrapy's built-in middleware keeps them.
+# The names of Scrapy's built-in middleware.
 FORBIDDEN: Final = "robotstxt/forbidden"
 REQUEST_COUNT: Final = "robotstxt/request_count"
 RESPONSE_COUNT: Final = "robotstxt/response_count"
 RESPONSE_STATUS_COUNT: Final = "robotstxt/response_status_count/{status}"
 EXCEPTION_COUNT: Final = "robotstxt/exception_count/{exception}"
 
-# Ours.
+# Names of scrapy-rep only.
 FORBIDDEN_REASON_COUNT: Final = "robotstxt/forbidden_reason_count/{reason}"
 FORBIDDEN_RESPONSE_COUNT: Final = "robotstxt/forbidden_response_count"
 REDIRECT_COUNT: Final = "robotstxt/redirect_count"
@@ -61,6 +61,6 @@ SUBRESOURCE_UNKNOWN: Final = "robotstxt/subresource/unknown"
 
 
 def count(crawler: Crawler, name: str, by: int = 1) -> None:
-    """Add to a stat of a crawl."""
+    """Add ``by`` to a stat of a crawl."""
     if crawler.stats is not None:
         crawler.stats.inc_value(name, by)

@@ -1,4 +1,4 @@
-"""Lines that extensions write as the crawl goes, and the robots.txt that they speak of."""
+"""The lines of the evidence, and the robots.txt that they refer to."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _BLOCK: Final = 64 * 1024
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
 as_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
-"""Returns a value as JSON, in ASCII; what JSON doesn't have as a string."""
+"""Returns a value as JSON in ASCII; values without a JSON type become strings."""
 
 
 def iso(seconds: float) -> str:
-    """Return a time, seconds since the epoch, as ISO 8601 in UTC, to the millisecond."""
-    # A store may hold any time.
+    """Return a time in seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
+    # A record in a store may have any time.
     whole, milliseconds = divmod(int(min(max(0.0, seconds), _LAST) * 1_000), 1_000)
     return f"{_to_the_second(whole)}.{milliseconds:03}Z"
 
@@ -34,7 +34,7 @@ def _to_the_second(seconds: int) -> str:
 
 
 def of_override(override: Override) -> dict[str, Any]:
-    """Return what is told of an entry of REP_OVERRIDES."""
+    """Return the values of an override."""
     return {
         "host": override.host,
         "policy": override.policy,
@@ -45,14 +45,14 @@ def of_override(override: Override) -> dict[str, Any]:
 
 @dataclass(eq=False)
 class RobotsFile:
-    """What a robots.txt came to, by which is decided; or the file of an override.
+    """A robots.txt by which requests were decided, or the file of an override.
 
-    ``sha256`` and ``as_json`` are taken in the thread that writes, before the body is let go of.
+    The writing thread computes ``sha256`` and ``as_json`` before it drops the body.
     """
 
     url: str
     outcome: str
-    """``available``, ``unavailable``, ``unreachable``; ``override`` for the file of one."""
+    """``available``, ``unavailable``, ``unreachable``, or ``override`` for the file of one."""
     asked: float
     """When the last fetch ended, seconds since the epoch."""
     status: int | None = None
@@ -63,17 +63,17 @@ class RobotsFile:
     """Bytes of decoded text."""
     truncated: bool = False
     fetched: float | None = None
-    """When the text was fetched whose rules hold; None where there is none."""
+    """When the text with the valid rules was fetched; None if there is none."""
     body: bytes | None = None
-    """That text, until it is written."""
+    """The text, until it is written."""
     answer: Evidence | None = None
-    """How the fetch ended that decides: of an unreachable robots.txt it may be an older one."""
+    """The evidence of the fetch of the text; if robots.txt is unreachable, of an earlier one."""
     record_id: str | None = None
-    """Of the WARC record that holds it, once that is written."""
+    """ID of the WARC record with the text, after it is written."""
 
     @classmethod
     def from_record(cls, record: Record, access: Access) -> RobotsFile:
-        """Return what ``access`` makes of ``record``."""
+        """Return the file of ``record``, with the text that is valid by ``access``."""
         last, copy = record.last.evidence, access.copy
         answer = last if copy is None else copy.evidence
         body = None if copy is None else copy.body
@@ -93,12 +93,12 @@ class RobotsFile:
 
     @cached_property
     def sha256(self) -> str | None:
-        """Of the text whose rules hold."""
+        """SHA-256 of the text, in hex."""
         return None if self.body is None else sha256(self.body).hexdigest()
 
     @cached_property
     def as_json(self) -> str:
-        """What lines say of it."""
+        """The members of a line about the file, as JSON."""
         return as_json({
             "url": self.url,
             "outcome": self.outcome,
@@ -114,41 +114,41 @@ class RobotsFile:
 
 
 class Line(NamedTuple):
-    """A line, to be written."""
+    """One line of the evidence."""
 
     values: dict[str, Any]
     file: RobotsFile | None = None
-    """The robots.txt that it speaks of."""
+    """The robots.txt that it refers to."""
 
     @property
     def is_of_file(self) -> bool:
-        """Whether it tells what a file came to: the first line of each, which has its text."""
+        """Whether it is the first line of a file, with which its text is written."""
         return self.file is not None and self.values["kind"] in {"robotstxt", "tdmrep"}
 
     @property
     def text(self) -> bytes | None:
-        """The text that is to be kept with it."""
+        """The text to write with the line."""
         return self.file.body if self.is_of_file and self.file is not None else None
 
     @property
     def nbytes(self) -> int:
-        """Bytes of that text."""
+        """Size of the text in bytes."""
         return len(self.text or b"")
 
     def let_go(self) -> None:
-        """Keep the hash of the text, and nothing else of it."""
+        """Drop the text, and keep its hash."""
         if self.text is not None and self.file is not None and self.file.as_json:
             self.file.body = None
 
     def encode(self, tail: str) -> bytes:
-        """Return it as JSON; ``tail`` are the last members, which all lines have."""
+        """Return the line as JSON; ``tail`` has the last members, which are the same in all lines."""
         file = "null" if self.file is None else self.file.as_json
         name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
         return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")
 
 
 def end_of_lines(file: IO[bytes]) -> int:
-    """Return where the last line of a file ends that has an end."""
+    """Return the offset after the last complete line of a file."""
     end = file.seek(0, 2)
     while end > 0:
         start = max(0, end - _BLOCK)

@@ -1,4 +1,4 @@
-"""A line in the log every minute: where the crawl stands with robots.txt."""
+"""A periodic log line with the numbers of origins and requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where extensions write: placeholders in paths, and one report for each crawl."""
+"""The paths of reports and evidence: placeholders, and a path of its own for each crawl."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _in_use: Final[set[Path]] = set()
-"""Files that crawls of this process write to just now."""
+"""Files that crawls of this process are writing."""
 
 
 class _Values(dict[str, Any]):
-    """What placeholders stand for: the time, and attributes of the spider, its name among them."""
+    """The values of placeholders: the time, and the attributes of the spider."""
 
     def __init__(self, spider: Spider) -> None:
-        # As Scrapy writes it in the URIs of feeds.
+        # In the format of Scrapy's feed URIs.
         now = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
         super().__init__(time=f"{now.isoformat()}+00:00".replace(":", "-"))
         self._spider = spider
@@ -33,10 +33,10 @@ class _Values(dict[str, Any]):
 
 
 def path_of(crawler: Crawler, name: str, value: str | None) -> Path:
-    """Return the path that a setting, of that name and value, gives for a crawl.
+    """Return the path in the setting ``name`` with its placeholders replaced.
 
-    ``%(time)s`` and ``%(name)s`` are those of Scrapy's feeds, as is the name of any other attribute
-    of the spider. Raises SettingsError, and NotConfigured where there is nothing to write.
+    ``%(time)s``, ``%(name)s`` and other attributes of the spider are replaced as in Scrapy's feed
+    URIs. Raises SettingsError, and NotConfigured if the setting is not set.
     """
     spider = crawler.spider
     if value is None or spider is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
@@ -51,7 +51,7 @@ def path_of(crawler: Crawler, name: str, value: str | None) -> Path:
 
 
 def claim(path: Path) -> Path:
-    """Return ``path``, or, while another crawl of this process writes to it, one beside it."""
+    """Return ``path``, or a numbered one if another crawl of this process is writing to it."""
     names = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     place = path
     while place.resolve() in _in_use:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 
 class HoldReason(Enum):
-    """Why requests wait in the scheduler: text, deciding module, and end of the wait.
+    """Why requests wait in the scheduler: a text, the deciding module, and the end of the wait.
 
-    The docs draw their table from here.
+    The docs have this as a table.
     """
 
     LOOK_UP = "robots.txt is being looked up", "look_ups", "the lookup has ended"
@@ -38,4 +38,4 @@ class Hold(NamedTuple):
 
     reason: HoldReason
     until: float
-    """When to ask again, in seconds of the monotonic clock; infinity: when the gate tells."""
+    """When to ask again, in seconds of the monotonic clock; infinity if the gate will call."""

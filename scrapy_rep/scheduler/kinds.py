@@ -1,4 +1,4 @@
-"""What the queue classes in the settings say: the order of requests, and how they are written."""
+"""Scrapy's queue classes: the order of requests, and their serialization."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Kind(NamedTuple):
     """One of Scrapy's queue classes."""
 
     order: int
-    """1 where the oldest is first, -1 where the newest is."""
+    """1 for first in, first out; -1 for last in, first out."""
     marshals: bool
-    """Whether it writes with marshal; all others on disk use pickle."""
+    """Whether it serializes with marshal; other disk queues use pickle."""
 
 
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
@@ -29,15 +29,15 @@ KINDS: Final = {
     for name, queue_class in vars(squeues).items()
     if _NAME.fullmatch(name)
 }
-"""All of them that this version of Scrapy has."""
+"""The queue classes of this version of Scrapy."""
 
 
 class UnfitError(Exception):
-    """Our queue can't take the place of Scrapy's; says why."""
+    """Our queue can't replace Scrapy's; the message has the reason."""
 
 
 def check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
-    """Raise UnfitError where our queue can't take the place of Scrapy's; ValueError as it does."""
+    """Raise UnfitError if our queue can't replace Scrapy's, and the ValueError that Scrapy raises."""
     if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
         raise ValueError("The priority queue does not support CONCURRENT_REQUESTS_PER_IP")
     wheres = ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",)

@@ -1,4 +1,8 @@
-"""The requests of the queue: a lane for each origin in each download slot."""
+"""The requests of the queue, in one lane per origin and download slot.
+
+A slot has a heap of its lanes, ordered by the next request of each lane. A lane that waits is in no
+heap, so the lanes that may not leave cost nothing when the next request is looked for.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +21,17 @@ if TYPE_CHECKING:
 _STALE: Final = 16
 
 Rank = tuple[int, bool, int]
-"""Priority, whether it is a start request's, and since when; the least one is next."""
+"""Priority, whether it is a start request, and the order of arrival; the least rank is next."""
 
 
 class Memory:
-    """The requests of all lanes, in memory; in the ``held`` of each lane, as a heap."""
+    """The requests of all lanes in memory; each lane has a heap in ``held``."""
 
     def __init__(self) -> None:
         self._number = count(1)
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Keep ``request``: ``order`` is 1 if it comes after those before it, -1 if before."""
+        """Add ``request``; ``order`` is 1 for first in, first out, and -1 for last in, first out."""
         heappush(lane.held, (priority, start, next(self._number) * order, request))
 
     @staticmethod
@@ -38,13 +42,13 @@ class Memory:
 
     @staticmethod
     def pop(lane: Lane) -> Request:
-        """Return the next request of ``lane``, and keep it no more."""
+        """Remove the next request of ``lane`` and return it."""
         request: Request = heappop(lane.held)[3]
         return request
 
 
 class Lane:
-    """The requests of one origin in one download slot, or those of a slot that have no origin."""
+    """The requests of one origin in one download slot, or those of a slot without an origin."""
 
     __slots__ = (
         "failures",
@@ -65,38 +69,38 @@ class Lane:
         self.origin = origin
         self.size = 0
         self.held: list[tuple[Any, ...]] = []
-        """What is next is first: its priority, whether it is a start request's, a place that no
-        other has, and the request itself where it is in memory."""
+        """A heap of sort keys: priority, whether it is a start request, a unique position, and the
+        request if it is in memory."""
         self.rank: Rank | None = None
-        """Its place in the slot's heap."""
+        """Its rank in the heap of the slot."""
         self.hold: Hold | None = None
-        """Why it waits, and is in no heap."""
+        """Why it waits, and until when. A lane that waits is in no heap."""
         self.since: float | None = None
-        """Since when its requests are deferred, by the monotonic clock."""
+        """When its requests were deferred, in seconds of the monotonic clock."""
         self.overdue = False
-        """Whether they are to leave though their origin is unreachable."""
+        """Whether its requests leave to be dropped, as their origin is unreachable for too long."""
         self.failures = 0
-        """How often in a row it could not be read."""
+        """Number of failed tries in a row to read it."""
 
     def head(self) -> Request:
-        """Return the request that would leave next."""
+        """Return the next request."""
         return self.lanes.head(self)
 
 
 class Slot:
-    """The lanes of one download slot, and which of them is next."""
+    """The lanes of one download slot, in a heap by rank."""
 
     __slots__ = ("lanes", "name", "ranks")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.lanes = 0
-        """How many it has; with none it is no more."""
+        """Number of lanes. A slot without lanes is removed."""
         self.ranks: list[tuple[Rank, Lane]] = []
-        """A heap; only those pairs count whose rank is the lane's."""
+        """A heap. Pairs whose rank is no longer that of the lane are skipped."""
 
     def next(self) -> Lane | None:
-        """Return the lane whose turn it is."""
+        """Return the next lane, if there is one."""
         while self.ranks:
             rank, lane = self.ranks[0]
             if rank is lane.rank:
@@ -105,7 +109,7 @@ class Slot:
         return None
 
     def enter(self, lane: Lane, rank: Rank) -> None:
-        """Let ``lane`` be next when its ``rank`` is the least."""
+        """Put ``lane`` in the heap with a new rank."""
         lane.rank = rank
         if len(self.ranks) > 2 * self.lanes + _STALE:
             self.ranks = [(lane.rank, lane) for rank, lane in self.ranks if rank is lane.rank]
@@ -118,17 +122,17 @@ class Lanes:
 
     def __init__(self, head: Callable[[Lane], Request]) -> None:
         self.head = head
-        """Returns the request of a lane that would leave next."""
+        """Returns the next request of a lane."""
         self._lanes: dict[tuple[str, Origin | None], Lane] = {}
         self.slots: dict[str, Slot] = {}
         """The download slots that have lanes, by name."""
         self.size = 0
-        """Requests in all of them."""
+        """Number of requests in all lanes."""
         self.on_disk = 0
-        """Requests of slots that are on disk alone."""
+        """Number of requests on disk whose slots have no lanes in memory yet."""
 
     def lane(self, name: str, origin: Origin | None) -> Lane:
-        """Return the lane of an origin in a download slot; a new one is to be given a size."""
+        """Return the lane of an origin in a download slot; a new one needs a call of ``resize``."""
         lane = self._lanes.get((name, origin))
         if lane is None:
             slot = self.slots.get(name)
@@ -145,7 +149,7 @@ class Lanes:
         return iter(self._lanes.values())
 
     def resize(self, lane: Lane, size: int) -> None:
-        """Remember that ``lane`` has so many requests; with none it is no more."""
+        """Set the number of requests of ``lane``; remove a lane without requests."""
         self.size += size - lane.size
         lane.size = size
         if size or self._lanes.pop((lane.slot.name, lane.origin), None) is None:
@@ -153,11 +157,11 @@ class Lanes:
         lane.rank = None
         lane.slot.lanes -= 1
         if not lane.slot.lanes:
-            lane.slot.ranks.clear()  # they hold the lane, which holds the slot
+            lane.slot.ranks.clear()  # breaks the reference cycle of slot and lane
             del self.slots[lane.slot.name]
 
     def clear(self) -> None:
-        """Forget all of them."""
+        """Remove all lanes."""
         self._lanes.clear()
         self.slots.clear()
         self.size = 0

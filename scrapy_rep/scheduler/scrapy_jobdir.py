@@ -1,4 +1,4 @@
-"""What Scrapy's own priority queue left in a JOBDIR, moved to ours."""
+"""Moves the requests that Scrapy's priority queue has left in a JOBDIR to our queue."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 OURS: Final = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
-"""What is left in place of the state of Scrapy's queues, so that they refuse it.
+"""The state that our queue leaves, which Scrapy's queues reject.
 
-DownloaderAwarePriorityQueue takes no list, and says so; ScrapyPriorityQueue takes one of numbers.
+DownloaderAwarePriorityQueue takes no list, and ScrapyPriorityQueue only a list of numbers.
 """
 _STATE: Final = "active.json"
-"""Where Scrapy's scheduler reads the state of its queue."""
+"""The file from which Scrapy's scheduler reads the state of its queue."""
 _SECONDS: Final = 0.02
-"""For how long requests are moved before the event loop has its turn."""
+"""Seconds for which requests are moved before the event loop runs again."""
 _COPY: Final = "being-moved"
 
 
 def read_state(state: Any) -> dict[str, Iterable[int]]:
-    """Return the state that Scrapy's queue left, as the scheduler has it.
+    """Return the state of Scrapy's queue that the scheduler has read.
 
-    :raises ValueError: it is another queue's.
+    :raises ValueError: it is the state of another queue.
     """
     if not state or state == OURS:
         return {}
@@ -54,7 +54,7 @@ def read_state(state: Any) -> dict[str, Iterable[int]]:
 
 
 def keep_scrapys_queue_out(folder: str) -> None:
-    """Let Scrapy's queue refuse ``folder`` from now on, be the crawl closed or killed.
+    """Make Scrapy's queue reject ``folder`` from now on, even if the crawl is killed.
 
     Raises SettingsError.
     """
@@ -67,11 +67,11 @@ def keep_scrapys_queue_out(folder: str) -> None:
 
 
 class Mover:
-    """Moves the requests slot by slot, through Scrapy's own classes, while the crawl goes on.
+    """Moves the requests slot by slot with Scrapy's classes while the crawl runs.
 
-    They are read from a copy of the slot's files, as reading changes these, and a crawl may be
-    killed: what has been moved is written down with the requests, and the files of a slot are
-    removed when all of it is there.
+    Scrapy's classes delete requests when they read them, and the crawl may be killed. So they read
+    a copy of the files of a slot. The number of moved requests is stored with the requests, and the
+    files of a slot are removed when all its requests are moved.
     """
 
     def __init__(
@@ -99,11 +99,11 @@ class Mover:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether there are requests that are going to be moved."""
+        """Whether there are requests left to move."""
         return self._timer is not None
 
     def move(self) -> None:
-        """Move a part of them now, and all others when the event loop comes to it."""
+        """Move some requests now, and the others in later steps of the event loop."""
         self._timer = None
         until = self._clock.monotonic() + _SECONDS
         for _ in self._steps:
@@ -112,7 +112,7 @@ class Mover:
                 return
 
     def stop(self) -> None:
-        """Move no more; what is left is moved by the next crawl."""
+        """Stop; the next crawl moves the remaining requests."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -126,7 +126,7 @@ class Mover:
         for slot, priorities, moved in self._disk.to_move():
             try:
                 yield from self._move(slot, priorities, moved)
-            except Exception as error:  # noqa: BLE001, PERF203 - told
+            except Exception as error:  # noqa: BLE001, PERF203 - logged
                 log_error(
                     self._crawler,
                     error,
@@ -166,7 +166,7 @@ class Mover:
                 request = left.pop()
             except Exception as error:
                 if len(left) == size:
-                    raise  # not of one request
+                    raise  # the error is not about one request
                 if number > moved:
                     log_unreadable(self._crawler, f"one of {slot}", error)
             if number > moved:

@@ -1,4 +1,4 @@
-"""Where a request comes from, noted in its meta on the way from the scheduler to the middleware."""
+"""The source of a request, noted in its meta between the scheduler and the middleware."""
 
 from __future__ import annotations
 
@@ -9,48 +9,49 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 NOTE_KEY: Final = "_robotstxt"
-"""Private key of ``Request.meta``: a list, as it may go to disk.
+"""Private key of ``Request.meta``: a list, which can be written to disk.
 
-The source; of a request that was given back, its own ``dont_filter`` and priority too."""
+It has the source, and for a request that was given back its original ``dont_filter`` and priority.
+"""
 
 
 class Source(str, Enum):
-    """Who handed a request to the engine."""
+    """The component that passed a request to the engine."""
 
     QUEUE = "queue"
-    """Our queue, which keeps it while its origin is unreachable."""
+    """Our queue, which defers requests of unreachable origins."""
     OVERDUE = "overdue"
-    """Our queue, which has kept it for REP_DEFER_TIMEOUT."""
+    """Our queue, after it has deferred the request for REP_DEFER_TIMEOUT."""
     SCHEDULER = "scheduler"
-    """Some other queue or scheduler, which knows nothing of robots.txt."""
+    """Another queue or scheduler, which doesn't know robots.txt."""
     DIRECT = "direct"
-    """Nobody that it may be given back to: a component awaits ``download_async``."""
+    """No scheduler: a component awaits ``download_async``. It can't be given back."""
 
 
 class Note(NamedTuple):
-    """What was noted of a request."""
+    """The note on a request."""
 
     source: Source
     returned: bool
-    """Whether it was given back to the scheduler, and comes again."""
+    """Whether it was given back to the scheduler before."""
     put_off: bool
-    """Whether that was because too many waited."""
+    """Whether it was given back because too many requests waited."""
 
 
 DIRECT: Final = Note(Source.DIRECT, returned=False, put_off=False)
-"""Of a request of which nothing was noted."""
+"""The note on a request without one."""
 
 
 def note_source(request: Request, source: Source) -> None:
-    """Note where ``request`` comes from; what was changed of it stays noted."""
+    """Note the source of ``request``, and keep its original values."""
     request.meta[NOTE_KEY] = [source.value, *request.meta.get(NOTE_KEY, ())[1:]]
 
 
 def note_returned(request: Request, *, less: int = 0) -> Request:
-    """Return ``request`` as it goes back to the scheduler, its priority lower by ``less``."""
-    # Whoever hands it on next says so; ``download_async`` comes again at once, and for ever.
+    """Return the copy of ``request`` for the scheduler, with its priority lowered by ``less``."""
+    # The next scheduler notes itself. Without one it must not be given back again and again.
     noted = [Source.DIRECT.value, request.dont_filter, request.priority]
-    # It is in the dupefilter already.
+    # The dupefilter has seen it.
     return request.replace(
         dont_filter=True,
         priority=request.priority - less,
@@ -59,7 +60,7 @@ def note_returned(request: Request, *, less: int = 0) -> Request:
 
 
 def read_note(request: Request, noted: list[Any]) -> Note:
-    """Return what was noted, taken off the meta of ``request``, and undo what was changed."""
+    """Return the note that was in the meta of ``request``, and restore its original values."""
     source, *before = noted
     put_off = False
     if before:

@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
-_told: Final[WeakSet[Response]] = WeakSet()
-"""Pages of which it is told that they can't be read: each middleware reads them."""
+_logged: Final[WeakSet[Response]] = WeakSet()
+"""Unreadable pages that were logged; each middleware reads them."""
 
 
 def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, str]] | None:
-    """Return the names and contents of the meta elements of a page, one more than are looked at.
+    """Return names and contents of the meta elements of a page, at most one above the limit.
 
-    Return None, and tell so, where they can't be read.
+    If they can't be read, log that and return None.
     """
-    # What a site names as the encoding may be any codec of Python's, and raise anything.
+    # A site may name any codec of Python as its encoding, and these may raise anything.
     try:
         return list(islice(_elements(response), MAX_META_ELEMENTS + 1))
-    except Exception as error:  # noqa: BLE001 - told
-        if response not in _told:
-            _told.add(response)
+    except Exception as error:  # noqa: BLE001 - logged
+        if response not in _logged:
+            _logged.add(response)
             stats.count(crawler, stats.TAGS_UNREADABLE)
             logger.warning(
                 "The meta elements of %s can't be read (%s: %a): the page is treated as if they "
@@ -52,6 +52,6 @@ def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, s
 
 def _elements(response: Response) -> Iterator[tuple[str, str]]:
     if isinstance(response, HtmlResponse) and _HAS_SOME(response.text):
-        # Selectors would make a dict of all attributes of an element for each that is asked for.
+        # Faster than selectors, which copy all attributes of an element for each access.
         for element in response.selector.root.iter("meta"):
             yield element.get("name", ""), element.get("content", "")

@@ -1,4 +1,4 @@
-"""Fields of items that say what was found about their page."""
+"""Sets fields of items by the tags and preferences of their page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ logger = logging.getLogger(__name__)
 
 
 def mark(item: Any, field: str, value: Any, response: Response | None) -> None:
-    """Set a field of an item, where it has such a one."""
-    # Whatever is raised here would end the callback, and lose all that it has still to yield.
+    """Set a field of an item, if the item has it."""
+    # An exception here would end the callback and lose its further items.
     try:
         if ItemAdapter.is_item(item):
             adapter = ItemAdapter(item)

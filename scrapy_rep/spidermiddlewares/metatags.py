@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 TAGS_KEY: Final = "robots_tags"
-"""Key of ``Response.meta`` that says what the page asks for."""
+"""Key of ``Response.meta`` with the robots tags of the page."""
 ITEM_FIELD: Final = "robots_noindex"
-"""Field of an item that says whether its page asks not to be indexed, where it has such a one."""
+"""Field of items that is set to True if their page has ``noindex``."""
 _NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
 
 
@@ -46,7 +46,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         self._tokens = ProductTokens.of_crawl(crawler, options)
 
     def process_spider_input(self, response: Response) -> None:
-        """Note in ``response.meta`` what the page asks for, before its callback is called."""
+        """Write the tags of the page to ``response.meta`` before its callback is called."""
         request = response.request
         if request is None:
             return
@@ -56,13 +56,13 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if tags:
             request.meta[TAGS_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
         else:
-            # It may come from the page before.
+            # It may be copied from the meta of the page before.
             request.meta.pop(TAGS_KEY, None)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
-        """Drop what comes from a page whose links are not to be followed.
+        """Drop requests that come from a page with ``nofollow``.
 
-        The page itself may be asked for again.
+        A request for the page itself, such as a retry, is not dropped.
         """
         if not _asks(response, "nofollow") or response is None:
             return request
@@ -77,7 +77,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         return request if self._dry_run else None
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Drop or mark what comes from a page that is not to be indexed."""
+        """Drop or mark items of a page with ``noindex``."""
         if not _asks(response, "noindex"):
             return item
         stats.count(self.crawler, stats.TAGS_NOINDEX)

@@ -1,4 +1,4 @@
-"""The spider middleware that reads what a page says about its use, and obeys it in items."""
+"""The spider middleware that drops or marks items by the usage preferences of their page."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ITEM_FIELD: Final = "robots_usage"
-"""Field of an item that gets the results by purpose, where it has such a one."""
+"""Field of items that is set to the results by purpose."""
 
 
 class RobotsUsageMiddleware(BaseSpiderMiddleware):
-    """Drops or marks items by the statements about use in robots.txt, headers and meta elements."""
+    """Drops or marks items by the usage preferences in robots.txt, headers and meta elements."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -38,7 +38,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         self._judge = UsageJudge.of_crawl(crawler, options)
 
     def process_spider_input(self, response: Response) -> None:
-        """Add what the page says to what robots.txt said when it was asked for, and judge it."""
+        """Add the preferences of the page to those of robots.txt, and judge them together."""
         request = response.request
         values = noted(request)
         if request is None or values is None:
@@ -56,7 +56,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         self._judge.count(request, judgement)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Drop or mark what comes from a page that was judged."""
+        """Drop or mark items of a page that was judged."""
         values = noted(None if response is None else response.request)
         if values is None:
             return item

@@ -231,11 +231,11 @@ class RedisStore:
         return int(cursor), [name.removeprefix(start).removesuffix(end) for name in names]
 
     def _key(self, kind: str, key: str) -> str:
-        # What stands in braces decides where a key lives in a cluster.
+        # In a cluster, the text in braces determines the server of a key.
         return f"{self._prefix}{kind}:{{{key}}}"
 
     def _get(self, key: str, pipeline: Any) -> Any:
-        # Ranges, as anybody may have put anything there.
+        # GETRANGE, as another program may have put a huge value there.
         pipeline.getrange(self._key("record", key), 0, self._limit)
         pipeline.getrange(self._key("lease", key), 0, _MAX_HOLDER)
         return partial(self._held, key)
@@ -252,14 +252,14 @@ class RedisStore:
         return Held(record, holder.decode("utf-8", "replace") or None)
 
     def _without_lease(self, held: Held, key: str, holder: str | None) -> Held:
-        """Where the key of a lease holds something else, let ``holder`` do without it."""
+        """Let ``holder`` fetch without a lease if its key has a value of another type."""
         if held.holder != _NO_LEASE:
             return held
         self._tell_foreign(self._key("lease", key), "fetches this robots.txt itself")
         return held._replace(holder=holder)
 
     def _tell_foreign(self, key: str, what: str) -> None:
-        """Tell, once, that others have written ``key``, and what each worker does without it."""
+        """Log once that another program has written ``key``, and what workers do instead."""
         if self._told.is_first(key):
             logger.warning(
                 "The Redis key %a was not written by scrapy-rep and is not used: each worker %s",
@@ -269,13 +269,13 @@ class RedisStore:
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
-        """Give the client. Raises StoreError."""
+        """Return the client. Raises StoreError."""
         with self._telling():
             yield self._connector.client()
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Raise StoreError in place of what redis-py raises."""
+        """Convert errors of redis-py to StoreError."""
         try:
             yield
         except ERRORS as error:
@@ -283,7 +283,7 @@ class RedisStore:
 
 
 def _checked(replies: list[Any]) -> list[Any]:
-    """Return replies without an error among them. Raises the first one."""
+    """Return ``replies``; raise the first error among them."""
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply

@@ -25,7 +25,7 @@ _HOLDS: Final = """
 typeof(leases.holder) = 'text' AND typeof(leases.taken) = 'real'
 AND typeof(leases.seconds) = 'real' AND abs(:now - leases.taken) < leases.seconds
 """
-# As blobs: a text that is no UTF-8 would be an error of the whole statement.
+# As blobs, because reading a text that is not UTF-8 would fail the whole statement.
 _GET: Final = f"""
 SELECT (SELECT data FROM records
         WHERE origin = :origin AND typeof(data) = 'blob' AND length(data) <= :limit),
@@ -42,9 +42,8 @@ INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET written = excluded.written, data = excluded.data
 """
 _RELEASE: Final = "DELETE FROM leases WHERE origin = ? AND holder = ?"
-# By the monotonic clock, in microseconds: all processes of a machine have the same one, and nobody
-# sets it. It begins anew when the machine does; then what lies ahead is counted from when it was
-# written.
+# In microseconds of the monotonic clock, which all processes of a machine share and which is never
+# set. It restarts with the machine: then the time left is counted from when the row was written.
 _RESERVE: Final = """
 INSERT INTO turns (origin, made, next) VALUES (:origin, :now, :now + :step)
 ON CONFLICT (origin) DO UPDATE
@@ -70,22 +69,22 @@ DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY written L
 
 _MICROSECONDS: Final = 1_000_000
 _PRUNE_EVERY: Final = 300.0
-"""Seconds between two looks for what is too old."""
+"""Seconds between two runs of pruning."""
 _PRUNE_AFTER: Final = 2_000
-"""Records written between two such looks."""
+"""Number of written records between two runs of pruning."""
 _PRUNE_ROWS: Final = 2_000
-"""Records that go in one transaction, so that nobody waits long."""
+"""Largest number of records deleted in one transaction, so that writes don't wait long."""
 _PAGE: Final = 1_000
-"""Origins that are read at a time."""
+"""Number of keys read at a time."""
 _FREE_PAGES: Final = 2_000
-"""Pages given back to the file system after that."""
+"""Largest number of pages returned to the file system per run."""
 
 
 class SQLiteStore:
-    """A file with a row per origin, in write-ahead mode.
+    """An SQLite file with one row per record, lease and turn.
 
-    One thread reads and one writes: what was asked to be written while it was busy goes into its
-    next transaction. A process that is killed loses what was under way and nothing else.
+    One thread reads and one writes. The writes that arrive during a transaction are made together
+    in the next one. If the process is killed, only the transaction under way is lost.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What Scrapy's settings say of downloads: the handler of a scheme, and time limits."""
+"""The download handler of a scheme, and the time limits of downloads."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 
 def handler_of(settings: BaseSettings, scheme: str) -> Any:
-    """Return the class of the handler of a scheme; None where none is set, or it can't be loaded.
+    """Return the class of the download handler of a scheme.
 
-    Scrapy tells of the latter when it comes to a request.
+    None if there is none, or if it can't be loaded: Scrapy logs that with the first request.
     """
     try:
         return load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
-    except Exception:  # noqa: BLE001 - whatever its module raises
+    except Exception:  # noqa: BLE001 - its module may raise anything
         return None
 
 
 def timeout_of_crawl(crawler: Crawler) -> float:
-    """Return the seconds that a download may take, 0 where there is no limit.
+    """Return the seconds that a download may take, 0 for no limit.
 
     It is the spider's ``download_timeout``, else ``DOWNLOAD_TIMEOUT``, as for Scrapy's
     DownloadTimeoutMiddleware.
@@ -34,10 +34,10 @@ def timeout_of_crawl(crawler: Crawler) -> float:
 
 
 def timeout_of(request: Request) -> float:
-    """Return the ``download_timeout`` of a request in seconds, 0 where it has none."""
+    """Return the ``download_timeout`` of a request in seconds, 0 if it has none."""
     return _seconds(request.meta.get("download_timeout"))
 
 
 def _seconds(limit: Any) -> float:
-    # What is no time is for Scrapy to refuse: its download handlers raise.
+    # Scrapy's download handlers raise for other values.
     return float(limit) if isinstance(limit, int | float) and limit > 0 else 0.0

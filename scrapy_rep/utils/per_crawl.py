@@ -1,4 +1,4 @@
-"""The parts of a crawl: each is made once, and found by its class and its crawler."""
+"""The parts of a crawl: one object per class, found by its class and the crawler."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ATTRIBUTE: Final = "_scrapy_rep"
-"""Attribute of a crawler with the parts of its crawl, which live as long as it does."""
+"""Attribute of a crawler with the parts of its crawl."""
 _crawlers: Final[WeakSet[Crawler]] = WeakSet()
 """The crawlers of the process to which parts were added."""
 
 
 def add_part(crawler: Crawler, part: object) -> None:
-    """Let ``part`` be that of its class in the crawl of ``crawler``."""
+    """Add ``part`` to the crawl of ``crawler``, in place of another one of its class."""
     _parts(crawler)[type(part)] = part
     _crawlers.add(crawler)
 
 
 def part(crawler: Crawler, cls: type[T]) -> T | None:
-    """Return the part of a class; None where the crawl has none."""
+    """Return the part of a class; None if the crawl has none."""
     return cast("T | None", _parts(crawler).get(cls))
 
 
 def part_or_new(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
-    """Return the part of a class; where the crawl has none, it is what ``make`` returns."""
+    """Return the part of a class; if the crawl has none, add the one that ``make`` returns."""
     parts = _parts(crawler)
     if cls not in parts:
         parts[cls] = make()
@@ -38,15 +38,12 @@ def part_or_new(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
 
 
 def remove_part(crawler: Crawler, cls: type) -> None:
-    """Let the crawl have no part of a class any more."""
+    """Remove the part of a class."""
     _parts(crawler).pop(cls, None)
 
 
 def parts_of_all(cls: type[T]) -> list[T]:
-    """Return the parts of a class that were added to the crawls of this process.
-
-    Those of crawls that failed before they had an engine are left out.
-    """
+    """Return the parts of a class of all crawls in this process that have an engine."""
     started = [each for each in _crawlers if each.engine is not None]
     return [found for each in started if (found := part(each, cls)) is not None]
 

@@ -158,10 +158,9 @@ def lift_pool_limits(crawler: Crawler) -> None:
 
 
 class PlacesBeside:
-    """Lets requests leave the scheduler at their moment, though CONCURRENT_REQUESTS is reached.
+    """Lets requests with a turn leave the scheduler, although CONCURRENT_REQUESTS is reached.
 
-    By a quarter of it at most, rounded up, and only those: what leaves next waits until there are
-    places again.
+    At most a quarter of it, rounded up, may leave so. Other requests wait until there are places.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -169,7 +168,7 @@ class PlacesBeside:
         self._given = 0
 
     def give(self, requests: int) -> None:
-        """Let so many requests leave from now on."""
+        """Set the number of requests that may leave so from now on."""
         downloader = downloader_of(self._crawler)
         limit = getattr(downloader, "total_concurrency", 0)
         if not isinstance(limit, int) or limit <= 0 or not hasattr(downloader, "active"):

@@ -1,4 +1,4 @@
-"""The oldest Scrapy that this works with; with an older one, it says so."""
+"""The oldest supported version of Scrapy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import scrapy
 
 _OLDEST: Final = (2, 14)
-"""As in pyproject.toml, for who installs an older one afterwards."""
+"""As in pyproject.toml; an older one may be installed afterwards."""
 
 
 def check_scrapy() -> None:

@@ -1,4 +1,4 @@
-"""How URLs, numbers and sites' texts are shown: nothing secret, nothing that steers a terminal."""
+"""URLs, numbers and texts of sites for logs: without credentials and control characters."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 MAX_SHOWN: Final = 200
-"""Characters of a rule, or of another text that a site writes, in a log line or a report."""
+"""Largest length of a rule, or another text of a site, in a log line or report."""
 _CREDENTIALS: Final = re.compile(r"^([^:/?#@]*:[/\\]*)[^/?#]*@")
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL without what stands before an ``@`` in its authority.
+    """Return a URL without the userinfo in its authority.
 
-    Whatever the number of slashes before that: Scrapy takes each.
+    Any number of slashes may come before it, as Scrapy accepts any number.
     """
     return _CREDENTIALS.sub(r"\1", url) if "@" in url else url
 
@@ -34,17 +34,17 @@ def show_page(response: Response | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a site's text with what can't be seen, or turns the line around, as escapes."""
+    """Return a text with escapes for all characters that are not printable."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def short(text: str, width: int = MAX_SHOWN) -> str:
-    """Return ``text`` in at most so many characters, the last an ellipsis where it was longer."""
+    """Return ``text``, shortened to ``width`` characters with an ellipsis."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number of things."""
+    """Return a number and a noun, which gets an s unless the number is 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

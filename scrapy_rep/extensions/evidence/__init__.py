@@ -1,6 +1,6 @@
-"""Evidence of what was obeyed, a line for each page and each drop: REP_EVIDENCE.
+"""The evidence (REP_EVIDENCE): a line for each page and each dropped request.
 
-The extension makes lines of what it hears, a thread writes them: as JSON Lines, or as WARC.
+The extension makes lines of the signals it receives. A thread writes them as JSON Lines or WARC.
 """
 
 from scrapy_rep.extensions.evidence.extension import RobotsEvidence

@@ -1,4 +1,4 @@
-"""The extension that listens, and makes lines of what it hears."""
+"""The extension that makes lines of signals."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAX_FILES: Final = 10_000
-"""Origins whose robots.txt is remembered; of others the store is asked."""
+"""Largest number of robots.txt files in memory; for others the store is asked."""
 _CLOSING_TIME: Final = 60.0
-"""Seconds for what is still to be written when the crawl is over."""
+"""Seconds for the remaining writes when the crawl closes."""
 _NO_MATTER: Final = ("REP_EVIDENCE", "REP_REPORT")
-"""Settings that decide nothing."""
+"""Settings that don't affect decisions."""
 _AFTER: Final = (HEADER, META)
-"""Where that stands which is said about use after the request."""
+"""Places of usage preferences that are known only after the request."""
 _SENT: Final = ("download", "handler")
 _WORDS: Final = {True: "allow", False: "disallow"}
 
 
 class _Note:
-    """What is known of a request that is on its way."""
+    """The decision on a request, until its response is there."""
 
     __slots__ = ("at", "decision", "is_sent", "verdict")
 
@@ -88,7 +88,7 @@ class RobotsEvidence:
         self._writing = Writing(form_of(path, tail_of(self._settings)), "Evidence", path)
         self._notes: WeakKeyDictionary[Request, _Note] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
-        """What a download handler was asked for, by where it went by itself."""
+        """The requested URL, by the hop to which a download handler was redirected."""
         self._files: BoundedCache[tuple[str, int], RobotsFile] = BoundedCache(
             max_entries=_MAX_FILES
         )
@@ -115,7 +115,7 @@ class RobotsEvidence:
         return cls(crawler)
 
     def _opened(self, spider: Spider) -> None:
-        # Only now: a crawl that is refused at its start is closed, too, and leaves no evidence.
+        # Only now: a crawl that fails at its start is closed, too, but leaves no evidence.
         self._crawler.signals.connect(self._closed, scrapy_signals.spider_closed)
         self._put("start", {"spider": spider.name, "dry_run": self._dry_run, "set": self._settings})
 
@@ -136,7 +136,7 @@ class RobotsEvidence:
         self._put("tdmrep", {"source": source}, file)
 
     def _used(self, request: Request, usage: Usage, results: Mapping[str, Value]) -> None:
-        # What was known before the response is in the line of the page, or the drop.
+        # Other preferences are in the line of the page or the dropped request.
         if any(said.place in _AFTER for said in usage.statements):
             url = without_credentials(request.url)
             self._put("usage", {"url": url, "usage": as_dict(usage, results)})
@@ -175,7 +175,7 @@ class RobotsEvidence:
     def _received(self, request: Request, response: Response) -> None:
         note = self._notes.pop(request, None)
         if note is None or not note.is_sent:
-            # Another component had the response: nothing was sent.
+            # Another component had the response, and no request was sent.
             source = "cache" if "cached" in response.flags else "component"
             self._write("page", request, note or _Note(), source, response.status)
 
@@ -187,7 +187,7 @@ class RobotsEvidence:
         source: str | None,
         status: int | None = None,
     ) -> None:
-        """Write what was decided of ``request``, and what became of it."""
+        """Write a line with the decision on ``request`` and its result."""
         values = self._values(request, note, source)
         values |= {"kind": kind, "status": status}
         verdict, decision = note.verdict, note.decision
@@ -239,14 +239,14 @@ class RobotsEvidence:
     async def _write_late(
         self, values: dict[str, Any], request: Request, at: float, entry: Entry
     ) -> None:
-        """Write a line on a robots.txt that another crawl of this process has looked up."""
+        """Write a line that refers to a robots.txt which another crawl of this process looked up."""
         try:
             record = await Robots.of(self._crawler).record(request)
         except Exception:
             logger.exception("Error while asking by which robots.txt it was decided")
             record = None
         if record is None or not entry.is_of(self._policy.access(record, at)):
-            self._writing.put(Line(values))  # nobody knows any more which text it was
+            self._writing.put(Line(values))  # the text that decided is not in the store any more
             return
         key = record.file.url, entry.mark
         if (file := self._files.get(key)) is None:

@@ -1,4 +1,4 @@
-"""The forms of evidence, each chosen by its path, which is tried before the crawl."""
+"""Chooses the form of the evidence by its path, and checks that the path can be written."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 WARC: Final = ".warc.gz"
 _TRIAL: Final = 64 * 1024
-"""Bytes that are written, and taken away again, to see whether there is room."""
+"""Bytes that are written to a temporary file, to check that there is space."""
 
 
 def tail_of(settings: dict[str, Any]) -> str:
-    """Return the last members of all lines: by which version and settings it was decided."""
+    """Return the last members of all lines: crawl, version, and a hash of the settings."""
     digest = sha256(as_json(dict(sorted(settings.items()))).encode()).hexdigest()
     members = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
     return as_json(members)[1:-1]
 
 
 def form_of(path: Path, tail: str) -> Form:
-    """Return what writes to ``path``. Raises SettingsError where that can't be written."""
+    """Return the writer for ``path``. Raises SettingsError if it can't be written."""
     form: Callable[[Path, str], Form] = JsonLines
     folder = path
     if path.name.endswith(WARC):

@@ -1,4 +1,4 @@
-"""Evidence as JSON Lines in a directory, with each text once beside them."""
+"""Evidence as JSON Lines in a directory; each text is stored once in a file of its own."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from scrapy_rep.extensions.lines import Line
 
 _MAX_KNOWN: Final = 10_000
-"""Texts of which it is remembered that they are there."""
+"""Largest number of remembered texts, whose files are not checked again."""
 
 
 def part_name(folder: Path, number: int) -> Path:
-    """Return the path of a part."""
+    """Return the path of the part with this number."""
     return folder / f"part-{number:05}.jsonl"
 
 
 def text_name(folder: Path, sha256: str) -> Path:
-    """Return the path of a text."""
+    """Return the path of the text with this hash."""
     return folder / "texts" / sha256[:2] / sha256
 
 
 class JsonLines:
-    """Writes lines, and texts by their hash."""
+    """Writes lines to parts, and texts to files named by their hash."""
 
     def __init__(self, folder: Path, tail: str) -> None:
-        """Take the directory, and the members that all lines have."""
+        """``tail`` has the members that all lines have."""
         self._folder = folder
         self._tail = tail
         self._parts = Parts(lambda number: part_name(folder, number), end_of_lines)
@@ -49,7 +49,7 @@ class JsonLines:
         self._parts.append(b"\n".join([*data, b""]))
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the part."""
         self._parts.close()
 
     def _keep(self, name: str, text: bytes) -> None:

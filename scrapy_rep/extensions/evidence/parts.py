@@ -1,4 +1,4 @@
-"""Files that are written one after another, each by one crawl at a time."""
+"""The parts of the evidence: files of limited size, each written by one crawl at a time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_BYTES: Final = 128 * 1024**2
-"""Of a part, from where on the next one is begun."""
+"""Size at which the next part begins."""
 _BLOCK: Final = 64 * 1024
 _GZIP: Final = zlib.MAX_WBITS + 16
 
 
 class Parts:
-    """A file that is appended to, and the next one when it is long enough.
+    """Appends to a part until it is large enough, then begins the next one.
 
-    What a crawl that was killed left behind is gone on with: a record that was cut is taken off.
-    What is damaged otherwise is left as it is.
-    Of crawls at the same time each has a part of its own; where files can't be locked, each crawl.
+    A part that a killed crawl has left is continued, after an incomplete record at its end is
+    removed. A part that is damaged otherwise is not touched. Concurrent crawls write different
+    parts; if files can't be locked, each crawl begins a new one.
     """
 
     def __init__(
@@ -30,10 +30,10 @@ class Parts:
         whole: Callable[[IO[bytes]], int | None],
         begin: Callable[[Path], bytes] = lambda _: b"",
     ) -> None:
-        """Take the names of parts by number, from 1.
+        """``name`` returns the path of a part by its number, from 1.
 
-        ``whole`` returns where the last whole record of a file ends, or None where it is damaged,
-        ``begin`` what a part begins with.
+        ``whole`` returns the offset after the last complete record of a file, or None if the file
+        is damaged. ``begin`` returns the first bytes of a part.
         """
         self._name = name
         self._whole = whole
@@ -42,7 +42,7 @@ class Parts:
         self._size = 0
 
     def append(self, data: bytes) -> None:
-        """Write ``data``, which is whole records. Raises OSError; nothing is left of it then."""
+        """Write complete records. Raises OSError; then none of them is written."""
         if self._file is None or self._size >= MAX_BYTES:
             self.close()
             self._file = self._open()
@@ -53,13 +53,13 @@ class Parts:
         except OSError:
             try:
                 file.truncate(self._size)
-            except OSError:  # mended when it is opened again
+            except OSError:  # removed when it is opened again
                 self.close()
             raise
         self._size += len(data)
 
     def close(self) -> None:
-        """Write no more to this part."""
+        """Close the current part."""
         if self._file is not None:
             self._file.close()
             self._file = None
@@ -82,11 +82,11 @@ class Parts:
 
     @staticmethod
     def _taken(path: Path) -> IO[bytes] | None:
-        """Return the file, which is nobody else's; None where it is, or is long enough."""
+        """Open and lock a part; return None if another crawl has it, or if it is large enough."""
         is_new = not path.exists()
         if not is_new and path.stat().st_size >= MAX_BYTES:
             return None
-        # Unbuffered: what is written is with the system, whatever becomes of this process.
+        # Unbuffered, so that written data survives if this process is killed.
         file = path.open("ab+", buffering=0)
         is_locked = _lock(file)
         if is_locked or (is_new and is_locked is None):
@@ -101,20 +101,20 @@ class Parts:
 
 
 def _lock(file: IO[bytes]) -> bool | None:
-    """Lock a file as long as it is open; None where files can't be locked."""
+    """Lock a file until it is closed; return None if files can't be locked."""
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
 
         flock(file, LOCK_EX | LOCK_NB)
     except BlockingIOError:
         return False
-    except (ImportError, OSError):  # the file system has no locks, either
+    except (ImportError, OSError):  # OSError: the file system has no locks
         return None
     return True
 
 
 def is_damaged(path: Path) -> bool:
-    """Return whether a gzip file has more than whole members, and one at its end that was cut."""
+    """Return whether a gzip file has anything but complete members and a last incomplete one."""
     with path.open("rb") as file:
         return end_of_members(file) is None
 
