@@ -56,7 +56,7 @@ class Drops:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Drops | None:
-        """Return the one of a crawl; None if it doesn't obey robots.txt."""
+        """Return the instance of a crawl; None if it doesn't obey robots.txt."""
         return part(crawler, cls)
 
     def log(

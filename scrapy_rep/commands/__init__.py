@@ -5,7 +5,7 @@
 
 from scrapy_rep.utils.scrapy_version import check_scrapy
 
-# Scrapy imports this before it runs any command.
+# Scrapy imports this package before it runs any command.
 try:
     check_scrapy()
 except ImportError as error:

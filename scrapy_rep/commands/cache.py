@@ -1,4 +1,4 @@
-"""``scrapy robots cache``: what the store holds, and how it is changed by hand."""
+"""``scrapy robots cache``: lists, shows, refreshes and removes records of the store."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from scrapy_rep.stores.base import BareStore, Held
 
 _AT_A_TIME: Final = 50
-"""Records that are read together: with REP_MAX_SIZE as it is, 40 MB at the very most."""
+"""Number of records that are read together: at most 40 MB with the default REP_MAX_SIZE."""
 _MAX_DIFF: Final = 2_000
-"""Lines of a robots.txt above which two are not compared line by line."""
+"""Number of lines above which two versions are not compared line by line."""
 
 
 def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
-    """Do what ``args`` say; return the exit status."""
+    """Run the action in ``args``; return the exit status."""
     options = asking.options
     action, arguments = (args[0] if args else ""), args[1:]
     if action not in (*_OF_ALL, *_OF_ORIGIN):
@@ -100,7 +100,7 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
 
 
 class _Cache:
-    """What can be done; each method prints, and returns the exit status."""
+    """The actions. Each method prints its result and returns the exit status."""
 
     def __init__(
         self, crawler: Crawler, options: Options, store: BareStore, *, as_json: bool
@@ -111,7 +111,7 @@ class _Cache:
         self._as_json = as_json
 
     async def list_all(self) -> int:
-        """Print a line per record: of an origin, or of a tdmrep.json."""
+        """Print a line for each record."""
         count = 0
         async for origin, record in self._records():
             count += not origin.endswith(TDMREP_PATH)
@@ -122,7 +122,7 @@ class _Cache:
         return FINE
 
     async def show(self, file: SiteFile) -> int:
-        """Print all that is held of a file."""
+        """Print the record of a file."""
         record, holder = await self._store.get(file.key)
         if record is None:
             return self._nothing(f"nothing that can be read of {file.key}")
@@ -143,10 +143,10 @@ class _Cache:
         return FINE
 
     async def refresh(self, file: SiteFile) -> int:
-        """Fetch a file as a crawl does, whatever still holds, and print what has changed."""
+        """Fetch a file as a crawl does, even if its record is valid, and print the changes."""
         robots = robots_of(self._crawler)
         if not file.is_robotstxt:
-            # What it says of its own use is no matter.
+            # Usage preferences don't matter for this fetch.
             verdict = await robots.verdict(Request(file.url, meta={PURPOSES_KEY: []}))
             if not verdict.allowed:
                 why = printable(explain(verdict))
@@ -156,7 +156,7 @@ class _Cache:
         page = Request(f"{file.origin}/")
         fetcher = Fetcher(self._crawler, self._options, robots.decider.verdict_on_hop)
         outcome = await fetcher.fetch(file, page)
-        jitter = random()  # noqa: S311 - no secret
+        jitter = random()  # noqa: S311 - not a secret
         record = self._options.policy.record_after(before, file, outcome, jitter=jitter)
         if record.of_origin:
             await self._store.put(record)
@@ -179,20 +179,20 @@ class _Cache:
         return UNKNOWN if isinstance(outcome, Unreachable) else FINE
 
     async def drop(self, file: SiteFile) -> int:
-        """Let the next crawl that comes fetch a file."""
+        """Remove the record of a file, so that the next crawl fetches it."""
         if not await self._store.drop(file.key):
             return self._nothing(f"nothing of {file.key}")
         self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
         return FINE
 
     async def prune(self) -> int:
-        """Let go of what is too old or too much."""
+        """Remove the records that are too old or too many."""
         count = await self._store.prune()
         self._print(f"records dropped: {count}", {"dropped": count})
         return FINE
 
     async def _records(self) -> AsyncIterator[tuple[str, Record | None]]:
-        """Yield all origins with their records, a few of which are read at a time."""
+        """Yield all keys with their records, which are read in batches."""
         origins: list[str] = []
         async for origin in self._store.scan_keys():
             origins.append(origin)
@@ -242,7 +242,7 @@ def _outcome(record: Record, options: Options) -> str:
 
 
 def _lines(body: bytes) -> list[str]:
-    # Of bytes, not of text: CR, LF and CR LF alone end a line.
+    # Bytes, as str.splitlines() splits at other characters, too.
     return [line.decode("utf-8", "backslashreplace") for line in body.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""``scrapy robots check``: whether URLs may be fetched, a line for each."""
+"""``scrapy robots check``: the verdicts on URLs, one line for each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
 
 
 def check(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
-    """Print what is said of URLs; return the exit status, the worst of theirs."""
+    """Print the verdicts on URLs; return the highest exit status among them."""
     if opts.file == opts.urls_from == "-":
         raise UsageError("rules and URLs can't both come from standard input", print_help=False)
     if opts.urls_from:
@@ -68,7 +68,7 @@ def check(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
 
 
 def _asked(urls: list[str], asking: Asking, show: Callable[[str, Answer], None]) -> list[Answer]:
-    """Return the answers on ``urls``, each shown as it comes."""
+    """Return the answers on ``urls``; ``show`` is called with each one when it is there."""
     progress = Progress(len(urls))
 
     def answered(url: str, answer: Answer) -> None:
@@ -81,7 +81,7 @@ def _asked(urls: list[str], asking: Asking, show: Callable[[str, Answer], None])
 
 
 def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
-    """Return what ``rules``, of a file of that name, say of a URL, or why it can have none."""
+    """Return the verdict of ``rules`` of the file ``name`` on a URL, or the error."""
     try:
         origin_of(url)
     except ValueError as error:
@@ -90,14 +90,14 @@ def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Ve
 
 
 def status_of(verdict: Verdict | ValueError) -> int:
-    """Return the exit status that a verdict, or the lack of one, stands for."""
+    """Return the exit status for a verdict or an error."""
     if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
         return UNKNOWN
     return FINE if verdict.allowed else FOUND
 
 
 def _line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
-    """Return a line for people, or for programs, of a command that ``started`` then."""
+    """Return the line of an answer, as text or JSON, of a command that began at ``started``."""
     verdict, asked_at, usage = answer
     shown = printable(without_credentials(url))
     status = status_of(verdict)

@@ -1,4 +1,4 @@
-"""What ``scrapy robots evidence`` prints: what was decided about a URL, and by which line."""
+"""``scrapy robots evidence``: the decisions on a URL in the evidence, and the deciding lines."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _SOURCES = {
 
 
 def evidence(args: list[str], opts: argparse.Namespace, _: Asking) -> int:
-    """Print what was written of a URL; return the exit status, of the last line."""
+    """Print the lines about a URL; return the exit status of the last decision."""
     url = one(args, "evidence takes one URL")
     if not opts.evidence:
         raise UsageError("evidence requires --in PATH", print_help=False)
@@ -68,7 +68,7 @@ def evidence(args: list[str], opts: argparse.Namespace, _: Asking) -> int:
 
 
 def _shown(found: Found, *, as_json: bool) -> str | None:
-    """Return what is printed; None where the line is damaged."""
+    """Return the output for a line; None if the line is damaged."""
     try:
         text = "\n".join(_as_text(found))
         return _as_json(found) if as_json else text
@@ -149,7 +149,7 @@ def _robotstxt(found: Found) -> list[str]:
 
 
 def _line_of(found: Found) -> str | None:
-    """Return the line that decided, as it is written."""
+    """Return the text of the deciding line."""
     number = found.values.get("line")
     if found.text is None or number is None:
         return None

@@ -1,4 +1,4 @@
-"""``scrapy robots explain``: everything about one verdict."""
+"""``scrapy robots explain``: how a verdict was found."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Got:
-    """What a crawl that asks came back with."""
+    """The result of the crawl of the command."""
 
     url: str
     verdict: Verdict
     decision: Decision
     record: Record | None
     usage: Usage
-    """What is said about use, by REP_USAGE_SOURCES."""
+    """The usage preferences from REP_USAGE_SOURCES."""
     started: float
     """When the command began, seconds since the epoch."""
     back_off: float | None = None
-    """Until when the host is left alone, seconds since the epoch."""
+    """End of the pause of the host, in seconds since the epoch."""
     body: bytes | None = None
-    """The rules, where they are a file's."""
+    """The rules, if they come from a local file."""
 
     def is_from_store(self, record: Record) -> bool:
-        """Return whether ``record`` was there before the command began."""
+        """Return whether ``record`` was in the store before the command began."""
         return record.last.evidence.at < self.started
 
     def explanation(self, options: Options) -> Explanation | None:
-        """Return which rules match, where rules decide."""
+        """Return the explanation, if rules decided."""
         _, target, tokens, _, _, override, _ = self.decision
         if self.body is not None:
             return explained(self.body, target, *tokens)
@@ -80,14 +80,14 @@ class Got:
 
 
 def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
-    """Print all about the verdict on a URL; return the exit status."""
+    """Print the explanation of the verdict on a URL; return the exit status."""
     url = without_credentials(one(args, "explain takes one URL"))
     try:
         origin_of(url)
     except ValueError as error:
         raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
     started = time()
-    # A crawl with these purposes may take more files to tell.
+    # With purposes, the crawl may fetch tdmrep.json, too.
     meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
 
     async def question(crawler: Crawler) -> Got:
@@ -104,7 +104,7 @@ def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
 
 
 def _by_file(url: str, path: str, asking: Asking) -> Got:
-    """Return what a file says of ``url``, in place of its site."""
+    """Return the result for ``url`` by the rules of a local file."""
     tokens, spellings = asking.names()
     body = read_robotstxt(path, asking.options.max_size)
     robots = RobotsTxt.parse(body)
@@ -115,7 +115,7 @@ def _by_file(url: str, path: str, asking: Asking) -> Got:
 
 
 def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
-    """Return it for programs."""
+    """Return the result as JSON."""
     explanation = got.explanation(options)
     override = got.decision.override
     result: dict[str, Any] = {
@@ -157,7 +157,7 @@ def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
 
 
 def _as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
-    """Return it for people."""
+    """Return the result as text."""
     word = "allowed" if got.verdict.allowed else "disallowed"
     if got.verdict.reason is Reason.UNREACHABLE:
         word = "can't tell"

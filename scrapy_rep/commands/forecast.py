@@ -1,4 +1,4 @@
-"""What is known of the URLs of a crawl before it begins, and how long it takes at least."""
+"""The forecast of a crawl: its URLs by decision, and its shortest duration."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
 
 _SLOWEST: Final = 10
-"""Origins that are named."""
+"""Largest number of hosts that are listed."""
 _UNKNOWN: Final = {Reason.UNREACHABLE, Reason.ERROR}
 
 
 class _Pages:
-    """Pages of one origin, and the seconds between two of them."""
+    """The number of pages of an origin, and the delay between them in seconds."""
 
     __slots__ = ("count", "delay")
 
@@ -28,7 +28,7 @@ class _Pages:
 
 
 class Forecast:
-    """Counts URLs by what is decided of them. Its memory is bounded by origins, not by URLs."""
+    """Counts URLs by decision. Its memory grows with the origins, not with the URLs."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -36,7 +36,7 @@ class Forecast:
         self._slots: dict[str, dict[Origin, _Pages]] = {}
 
     def add(self, decision: Decision, slot: str, delay: float) -> None:
-        """Count a page, whose download slot leaves ``delay`` seconds between two."""
+        """Count a page in a download slot with a delay of ``delay`` seconds."""
         verdict, origin = decision.verdict, decision.origin
         if verdict is None or origin is None:
             return
@@ -53,7 +53,7 @@ class Forecast:
         pages.delay = delay
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain values."""
+        """Return the forecast as plain values."""
         hosts = [self._host(origins) for origins in self._slots.values()]
         slowest = nlargest(_SLOWEST, hosts, key=lambda host: host["seconds"])
         return {
@@ -65,7 +65,7 @@ class Forecast:
         }
 
     def _host(self, origins: dict[Origin, _Pages]) -> dict[str, Any]:
-        """Return the row of one host: the origin that takes longest, and what all take."""
+        """Return the row of a host: its slowest origin, and the sums of all its origins."""
         urls = sum(pages.count for pages in origins.values())
         delay = max(pages.delay for pages in origins.values())
         seconds = sum(pages.count * pages.delay for pages in origins.values()) - delay

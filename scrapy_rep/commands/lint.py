@@ -1,4 +1,4 @@
-"""``scrapy robots lint``: each line of a robots.txt, and what it was taken for."""
+"""``scrapy robots lint``: the problems in a robots.txt, and how each line is read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from scrapy_rep.robots import Robots
 
 _WIDTH: Final = 56
-"""Characters of a line of robots.txt that are shown beside what it was taken for."""
+"""Width of the column with the lines of the file, in characters."""
 
 
 def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
-    """Print what is odd about a file, or the robots.txt of a site; return the exit status."""
+    """Print the problems in a file or the robots.txt of a site; return the exit status."""
     source = one(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)
@@ -51,7 +51,7 @@ def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
 
 async def _record(robots: Robots, url: str) -> Record | None:
     try:
-        # Whatever an override says of the URL: it is the file that is looked at.
+        # Also if an override decides on the URL.
         await robots.robotstxt(url)
     except ValueError as error:
         raise UsageError(f"{url}: {error}", print_help=False) from None
@@ -59,7 +59,7 @@ async def _record(robots: Robots, url: str) -> Record | None:
 
 
 def _as_json(source: str, result: Lint) -> str:
-    """Return it for programs."""
+    """Return the result as JSON."""
     return json.dumps(
         {
             "source": source,
@@ -70,7 +70,7 @@ def _as_json(source: str, result: Lint) -> str:
 
 
 def _as_text(source: str, result: Lint) -> str:
-    """Return it for people, the findings below their lines."""
+    """Return the result as text, with the findings below their lines."""
     findings: dict[int | None, list[str]] = {}
     for finding in result.findings:
         findings.setdefault(finding.line, []).append(printable(finding.text))

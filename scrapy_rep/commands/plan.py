@@ -1,4 +1,4 @@
-"""``scrapy robots plan``: what robots.txt leaves of a list of URLs, and how long that takes."""
+"""``scrapy robots plan``: how many of a list of URLs are allowed, and how long a crawl takes."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _AT_A_TIME: Final = 500
-"""Lines that are read together."""
+"""Number of lines that are read together."""
 _MAX_LINE: Final = 100_000
-"""Bytes of a line; no URL is longer."""
+"""Largest size of a line in bytes."""
 _MOST_WAITING: Final = 5_000
-"""URLs that wait for a robots.txt, before more of them are read."""
+"""Largest number of URLs that wait for lookups."""
 _SITEMAPS_AT_A_TIME: Final = 16
 _HOUR: Final = 3_600
 _MAX_TOLD: Final = 10
-"""Lines about URLs, or sitemaps, that are none."""
+"""Largest number of messages about invalid URLs and sitemaps."""
 
 
 def plan(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
-    """Print what becomes of URLs, without fetching one; return the exit status."""
+    """Print the plan for URLs, without fetching them; return the exit status."""
     stream = _opened(opts.urls_from) if opts.urls_from else None
     if not urls and stream is None:
         raise UsageError("plan requires URLs", print_help=False)
@@ -77,14 +77,14 @@ def plan(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
 
 def _opened(path: str) -> BinaryIO:
     try:
-        # Not sys.stdin: a lock of its would be held when the process ends by Ctrl-C.
+        # Not sys.stdin, whose lock would block the end of the process after Ctrl-C.
         return open(0, "rb", closefd=False) if path == "-" else open(path, "rb")  # noqa: PTH123
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", print_help=False) from None
 
 
 class _Plan:
-    """Sorts URLs by what is decided of them, as they are read."""
+    """Counts URLs by their decisions as they are read."""
 
     def __init__(self, crawler: Crawler, opts: argparse.Namespace, asking: Asking) -> None:
         self._crawler = crawler
@@ -151,7 +151,7 @@ class _Plan:
         if decision is not None and self._is_enough(decision) and origin not in self._waiting:
             await self._count(request, decision)
             return
-        # Those of an origin wait together: one that hangs holds up the others that late.
+        # The URLs of an origin wait together, so a site that hangs delays only its own.
         await maybe_deferred_to_future(self._places.acquire())
         if origin in self._waiting:
             self._waiting[origin].append(request)
@@ -168,7 +168,7 @@ class _Plan:
     async def _find_out(self, origin: Origin) -> None:
         """Count all that wait for the robots.txt of ``origin``."""
         requests = self._waiting[origin]
-        for request in requests:  # more may come meanwhile
+        for request in requests:  # more may be added meanwhile
             try:
                 _, decision = await self._robots.decide(request)
                 await self._count(request, decision)
@@ -181,7 +181,7 @@ class _Plan:
         self._progress.at(self._done, self._urls)
 
     async def _settle(self) -> None:
-        """Wait until no URL waits."""
+        """Wait until all URLs are counted."""
         for _ in range(_MOST_WAITING):
             await maybe_deferred_to_future(self._places.acquire())
         for _ in range(_MOST_WAITING):
@@ -222,7 +222,7 @@ class _Plan:
             print("further lines like these are left out", file=sys.stderr)
 
     def result(self, *, complete: bool) -> dict[str, Any]:
-        """Return all that is known, as plain values."""
+        """Return the plan as plain values."""
         self._progress.clear()
         result = {
             "urls": self._urls,
@@ -246,7 +246,7 @@ def _batch(lines: Iterator[bytes]) -> list[bytes]:
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
-    """Return it for people."""
+    """Return the plan as lines of text."""
     names = ["urls", "allowed", "disallowed", "unreachable", "refused", "invalid", "pending"]
     always = ("urls", "allowed", "disallowed", "unreachable")
     lines = [f"{name:12}{result[name]:>10,}" for name in names if result[name] or name in always]

@@ -1,4 +1,4 @@
-"""What is remembered of an origin, in words and as JSON."""
+"""Records as text and JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
-    """Return a record as values that JSON has; times are seconds since the epoch."""
+    """Return a record as plain values; times are seconds since the epoch."""
     evidence, end = record.last.evidence, options.policy.access(record, now).end
     return {
         "outcome": outcome_word(record),
@@ -38,7 +38,7 @@ def outcome_word(record: Record) -> str:
 
 
 def summary(record: Record, options: Options, now: float) -> str:
-    """Return it as one line."""
+    """Return a record as one line."""
     evidence, since = record.last.evidence, record.unreachable_since
     parts = [what(evidence)]
     if record.copy is not None:
@@ -56,7 +56,7 @@ def summary(record: Record, options: Options, now: float) -> str:
 
 
 def in_detail(record: Record, options: Options, now: float, source: str) -> list[str]:
-    """Return how a file was got, from ``source``, and what becomes of that, line by line."""
+    """Return lines about a record: its source, outcome and next fetch."""
     evidence = record.last.evidence
     lines = [f"{printable(record.file.url)}: {outcome_word(record)} ({what(evidence)})"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
@@ -93,5 +93,5 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
 
 
 def what(evidence: Evidence) -> str:
-    """Return what was seen last: a status, or what broke the fetch."""
+    """Return the status or error of a fetch."""
     return printable(evidence.summary)

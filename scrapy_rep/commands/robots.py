@@ -46,7 +46,7 @@ _QUIET: Final[dict[str, Any]] = {
     "CLOSESPIDER_TIMEOUT": 0,
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
 }
-"""What a crawl that asks has otherwise than the project's crawls."""
+"""Settings of the commands' crawl that differ from those of the project."""
 _SUBCOMMANDS: Final = {
     "check": check,
     "explain": explain,
@@ -64,7 +64,7 @@ _BELONGS_TO: Final = {
     "sitemaps": ("--sitemaps", "plan"),
     "evidence": ("--in", "evidence"),
 }
-"""Options, and the subcommands that take them."""
+"""Options that only some subcommands have."""
 
 
 def _seconds(text: str) -> float:
@@ -75,7 +75,7 @@ def _seconds(text: str) -> float:
 
 
 def _tokens(option: str, value: str) -> None:
-    """Raise UsageError where the value of an option names no crawler."""
+    """Raise UsageError if the value of an option has no product token."""
     with suppress(ValueError):
         if tokens_of_setting(value):
             return
@@ -83,7 +83,7 @@ def _tokens(option: str, value: str) -> None:
 
 
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    # Scrapy takes a line of help that ends with a colon for a heading.
+    # Scrapy formats a line of help that ends with a colon as a heading.
     "--agent": {
         "metavar": "TOKEN",
         "help": "product token or User-Agent of the crawler, instead of that of the settings",
@@ -129,25 +129,25 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     },
     "--json": {"action": "store_true", "help": "print JSON"},
 }
-"""The options of all subcommands: flags, and what argparse takes."""
+"""The options of all subcommands: flags and arguments of argparse."""
 
 
 class Command(ScrapyCommand):
     """``scrapy robots check|explain|lint|cache|evidence|plan``."""
 
     def syntax(self) -> str:
-        """Return the line behind ``scrapy robots``."""
+        """Return the usage line."""
         return (
             "[options] check URL... | explain URL | lint FILE|URL | cache ... | evidence URL | "
             "plan URL..."
         )
 
     def short_desc(self) -> str:
-        """Return what it is for."""
+        """Return the short description."""
         return "Check URLs against robots.txt, and explain the result"
 
     def long_desc(self) -> str:
-        """Return what its subcommands do."""
+        """Return the descriptions of the subcommands."""
         return (
             "check: whether URLs may be fetched. explain: why, and how robots.txt was fetched. "
             "lint: the meaning of each line, and mistakes. cache list, show ORIGIN, refresh "
@@ -159,13 +159,13 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add those of ours."""
+        """Add the options of the subcommands."""
         super().add_options(parser)
         for flag, option in _OPTIONS.items():
             parser.add_argument(flag, **option)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Make settings for a crawl that asks."""
+        """Set the settings for the crawl of the command."""
         settings = self.settings
         if settings is None:
             raise UsageError
@@ -173,7 +173,7 @@ class Command(ScrapyCommand):
             settings.set(name, value, priority="cmdline")
         settings.set("LOG_LEVEL", "ERROR", priority="spider")
         if not inside_project():
-            # No file is left behind in whatever directory this is.
+            # Outside of a project no file is created.
             settings.set("REP_STORE", "memory://", priority="spider")
         addons = settings.getdict("ADDONS")
         if not any(load_object(addon) is Addon for addon in addons):
@@ -189,7 +189,7 @@ class Command(ScrapyCommand):
         if opts.fresh:
             settings.set("REP_STORE", "memory://", priority="cmdline")
         try:
-            # What would break the crawl is told of here. No store is opened by that.
+            # Raises errors that would stop the crawl, without opening the store.
             options = Options.from_settings(settings)
             make_bare_store(options.store_config)
         except SettingsError as error:
@@ -214,14 +214,14 @@ class Command(ScrapyCommand):
             )
         if self.crawler_process is None:
             raise UsageError
-        # The exit status answers, whatever characters the stream has.
+        # Characters that the stream can't encode must not change the exit status.
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
             self.exitcode = _SUBCOMMANDS[args[0]](args[1:], opts, Asking(self.crawler_process))
             sys.stdout.flush()
         except BrokenPipeError:
-            # Who reads has had enough, as head has; at its end Python would write once more.
+            # The reader has closed the pipe, as head does. Python would write again at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = UNKNOWN
         except CrawlClosingError:

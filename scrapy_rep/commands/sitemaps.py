@@ -1,4 +1,4 @@
-"""The URLs in the sitemaps that a robots.txt names, within bounds."""
+"""The URLs in the sitemaps of a robots.txt, with limits."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _MAX_DEPTH: Final = 3
-"""Sitemap indexes within each other; the protocol allows one."""
+"""Largest depth of sitemap indexes; the protocol allows one."""
 _MAX_BYTES: Final = 50 * 2**20
-"""Bytes of a sitemap, unpacked, as the protocol has it."""
+"""Largest size of an unpacked sitemap in bytes, by the protocol."""
 _MAX_SITEMAPS: Final = 1_000
 _MAX_URLS: Final = 1_000_000
-"""Sitemaps and URLs of an origin."""
+"""Largest number of sitemaps and URLs of an origin."""
 
 
 class Sitemaps:
-    """Fetches sitemaps with the downloader of a crawl; robots.txt holds for them, too."""
+    """Fetches sitemaps in a crawl, which obeys robots.txt for them, too."""
 
     def __init__(self, crawler: Crawler, tell: Callable[[str], None]) -> None:
-        """``tell`` is called with what goes wrong, and with each bound that is hit."""
+        """Take a crawl; ``tell`` is called with errors and with exceeded limits."""
         self._crawler = crawler
         self._tell = tell
 
     async def urls(self, sitemaps: Iterable[str], robotstxt_url: str) -> AsyncIterator[str]:
-        """Yield the URLs in ``sitemaps``, as that robots.txt names them, and in those they name."""
+        """Yield the URLs in ``sitemaps`` of that robots.txt, and in the sitemaps of indexes."""
         queue = [(urljoin(robotstxt_url, url), 0) for url in sitemaps]
         seen: set[str] = set()
         found = 0
@@ -83,7 +83,7 @@ class Sitemaps:
             raise
         except IgnoreRequest as error:
             self._tell(f"{_shown(url)}: {printable(str(error)) or 'not fetched'}")
-        except Exception as error:  # noqa: BLE001 - a sitemap more or less ends no plan
+        except Exception as error:  # noqa: BLE001 - the plan goes on without this sitemap
             self._tell(f"{_shown(url)}: {type(error).__name__}: {printable(str(error))}")
         return None
 

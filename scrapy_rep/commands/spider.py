@@ -1,4 +1,4 @@
-"""A spider that asks about robots.txt and crawls nothing, for the commands."""
+"""The crawl of the commands: its spider looks up robots.txt and sends no other request."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ T = TypeVar("T")
 
 
 class Answer(NamedTuple):
-    """What is said of a URL."""
+    """The verdict on a URL."""
 
     verdict: Verdict | ValueError
-    """Or why it can have none."""
+    """The verdict, or the error if there is none."""
     asked_at: float | None = None
-    """When robots.txt was asked for, seconds since the epoch, where it was."""
+    """When robots.txt was fetched, in seconds since the epoch."""
     usage: Judgement | None = None
-    """What is said about use, where purposes are declared."""
+    """The usage preferences, if purposes are declared."""
 
 
 class AskingSpider(Spider):
-    """Asks a question, and sends no request of its own."""
+    """Runs a coroutine in a crawl, and sends no requests itself."""
 
     name = "robots"
 
@@ -52,11 +52,11 @@ class AskingSpider(Spider):
         self._answers = answers
 
     async def start(self) -> AsyncIterator[Any]:
-        """Ask."""
+        """Run the coroutine, and yield nothing."""
         try:
             self._answers.append(await self._question(self.crawler))
         except CrawlClosingError:
-            pass  # there is no answer
+            pass  # without an answer
         except (BrokenPipeError, UsageError) as error:
             self._answers.append(error)
         nothing: tuple[Any, ...] = ()
@@ -65,7 +65,7 @@ class AskingSpider(Spider):
 
 
 class Asking:
-    """Asks in a crawl, with the settings of the command."""
+    """Runs coroutines in crawls with the settings of the command."""
 
     def __init__(self, process: CrawlerProcessBase) -> None:
         self._process = process
@@ -92,7 +92,7 @@ class Asking:
         return answers[0]
 
     def names(self) -> tuple[tuple[str, ...], Spellings]:
-        """Return the names of the crawler, and what its URLs may be sent as; nothing is asked."""
+        """Return the product tokens of the crawler and the spellings of URLs, without a crawl."""
         crawler = self._process.create_crawler(AskingSpider)
         return ProductTokens.of_crawl(crawler, self.options).default(), Spellings(
             self._process.settings
@@ -100,7 +100,7 @@ class Asking:
 
 
 def robots_of(crawler: Crawler) -> Robots:
-    """Return what answers. Raises UsageError where the project has switched it off."""
+    """Return the ``Robots`` of a crawl. Raises UsageError if the project has disabled it."""
     try:
         return Robots.of(crawler)
     except LookupError as error:
@@ -111,7 +111,7 @@ def robots_of(crawler: Crawler) -> Robots:
 async def answers_on(
     crawler: Crawler, urls: list[str], answered: Callable[[str, Answer], None]
 ) -> list[Answer]:
-    """Return what is said of all URLs, their robots.txt fetched side by side.
+    """Return the answers on URLs; their robots.txt are looked up concurrently.
 
     ``answered`` is called with each URL and its answer as it comes.
     """
@@ -124,7 +124,7 @@ async def answers_on(
 
     async def find(url: str) -> Answer:
         try:
-            origin_of(url)  # before Scrapy, whose message differs
+            origin_of(url)  # has a better message than Request
             verdict, decision = await robots.decide(url)
         except ValueError as error:
             return Answer(error)
@@ -138,6 +138,6 @@ async def answers_on(
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return what ``coroutines`` return, which run side by side, in each of Scrapy's modes."""
+    """Run ``coroutines`` concurrently in any mode of Scrapy; return their results."""
     under_way = [deferred_from_coro(each) for each in coroutines]
     return [await maybe_deferred_to_future(each) for each in under_way]

@@ -1,4 +1,4 @@
-"""What commands print: for people, with colours on a terminal alone."""
+"""Output of the commands: exit status, colours and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from scrapy_rep.protocol.origin import origin_of
 
 FINE: Final = 0
 FOUND: Final = 1
-"""Exit status: disallowed, findings, or nothing there of what was asked for."""
+"""Exit status: disallowed, findings, or nothing found."""
 UNKNOWN: Final = 2
-"""Exit status: nobody can tell, or the command was not understood."""
+"""Exit status: unknown, or wrong usage."""
 
 _COLOURS: Final = {
     "allowed": 32,
@@ -25,12 +25,12 @@ _COLOURS: Final = {
     "unavailable": 0,
 }
 _WIDTH: Final = 30
-"""Characters of a bar."""
+"""Width of the progress bar in characters."""
 _UNITS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
 def coloured(kind: str, text: str) -> str:
-    """Return ``text`` in the colour of ``kind``, where standard output is a terminal."""
+    """Return ``text`` in the colour of ``kind`` if standard output is a terminal."""
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         return text
     return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m"
@@ -42,12 +42,12 @@ def section(title: str, lines: list[str]) -> list[str]:
 
 
 def with_scheme(text: str) -> str:
-    """Return a hint for who left out the scheme, to be put behind a message; else nothing."""
+    """Return a hint to append to a message if the scheme of a URL is missing, else ''."""
     try:
         origin = origin_of(f"https://{text}")
     except ValueError:
         return ""
-    # A word without a dot is hardly a host, nor is the name of a file one.
+    # A word without a dot, or the name of a file, is probably not a host.
     if "@" in text or "." not in origin.host or text.endswith(".txt"):
         return ""
     authority = str(origin).partition("://")[2]
@@ -55,28 +55,28 @@ def with_scheme(text: str) -> str:
 
 
 class Progress:
-    """How many of several sites have answered, in the last line of a terminal."""
+    """A progress bar in the last line of a terminal."""
 
     def __init__(self, total: int = 0) -> None:
-        """Take how many there are; 0 where ``at`` will tell."""
-        # One answer needs none; what is no terminal keeps its lines.
+        """``total`` is the number of steps; 0 if ``at`` sets it."""
+        # Not for a single step, and not if the output is no terminal.
         self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
         self._done = 0
         self._draw()
 
     def clear(self) -> None:
-        """Take the line away, as another is to be printed."""
+        """Remove the bar, before another line is printed."""
         if self._shows:
             sys.stderr.write("\r\x1b[K")
 
     def step(self) -> None:
-        """Tell that another has answered."""
+        """Count a step."""
         self._done += 1
         self._draw()
 
     def at(self, done: int, total: int) -> None:
-        """Tell how many have answered, of so many."""
+        """Set the number of steps that are done, and their total."""
         self.clear()
         self._done, self._total = done, total
         self._draw()
@@ -90,12 +90,12 @@ class Progress:
 
 
 def ago(seconds: float) -> str:
-    """Return how long ago something was, roughly."""
+    """Return roughly how long ago something was, in words."""
     return "just now" if seconds < 1 else f"{span(seconds)} ago"
 
 
 def span(seconds: float) -> str:
-    """Return a length of time, roughly."""
+    """Return roughly a duration, in words."""
     for unit, name in _UNITS:
         if seconds >= 2 * unit:
             return f"{seconds / unit:.0f} {name}"

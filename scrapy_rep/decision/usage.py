@@ -64,7 +64,7 @@ class UsageJudge:
 
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> UsageJudge:
-        """Return the one of a crawl. Raises SettingsError."""
+        """Return the instance of a crawl. Raises SettingsError."""
         return part_or_new(crawler, cls, lambda: cls(crawler, options))
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:

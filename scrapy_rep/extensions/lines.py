@@ -141,7 +141,7 @@ class Line(NamedTuple):
             self.file.body = None
 
     def encode(self, tail: str) -> bytes:
-        """Return the line as JSON; ``tail`` has the last members, which are the same in all lines."""
+        """Return the line as JSON; ``tail`` has the last members, the same in all lines."""
         file = "null" if self.file is None else self.file.as_json
         name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
         return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")

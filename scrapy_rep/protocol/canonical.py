@@ -1,13 +1,12 @@
-r"""Percent-encoding, brought to the one form in which octets are compared (RFC 9309 §2.2.2).
+r"""The canonical form in which octets of patterns and targets are compared (RFC 9309 §2.2.2).
 
-Applied once to patterns and once to targets; it is not idempotent, since a stray ``%`` stays as it
-is (``%%41a`` becomes ``%Aa``).
+It is applied once to patterns and once to targets. It is not idempotent, as a stray ``%`` is not
+changed (``%%41a`` becomes ``%Aa``).
 
-The result is printable ASCII. An octet that no URI may hold as it is (RFC 3986 §2) has its escape
-as its only form: controls, space, ``"<>\^`{|}``, and all above 0x7E. An unreserved character has
-its raw form only. A reserved one has both, and they differ, but for ``*`` and ``$``: as characters
-of a path these are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end,
-are operators and nothing else.
+The result is printable ASCII. Octets that may not occur in a URI (RFC 3986 §2) are escaped:
+controls, space, ``"<>\^`{|}``, and all above 0x7E. Unreserved characters are never escaped.
+Reserved characters may be raw or escaped, and the two differ. Only ``*`` and ``$`` of a target are
+always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end, are operators.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _FORM_OF_ESCAPE: Final = {
     )
 }
 
-# What already is in canonical form: unreserved and reserved characters (RFC 3986 §2.2).
+# Characters that are not escaped: unreserved and reserved ones (RFC 3986 §2.2).
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
-# And escapes of all other octets, with upper-case digits.
+# The escapes of all other octets, with upper-case digits.
 NEEDED_ESCAPE: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
 _CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
 _PLAIN_IN_PATTERNS: Final = bytes(
@@ -45,8 +44,8 @@ _OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % NEEDED_ESCAPE[1:]
 def canonical_target(target: str) -> str:
     """Return a path with its query, without fragment, in canonical form.
 
-    Characters outside ASCII stand for their UTF-8; a lone surrogate is encoded like any other code
-    point, so that nothing raises.
+    Characters outside ASCII are encoded as UTF-8, and lone surrogates like other code points, so
+    that nothing is raised.
     """
     if _CANONICAL_TARGET(target):
         return target
@@ -55,20 +54,20 @@ def canonical_target(target: str) -> str:
 
 
 def canonical_patterns(values: bytes) -> str:
-    """Return values of rules, a line each, in canonical form: ``*`` and a last ``$`` operate."""
+    """Return values of rules, one per line, in canonical form; ``*`` and a last ``$`` stay raw."""
     odd = values.translate(None, _PLAIN_IN_PATTERNS)
     if odd:
         values = _canonical(values, odd)
     if _DOLLAR in values:
-        # No NUL is left: it stands for the dollars that operate.
+        # NUL, which no value contains, marks the dollars that are operators.
         values = (values + b"\n").replace(b"$\n", b"\0")
         values = values.replace(b"$", _ESCAPED_DOLLAR).replace(b"\0", b"$\n")[:-1]
     return values.decode("ascii")
 
 
 def _canonical(octets: bytes, odd: bytes) -> bytes:
-    """Return octets with escapes in their one form, where some octets are none but in an escape."""
-    # No stray % becomes an escape by what is escaped behind it: that begins with % itself.
+    """Return octets in canonical form; ``odd`` has the octets that must be escaped."""
+    # A stray % can't become an escape by this, as each new escape begins with %.
     for octet in set(odd.replace(b"%", b"")):
         octets = octets.replace(b"%c" % octet, _ESCAPE[octet])
     if not _OTHER_ESCAPE(octets):

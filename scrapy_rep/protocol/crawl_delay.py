@@ -22,7 +22,7 @@ _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
 """Seconds of the units of Request-rate."""
 _DIGITS: Final = rf"[0-9]{{1,{MAX_DELAY_DIGITS}}}"
 _SECONDS: Final = re.compile(rf"{_DIGITS}(?:\.{_DIGITS})?|\.{_DIGITS}").fullmatch
-# The time of day for which a rate is meant, "1300-1659", is ignored: the rate holds always.
+# The time of day of a rate, such as "1300-1659", is ignored: the rate is always kept.
 _RATE: Final = re.compile(
     rf"({_DIGITS})\s*/\s*({_DIGITS})\s*([smhd]?)(?:\s+[0-9]{{4}}\s*-\s*[0-9]{{4}})?",
     re.IGNORECASE | re.ASCII,
@@ -30,7 +30,7 @@ _RATE: Final = re.compile(
 
 
 class Delay(NamedTuple):
-    """Seconds to be left between two requests, and the line that asks for them."""
+    """The delay between two requests in seconds, and the line that asks for it."""
 
     seconds: float
     field: Field

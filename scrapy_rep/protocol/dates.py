@@ -1,4 +1,4 @@
-"""Dates as pages write them: ISO 8601, RFC 822, RFC 850 and ``date``, on all Pythons alike."""
+"""Dates in robots tags: ISO 8601, RFC 822, RFC 850 and the format of the command ``date``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NUMBERS: Final = rf"[+-]?\d+(?:(?:[:.+-]|t|-{_MONTH}-)\d+)*(?:st|nd|rd|th|z)?"
 _PART: Final = rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*|{_MONTH}|{_ZONE}|{_NUMBERS})(?![\w:])"
 
 DATE: Final = rf"{_PART}(?:[\s,]+{_PART})*"
-"""Pattern of a text that may be a date, to be matched without case: no other words are in it."""
+"""Pattern of a text that may be a date, for case-insensitive matching."""
 
 _time: Final = re.compile(
-    # As ISO 8601 writes it without colons, behind a date; else with colons.
+    # ISO 8601 allows a time without colons after a date; other formats have colons.
     r"(?:(?<=\dt)(\d\d)(\d\d)(\d\d)?|(\d\d?):(\d\d)(?::(\d\d))?)(?:\.\d+)?"
     rf"(?:\s*(?:([+-]\d\d):?(\d\d)?|({_ZONE}))\b)?"
 ).search
@@ -31,11 +31,11 @@ _date: Final = re.compile(
 ).search
 _LEAP_SECOND: Final = 60
 _CENTURY_ENDS: Final = 68
-"""The last year of two digits that is one of this century (POSIX)."""
+"""The last two-digit year that belongs to this century (POSIX)."""
 
 
 def read_date(text: str) -> datetime | None:
-    """Return the moment that a text names, or None; UTC where it names no zone."""
+    """Return the date and time in a text, or None; without a zone it is UTC."""
     text = text.lower()
     time = _time(text)
     # It stands behind the date, or within it: 'Fri Jun 25 15:00:00 2010'.

@@ -1,4 +1,4 @@
-"""Explanation of a verdict: which group holds, and every rule of it that matches."""
+"""The explanation of a verdict: the group that applies, and all its rules that match."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What led to a verdict."""
+    """How a verdict was found."""
 
     target: str
-    """Path and query, in the form that patterns are matched against."""
+    """Path and query in canonical form, as patterns are matched with them."""
     tokens: tuple[str, ...]
     """The product tokens that were tried, in order."""
     token: str | None
-    """The one whose group holds; ``*`` where none has one, None where that hasn't either."""
+    """The token whose group applies: one of ``tokens``, else ``*``, else None."""
     group: Group | None
-    """That group; groups of one token are merged."""
+    """The group that applies; groups of one token are merged."""
     matching: tuple[Rule, ...]
     """Its rules that match, the longest first; the first decides."""
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""Cache-Control, Age and Retry-After: how long an answer may be used, and when to ask again."""
+"""Cache-Control, Age and Retry-After: how long a response is fresh, and when to retry."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 _MAX_DIGITS: Final = 10
-"""Digits of delta-seconds; more is beyond 2**31, which RFC 9111 §1.2.2 takes for 'very long'."""
+"""Digits of delta-seconds; a longer number counts as 2**31 (RFC 9111 §1.2.2)."""
 _FOREVER: Final = 2**31
 
 
 def delta_seconds(value: str) -> int | None:
-    """Return a count of seconds as HTTP spells it, or None (RFC 9111 §1.2.2)."""
+    """Return the value of delta-seconds, or None if it is not valid (RFC 9111 §1.2.2)."""
     value = value.strip()
     if not (value.isascii() and value.isdigit()):
         return None
@@ -20,10 +20,10 @@ def delta_seconds(value: str) -> int | None:
 
 
 def max_age(cache_control: str | None) -> int | None:
-    """Return the seconds that Cache-Control gives an answer, or None where it says nothing.
+    """Return the max-age of Cache-Control in seconds, or None if there is none.
 
-    ``no-cache`` and ``no-store`` count as 0. Of two ``max-age`` the shorter counts, and one that
-    is no number counts as 0 (RFC 9111 §4.2.1: such a response is stale).
+    ``no-cache`` and ``no-store`` count as 0. Of two ``max-age`` the shorter one is used, and an
+    invalid one counts as 0 (RFC 9111 §4.2.1: such a response is stale).
     """
     if not cache_control:
         return None
@@ -41,11 +41,11 @@ def max_age(cache_control: str | None) -> int | None:
 def fresh_for(
     cache_control: str | None, age: str | None, *, ttl: float, ttl_min: float, ttl_max: float
 ) -> float:
-    """Return for how many seconds an answer may be used from when it was received.
+    """Return the seconds for which a response may be used after it was received.
 
-    ``ttl`` is its life without max-age; ``ttl_min`` and ``ttl_max`` bound what max-age says, and
-    nothing lives longer than ``ttl_max`` (SPEC F-11, RFC 9309 §2.4). Time spent in caches on the
-    way is taken off (RFC 9111 §4.2.3).
+    Without max-age they are ``ttl``, at most ``ttl_max``. Max-age is limited to the range from
+    ``ttl_min`` to ``ttl_max`` (SPEC F-11, RFC 9309 §2.4), after Age, the time in caches on the
+    route, is subtracted (RFC 9111 §4.2.3).
     """
     lifetime = max_age(cache_control)
     if lifetime is None:
@@ -54,9 +54,9 @@ def fresh_for(
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return in how many seconds, from ``now``, Retry-After asks to come back (RFC 9110 §10.2.3).
+    """Return the seconds of Retry-After from ``now`` (RFC 9110 §10.2.3).
 
-    None where it says nothing that can be read; 0 for a date that has passed.
+    None if it is not valid; 0 for a date in the past.
     """
     if not value:
         return None

@@ -1,8 +1,9 @@
-"""Search for the groups of a crawler: of a body, only their lines are read.
+"""Finds the groups of a crawler in a body, and reads only their lines.
 
-Most lines of most files are rules for others, or rules as they are nearly always written: the
-groups of a crawler are found by a search, and runs of their lines are read at once. Whatever is
-written otherwise is left to the lexer.
+Most lines of a robots.txt are rules for other crawlers, and nearly all rules are written in the
+same way. So the ``User-agent`` lines with the names of the crawler are found by a search for bytes,
+and the rules below them are read many at a time by splitting the text at ``Disallow:``. The lexer
+reads only the remaining lines.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
 _BLANK: Final = rb"[ \t\v\f]*"
-# What its field ends with, in lower case: a search for characters that are so is the quickest.
+# The end of the field name in lower case: a literal search is the fastest.
 _USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
 _ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
 _USER_AGENT_LINE: Final = lines_of(LineKind.USER_AGENT).match
@@ -39,15 +40,15 @@ _RUN: Final = lines_of(LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW)
 _SITEMAP: Final = lines_of(LineKind.SITEMAP)
 _END_OF_RUN: Final = FIELD_BUT_SITEMAP.search
 _OF_FIRST_KIND: Final = 2
-"""Groups of an expression of ``lines_of`` that are of its first kind."""
+"""Number of regex groups of ``lines_of`` for its first kind of line."""
 
-# A look for an octet of bytes is quick where it is a number.
+# ``in`` is faster with an int than with bytes.
 _LF: Final = ord("\n")
 _HASH: Final = ord("#")
 
 
 class Span(NamedTuple):
-    """Successive lines of a text: the number of the first, and where they begin and end."""
+    """Successive lines of a text: the number of the first one, and start and end offsets."""
 
     number: int
     start: int
@@ -55,19 +56,19 @@ class Span(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Successive lines: the number of the first, and their text, with LF before each."""
+    """Successive lines: the number of the first one, and their text with LF before each line."""
 
     number: int
     text: bytes
 
 
 class Contents:
-    """The lines of a body as far as they count, none too long; CR before LF is white space."""
+    """The lines of a body, cut to the longest length. A CR before LF is left as white space."""
 
     __slots__ = ("_lower", "text")
 
     def __init__(self, body: bytes) -> None:
-        """Take any bytes."""
+        """``body`` may be any bytes."""
         text = text_of(body)
         if 0 in text:
             text = text.replace(b"\0", b"#")  # both end the content of a line
@@ -78,7 +79,7 @@ class Contents:
 
     @property
     def span(self) -> Span:
-        """All lines."""
+        """The span of all lines."""
         return Span(1, 1, len(self.text) + 1)
 
     @property
@@ -87,15 +88,15 @@ class Contents:
         return map(_value_of, _SITEMAP.finditer(self.text))
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
-        """Yield the lines of a span that have a field, or one of those with names, read."""
+        """Yield the lines of a span that have a field, or one of the fields ``names``."""
         search = _fields(names) if names else FIELD
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
     def agents_and_fields(self, span: Span, names: tuple[str, ...]) -> Iterator[tuple[Line, bool]]:
-        """Yield the ``User-agent`` lines of a span, and lines of fields, all or those with names.
+        """Yield ``User-agent`` lines and lines of fields in a span, each with a flag.
 
-        With each goes whether it is a ``User-agent`` line with none but Sitemap lines between it
-        and the one before.
+        The flag tells whether it is a ``User-agent`` line that directly follows another one, apart
+        from ``Sitemap`` lines. If ``names`` is given, only lines of these fields are yielded.
         """
         end = span.start - 1
         for number, found in self._numbered(_user_agents_and(names) if names else FIELD, span):
@@ -109,7 +110,7 @@ class Contents:
     def _numbered(
         self, lines: re.Pattern[bytes], span: Span
     ) -> Iterator[tuple[int, re.Match[bytes]]]:
-        """Yield the lines of a span that are searched for, and their numbers."""
+        """Yield the matches of ``lines`` in a span, with their line numbers."""
         number, counted = span.number - 1, span.start - 1
         for line in lines.finditer(self.text, counted, span.stop - 1):
             number += self.text.count(b"\n", counted, line.start() + 1)
@@ -117,18 +118,18 @@ class Contents:
             yield number, line
 
     def mentions(self, text: bytes) -> bool:
-        """Say whether a text, given in lower case, is found in any line, in any case."""
+        """Return whether any line contains ``text``, given in lower case, in any case."""
         return text in self._lower
 
     def part(self, span: Span) -> Part:
-        """Return the lines of a span, from a ``User-agent`` line on, for their rules to be read."""
+        """Return the lines of a span that begins with a ``User-agent`` line, for ``read_rules``."""
         return Part(span.number, self.text[span.start - 1 : span.stop - 1])
 
     def groups(self, *names: bytes) -> Iterator[tuple[list[bytes], Span]]:
-        """Yield values of the ``User-agent`` lines, in lower case, and all lines, of each group.
+        """Yield the values of the ``User-agent`` lines in lower case, and the span, of each group.
 
-        With *names*, in lower case, only of groups that may be meant for one of these: values that
-        begin with one, and the lines from the first of them on.
+        With *names*, in lower case, only the groups with a value that begins with one of these; the
+        span then begins at the first such line.
         """
         text = self.text
         search = _may_be_named(names) if names else _ANY_USER_AGENT
@@ -154,7 +155,7 @@ class Contents:
                 first = self._user_agent(search, behind.end())
 
     def _user_agent(self, search: _Search, start: int) -> re.Match[bytes] | None:
-        """Return the next ``User-agent`` line that a search finds."""
+        """Return the next ``User-agent`` line that ``search`` finds."""
         text, lower = self.text, self._lower
         while start >= 0 and (found := search(lower, start)):
             line = _USER_AGENT_LINE(text, text.rfind(b"\n", 0, found.start()))
@@ -165,12 +166,12 @@ class Contents:
 
 
 def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
-    """Return values and words of the rules behind the first line, which is none.
+    """Return values and words of the rules after the first line, which is a ``User-agent`` line.
 
-    A word is twice the line's number, plus one for ``Allow``.
+    A word is an integer: twice the line number, plus one for ``Allow``.
     """
-    # Most lines are Disallow, with nothing between many of them: such a run is read at once. Behind
-    # its last value stand other lines, as they do where the text begins.
+    # Most lines are Disallow lines in long runs: each run is read at once. A chunk that contains a
+    # LF is the last value of a run, followed by other lines.
     chunks = part.text.split(b"\nDisallow: ")
     values: list[bytes] = []
     words: list[int] = []
@@ -210,14 +211,14 @@ def _user_agents_and(names: tuple[str, ...]) -> re.Pattern[bytes]:
 
 @lru_cache
 def _may_be_named(names: tuple[bytes, ...]) -> _Search:
-    """Return a search for the ``User-agent`` lines that may begin with one of the names."""
+    """Return a search for ``User-agent`` lines whose value may begin with one of the names."""
     begins = b"|".join(map(re.escape, names))
     forms = rb"(?:%s:%s(?:%s)|(?!%s:))" % (_BLANK, _BLANK, begins, _BLANK)
     return re.compile(_USER_AGENT + forms).search
 
 
 def _may_have_long_line(text: bytes) -> bool:
-    """Say, without a look at every byte, whether a line may be too long."""
+    """Return whether a line may be too long, without reading all bytes."""
     start = 0
     while len(text) - start > MAX_LINE_BYTES:
         start = text.rfind(b"\n", start + 1, start + MAX_LINE_BYTES + 2)

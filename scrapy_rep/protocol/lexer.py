@@ -1,7 +1,7 @@
-"""Lexer, from bytes to lines: what each line of a robots.txt says, and what is odd about it.
+"""The lexer, from bytes to lines: kind, field and value of each line, and its oddities.
 
-The one reader of the format. ``lex`` reports every line, also those that say nothing, for an
-explanation or a linter; the parser goes by ``Contents``, which have those lines read that it needs.
+``lex`` yields every line, for explanations and the linter. The parser uses ``Contents``, which
+finds the lines that it needs and reads them with the functions of this module.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 class LineKind(Enum):
-    """What a line was taken for."""
+    """The kind of a line."""
 
     USER_AGENT = "user-agent"
     ALLOW = "allow"
     DISALLOW = "disallow"
     SITEMAP = "sitemap"
     OTHER = "other"
-    """A field that the standard doesn't know, such as ``Crawl-delay``."""
+    """A field that is not in RFC 9309, such as ``Crawl-delay``."""
     EMPTY = "empty"
-    """Nothing, or a comment alone."""
+    """An empty line, or only a comment."""
     INVALID = "invalid"
-    """No field can be told: skipped (SPEC L-3)."""
+    """A line without a field: skipped (SPEC L-3)."""
 
 
 class Oddity(Flag):
-    """What a line was forgiven."""
+    """Errors of a line that are tolerated."""
 
     NONE = 0
     MISSPELT = auto()
-    """The field is a known typing error, or has more characters than its name."""
+    """The field is a known misspelling, or continues after its name."""
     NO_COLON = auto()
-    """Two words without a colon between them."""
+    """Two words without a colon."""
     NUL = auto()
     """A NUL ended the content."""
     CUT = auto()
@@ -55,8 +55,8 @@ class Line(NamedTuple):
     oddity: Oddity
 
 
-# A field is known by its beginning, without case, as in Google's parser: its names, then the
-# typing errors that are accepted (SPEC L-5).
+# Fields are compared by their beginning, case-insensitively, as in Google's parser: first with the
+# names, then with the accepted misspellings (SPEC L-5).
 _NAMES: Final = {
     b"user-agent": LineKind.USER_AGENT,
     b"allow": LineKind.ALLOW,
@@ -75,8 +75,8 @@ _MISSPELT: Final = {
 }
 _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
-# What stands behind a field's name, up to the end of the line. The value is in a group: behind a
-# colon, or the second of two words.
+# The rest of a line after the name of its field. The value is in a group: the text after the colon,
+# or the second of two words.
 _COLON: Final = rb"[^:#\n]*:([^#\n]*)[^\n]*"
 _WORD: Final = rb"[^ \t:#\n]*[ \t]+([^ \t:#\n]*[^\s:#\n])[ \t\v\f\r]*(?![^#\n])[^\n]*"
 _LINE: Final = rb"\n[ \t\v\f]*(?:%s)"
@@ -88,7 +88,7 @@ _CR: Final = ord("\r")
 
 
 def lex(body: bytes) -> Iterator[Line]:
-    """Yield every line of a robots.txt body; any bytes will do."""
+    """Yield every line of a robots.txt body, which may be any bytes."""
     for number, line_of_text in enumerate(text_of(body).split(b"\n")[1:], 1):
         raw = line_of_text.removesuffix(b"\r")
         content = raw.partition(b"#")[0].partition(b"\0")[0]
@@ -102,7 +102,7 @@ def lex(body: bytes) -> Iterator[Line]:
 
 
 def read_line(number: int, content: bytes) -> Line:
-    """Read one line, given without its end and what is too long."""
+    """Read one line; ``content`` is without the line end, and cut to the longest length."""
     content = content.partition(b"#")[0].strip()
     if not content:
         return Line(number, LineKind.EMPTY, b"", b"", Oddity.NONE)
@@ -118,10 +118,10 @@ def read_line(number: int, content: bytes) -> Line:
 
 
 def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return field, colon, if any, and value of a line; no field where none can be told."""
+    """Return field, colon (if any) and value of a line; the field is empty if there is none."""
     field, colon, value = content.partition(b":")
     if not colon:
-        # Google: a missing colon is forgiven where the line is exactly two words.
+        # Google: the colon may be missing if the line has exactly two words.
         match _BLANKS.split(content):
             case [field, value]:
                 pass
@@ -131,7 +131,7 @@ def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def line_kind_of(name: bytes) -> LineKind:
-    """Return the kind of a line by its field, in lower case."""
+    """Return the kind of a line by its field in lower case."""
     if name in _NAMES:
         return _NAMES[name]
     for beginning, kind in _BEGINNINGS:
@@ -141,10 +141,10 @@ def line_kind_of(name: bytes) -> LineKind:
 
 
 def lines_of(*kinds: LineKind, fields: Iterable[str] = ()) -> re.Pattern[bytes]:
-    """Return a search for lines of some kinds, or of other fields, with LF before each.
+    """Return a pattern of the lines of some kinds, or of other fields, with LF before each.
 
-    They are those that ``read_line`` takes for such. A line has its value in one of two groups;
-    those of the first kind are the first two.
+    It matches the same lines as ``read_line``. The value is in one of two regex groups per kind, in
+    the order of ``kinds``.
     """
     forms = []
     for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:
@@ -158,8 +158,8 @@ def _names_of(of: LineKind) -> list[bytes]:
 
 
 def _beginning(names: Iterable[bytes]) -> bytes:
-    """Return an expression of any of the names, in any case."""
-    # A set of two letters is quicker than a flag.
+    """Return a pattern of any of the names, case-insensitive."""
+    # A set of two letters is faster than the flag.
     names = (
         re.sub(rb"[a-z]", lambda found: b"[%b%b]" % (found[0].upper(), found[0]), re.escape(name))
         for name in names
@@ -168,7 +168,7 @@ def _beginning(names: Iterable[bytes]) -> bytes:
 
 
 def text_of(body: bytes) -> bytes:
-    """Return a body with LF before each line (SPEC L-1); a CR is white space before one of them."""
+    """Return a body with LF before each line (SPEC L-1); a CR before LF is left as white space."""
     mark = _BYTE_ORDER_MARK(body)
     text = b"\n" + (body[mark.end() :] if mark else body)
     if _CR in text and _LONE_CR(text):
@@ -177,7 +177,7 @@ def text_of(body: bytes) -> bytes:
 
 
 def whole_lines(text: bytes, size: int) -> bytes:
-    """Return the whole lines within the first bytes of a longer text: a cut line is no line."""
+    """Return the complete lines in the first ``size`` bytes of a longer text."""
     if text[size : size + 1] in (b"\n", b"\r"):
         return text[:size]
     text = text[:size]
@@ -185,13 +185,13 @@ def whole_lines(text: bytes, size: int) -> bytes:
 
 
 def as_text(value: bytes) -> str:
-    """Return bytes of a file as a person reads them; those that are no UTF-8 as escapes."""
+    """Return bytes of a file as text; bytes that are not UTF-8 become escapes."""
     return value.decode("utf-8", "backslashreplace")
 
 
 _FIELD: Final = rb"(?=[^\s:#])(?:%s|%s)" % (_COLON, _WORD)
 FIELD: Final = re.compile(_LINE % _FIELD)
-"""A line of any field, with LF before it: what ``read_line`` finds a field in."""
+"""A line in which ``read_line`` finds a field, with LF before it."""
 FIELD_BUT_SITEMAP: Final = re.compile(
     _LINE % (b"(?!%s)%s" % (_beginning(_names_of(LineKind.SITEMAP)), _FIELD))
 )

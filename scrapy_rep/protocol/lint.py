@@ -1,4 +1,4 @@
-"""Lint for the author of a robots.txt: what each line was taken for, and what is odd."""
+"""The linter, for authors of a robots.txt: how each line is read, and its problems."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """Something odd, and where."""
+    """A problem in a file."""
 
     line: int | None
-    """1-based; None where it is about the whole file."""
+    """1-based; None if it is about the whole file."""
     code: str
-    """A word for programs: one of CODES."""
+    """One of CODES, for programs."""
     text: str
-    """For people."""
+    """A message, for users."""
 
 
 class Reading(NamedTuple):
-    """A line, and what it was taken for."""
+    """A line, and how it is read."""
 
     line: int
     raw: str
-    """As written; bytes that are no UTF-8 are shown as escapes."""
+    """The line as written; bytes that are not UTF-8 are escaped."""
     taken_for: str
 
 
 @dataclass(frozen=True)
 class Lint:
-    """What there is to say of a file."""
+    """The result for a file."""
 
     readings: list[Reading] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
@@ -72,12 +72,12 @@ CODES: Final = {
     "relative-sitemap": "not a full URL",
     **usage.CODES,
 }
-"""Every kind of finding, in words."""
+"""The kinds of findings, with their messages."""
 
 OTHER_FIELDS: Final = frozenset(
     {*DELAY_FIELDS, *USAGE_FIELDS, "host", "clean-param", "noindex", "visit-time"}
 )
-"""Fields beyond the standard that some crawlers read."""
+"""Fields outside RFC 9309 that some crawlers read."""
 
 _MARK: Final = (b"\xef\xbb\xbf", b"\xef\xbb", b"\xef")
 _HTML: Final = re.compile(rb"\s*<(?:!doctype|html|head|body|!--)|\s*<\?xml", re.IGNORECASE)
@@ -89,7 +89,7 @@ _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 
 def lint(body: bytes) -> Lint:
-    """Return what each line of ``body`` was taken for, and findings; any bytes will do."""
+    """Return how each line of ``body`` is read, and the findings; it may be any bytes."""
     return _Linter().read(body)
 
 
@@ -98,7 +98,7 @@ class _Linter:
         self._lint = Lint()
         self._named = False
         self._between: list[int] = []
-        """Lines about use behind the last ``User-agent`` line, where no rule stands before them."""
+        """Lines about use after the last ``User-agent`` line, until a rule follows it."""
 
     def read(self, body: bytes) -> Lint:
         mark = next((mark for mark in _MARK if body.startswith(mark)), b"")
@@ -133,7 +133,7 @@ class _Linter:
 
     def _read(self, line: Line) -> str:
         if line.kind is LineKind.OTHER and Oddity.NO_COLON in line.oddity:
-            # Two words that happen to stand on a line.
+            # Any two words.
             return self._invalid(line)
         for oddity, code in (
             (Oddity.MISSPELT, "misspelt"),
@@ -233,7 +233,7 @@ class _Linter:
         return f"{word} {value}"
 
     def _find_losers(self, rules: tuple[Rule, ...]) -> None:
-        """Look for rules of a group that never win: others match the same, and go before them."""
+        """Find rules that never decide, as another one that matches the same has precedence."""
         best: dict[str, Rule] = {}
         rules = tuple(rule for rule in rules if rule.pattern.startswith(("/", "*")))
         for rule in rules:
@@ -247,10 +247,10 @@ class _Linter:
 
 
 def _same(rule: Rule) -> str:
-    """Return what is equal for patterns that match the same targets."""
+    """Return a key that is equal for patterns that match the same targets."""
     return rule.pattern.rstrip("*") or "/"
 
 
 def _rank(rule: Rule) -> tuple[int, bool, int]:
-    """Return what decides between rules that match the same: SPEC M-4, then the file's order."""
+    """Return the precedence of a rule: SPEC M-4, then the order of the file."""
     return len(rule.pattern), rule.allow, -rule.line

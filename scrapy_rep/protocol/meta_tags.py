@@ -1,4 +1,4 @@
-"""Robots meta tags and X-Robots-Tag: what a page asks of those who have fetched it (SPEC R)."""
+"""Robots meta tags and X-Robots-Tag headers of pages (SPEC R)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _WITH_VALUE: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview"})
-"""Directives with a colon in them: what stands before it names no crawler."""
+"""Directives with a colon; the name before it is not that of a crawler."""
 _UNTIL: Final = rf"unavailable_after\s*:[\s\"']*(?P<date>{DATE}|[^,;]*)"
 _parts: Final = re.compile(
     rf"{_UNTIL}|(?P<name>[^\s:,;\"']+)[\"']?\s*:|[^\s:,;\"']+", re.IGNORECASE
 ).finditer
-"""What names a crawler, and what stands between."""
+"""Matches names of crawlers, and the directives between them."""
 _directives: Final = re.compile(
     rf"{_UNTIL}|(?P<word>[\w-]+)(?:\s*:[^,;\w]*[\w-]*)?", re.IGNORECASE
 ).finditer
@@ -27,15 +27,15 @@ _directives: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """What a page asks for."""
+    """The tags of a page."""
 
     noindex: bool = False
-    """Not to index it."""
+    """Whether the page asks not to be indexed."""
     nofollow: bool = False
-    """Not to follow its links."""
+    """Whether the page asks not to follow its links."""
 
     def __or__(self, other: Tags) -> Tags:
-        """Return what either asks for: of contradicting words the restrictive one holds."""
+        """Return the union: of contradicting tags the restrictive one is valid."""
         return Tags(self.noindex or other.noindex, self.nofollow or other.nofollow)
 
     def __bool__(self) -> bool:
@@ -43,10 +43,10 @@ class Tags:
 
 
 TOO_MANY: Final = Tags(noindex=True, nofollow=True)
-"""What a page asks for of which not all is read: never less than what it may say."""
+"""The tags of a page with more tags than are read."""
 
 UNREADABLE: Final = Tags(noindex=True, nofollow=True)
-"""What a page asks for of which nothing can be read."""
+"""The tags of a page that can't be read."""
 
 
 def of_page(
@@ -55,10 +55,10 @@ def of_page(
     tokens: Iterable[str],
     now: float,
 ) -> Tags:
-    """Return what X-Robots-Tag headers, and names and contents of meta elements, ask all together.
+    """Return the tags in X-Robots-Tag headers and in names and contents of meta elements.
 
-    That is TOO_MANY, the object itself, of a page with more elements or more text that is meant for
-    us than limits.py has a number for; what is beyond these isn't read.
+    If there are more elements or more text for these tokens than the limits allow, the rest is not
+    read, and the object TOO_MANY is returned.
     """
     tags, room = Tags(), MAX_TAG_TEXT
     names = names_in_tags(tokens)
@@ -80,16 +80,16 @@ def of_page(
 
 
 def of_meta(name: str, content: str, tokens: Iterable[str], now: float) -> Tags:
-    """Return what ``<meta name=… content=…>`` asks of a crawler with these product tokens."""
+    """Return the tags of ``<meta name=… content=…>`` for a crawler with these product tokens."""
     if name.strip().lower() not in names_in_tags(tokens):
         return Tags()
     return _words(content, now)
 
 
 def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
-    """Return what one X-Robots-Tag header asks of a crawler with these product tokens.
+    """Return the tags of one X-Robots-Tag header for a crawler with these product tokens.
 
-    A name and a colon address all that follows to one crawler, up to the next name:
+    A name and a colon address the tags up to the next name to one crawler:
     ``googlebot: noindex, otherbot: nofollow``.
     """
     tags = Tags()
@@ -99,12 +99,12 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
 
 
 def addressed(value: str, tokens: Iterable[str]) -> Iterator[str]:
-    """Yield the parts of an X-Robots-Tag header that are meant for these product tokens."""
+    """Yield the parts of an X-Robots-Tag header for these product tokens."""
     names = names_in_tags(tokens)
     concerned, start = True, 0
     for part in _parts(value):
         name = (part["name"] or "").lower()
-        # Digits alone are those of a date that can't be read.
+        # Digits are part of an invalid date.
         if not name or name in _WITH_VALUE or name.isdigit():
             continue
         if concerned:

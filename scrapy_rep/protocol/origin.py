@@ -1,6 +1,6 @@
-"""URL to origin, and URL to the target that patterns are matched against.
+"""The origin of a URL, and its target, which is matched with patterns.
 
-An origin is what one robots.txt holds for: scheme, host and port (SPEC S-1, RFC 9309 §2.3).
+An origin is scheme, host and port. A robots.txt is valid for one origin (SPEC S-1, RFC 9309 §2.3).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scrapy_rep.protocol.limits import (
 )
 
 ROBOTSTXT: Final = "/robots.txt"
-"""The target that may always be fetched (RFC 9309 §2.2.2, SPEC S-9)."""
+"""The target of robots.txt, which is always allowed (RFC 9309 §2.2.2, SPEC S-9)."""
 DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ftp": 21}
 """Schemes that can have a robots.txt, and their default ports (SPEC S-1, S-5)."""
 
@@ -30,7 +30,7 @@ _HOST: Final = re.compile(
 ).fullmatch  # RFC 3986 §3.2.2, no escapes
 _PORT: Final = re.compile(r"[0-9]*").fullmatch
 _BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?([^#]*)").match
-# URLs as they nearly always are: what each of the two captures needs no other form.
+# Most URLs match these patterns: server and target already are in canonical form.
 _PLAIN: Final = PLAIN.replace("#", "")
 _TARGET: Final = f"(/[{_PLAIN}]*(?:{NEEDED_ESCAPE}[{_PLAIN}]*)*)"
 _SERVER: Final = "https?://[A-Za-z0-9.:-]"
@@ -40,14 +40,14 @@ _PLAIN_TARGET: Final = re.compile(f"{_SERVER}+{_TARGET}").fullmatch
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port, normalised: equal origins share one robots.txt."""
+    """Scheme, host and port in normalised form."""
 
     scheme: str
     """``http``, ``https`` or ``ftp``."""
     host: str
-    """Lower case, punycode where the name is international; an IPv6 address without brackets."""
+    """In lower case, international names in punycode, IPv6 addresses without brackets."""
     port: int
-    """The port, the scheme's default where the URL names none."""
+    """The port of the URL, else the default port of the scheme."""
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -56,7 +56,7 @@ class Origin(NamedTuple):
 
     @property
     def robotstxt_url(self) -> str:
-        """URL of the robots.txt that holds for this origin (SPEC S-4, S-8)."""
+        """The URL of the robots.txt of this origin (SPEC S-4, S-8)."""
         return f"{self}{ROBOTSTXT}"
 
 
@@ -74,13 +74,13 @@ def split_url(url: str) -> tuple[Origin, str]:
 def origin_of(url: str) -> Origin:
     """Return the origin of an absolute http, https or ftp URL.
 
-    Userinfo is dropped. A dot at the end of the host is kept: ``example.com.`` is another host to
-    the server that is asked (the Host header says so), and is asked for its own robots.txt.
+    Userinfo is dropped. A dot at the end of the host is kept: servers get ``example.com.`` as
+    another value of the Host header, so it has a robots.txt of its own.
 
-    :raises ValueError: the URL has no such origin: another scheme, no host, a host or port that no
-        two parsers would read alike (escapes, backslashes, blanks), a port above 65,535.
+    :raises ValueError: the URL has another scheme, no host, a host or port that URL parsers read
+        differently (escapes, backslashes, blanks), or a port above 65,535.
     """
-    # The slash behind the authority, or one behind it: enough to decide the origin.
+    # The first slash after the scheme: the text before it determines the origin.
     end = url.find("/", len("https://"))
     prefix = url if end < 0 else url[:end]
     if len(prefix) > ORIGIN_CACHE_KEY_LENGTH:
@@ -89,9 +89,9 @@ def origin_of(url: str) -> Origin:
 
 
 def target_of(url: str) -> str:
-    """Return path and query of a URL in canonical form, ``/`` where the path is empty.
+    """Return path and query of a URL in canonical form, with ``/`` for an empty path.
 
-    Any str is taken; what has no scheme and no authority is read as path and query.
+    Any str is accepted; one without scheme and authority is read as path and query.
     """
     plain = _PLAIN_TARGET(url)
     if plain:
@@ -108,7 +108,7 @@ def _parse_origin(url: str) -> Origin:
     if _NO_AUTHORITY(match[2]):
         raise ValueError("backslash, blank or control character before the path")
     scheme = match[1].lower()
-    server = match[2].rpartition("@")[2]  # no message shows what stood before: a password may
+    server = match[2].rpartition("@")[2]  # without userinfo, as messages show it
     if server.startswith("["):
         address, bracket, rest = server[1:].partition("]")
         if not bracket or "%" in address or (rest and rest[0] != ":"):
@@ -126,8 +126,8 @@ def _normalise_host(host: str) -> str:
     if len(host) > MAX_HOST_LENGTH:
         raise ValueError("host name too long")
     if not host.isascii():
-        # IDNA 2003, as in w3lib, which makes Scrapy's request URLs: where the versions of IDNA
-        # differ (ß), robots.txt is asked of the host that the page will be asked of.
+        # IDNA 2003, as w3lib uses for the URLs of Scrapy's requests: where the versions of IDNA
+        # differ (ß), robots.txt must be fetched from the same host as the page.
         host = host.encode("idna").decode("ascii")
     host = host.lower()
     if not _HOST(host):

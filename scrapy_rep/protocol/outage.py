@@ -1,4 +1,4 @@
-"""Why an origin is unreachable, since when, and when its robots.txt is asked for again."""
+"""An outage: why an origin is unreachable, since when, and when it is tried again."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Outage(NamedTuple):
     """Why a robots.txt is unreachable. Times are in seconds since the epoch."""
 
     cause: str
-    """In words, printable: ``connection closed``, ``status 503``."""
+    """A printable text, such as ``connection closed`` or ``status 503``."""
     since: float
-    """When the first of the fetches ended that have all failed since."""
+    """Time of the first failed fetch in a row."""
     next_try: float
-    """Before when it is not asked for again; infinite where it never is."""
+    """Time of the next fetch; infinity if there is none."""
 
 
 def short_cause(cause: str) -> str:
-    """Return a cause without what belongs to one site alone, as there is no end of sites."""
+    """Return a cause without details of one site, to be counted over all sites."""
     return _DETAIL.split(cause, maxsplit=1)[0]

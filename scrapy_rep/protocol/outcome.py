@@ -11,7 +11,7 @@ from scrapy_rep.protocol.soft404 import says_not_found
 
 
 def too_many_redirects(hops: int) -> str:
-    """Return ``Evidence.error`` of a chain that was followed no further than so many hops."""
+    """Return ``Evidence.error`` for more than ``hops`` redirects."""
     return f"more than {hops} redirect{'' if hops == 1 else 's'}"
 
 
@@ -25,7 +25,7 @@ class Kind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class StatusClass:
-    """What a range of HTTP status codes, both ends included, means for robots.txt."""
+    """The meaning of a range of HTTP status codes; both ends are included."""
 
     first: int
     last: int
@@ -33,13 +33,13 @@ class StatusClass:
     source: str
 
 
-# The one table of what ends how; the docs show it (reference/outcomes), nothing retypes it.
+# The docs contain this table (reference/outcomes).
 STATUS_CLASSES: Final = (
     StatusClass(200, 299, Kind.AVAILABLE, "RFC 9309 §2.3.1.1; SPEC F-1"),
-    # What is left of 3xx when the fetcher is done: too many hops, or a hop that can't be followed.
+    # Redirects that were not followed: too many, or without a valid target.
     StatusClass(300, 399, Kind.UNAVAILABLE, "RFC 9309 §2.3.1.2; SPEC F-2"),
     StatusClass(400, 428, Kind.UNAVAILABLE, "RFC 9309 §2.3.1.3; SPEC F-5"),
-    # RFC 9309 puts 429 with 4xx; Google's later wording, which SPEC F-6 follows, does not.
+    # For RFC 9309 429 is like other 4xx; Google's later text, which SPEC F-6 follows, differs.
     StatusClass(429, 429, Kind.UNREACHABLE, "Google; SPEC F-6"),
     StatusClass(430, 499, Kind.UNAVAILABLE, "RFC 9309 §2.3.1.3; SPEC F-5"),
     StatusClass(500, 599, Kind.UNREACHABLE, "RFC 9309 §2.3.1.4; SPEC F-6"),
@@ -48,38 +48,38 @@ STATUS_CLASSES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What was seen of a fetch, enough to judge its outcome again later."""
+    """The facts of a fetch: enough to determine its outcome again later."""
 
     at: float
     """When the fetch ended, seconds since the epoch."""
     url: str
-    """The last URL asked."""
+    """The URL of the last request."""
     status: int | None = None
-    """HTTP status of the last answer; None where there was none."""
+    """HTTP status of the last response; None if there was none."""
     hops: tuple[str, ...] = ()
     """The URLs that redirects led to, in order."""
     size: int = 0
-    """Bytes of decoded text that were read; of a longer one, how many count."""
+    """Bytes of the decoded text, at most the size limit."""
     truncated: bool = False
-    """Whether there was more text than counts."""
+    """Whether the text was longer than the size limit."""
     error: str | None = None
-    """What broke the fetch, in printable ASCII."""
+    """The error of the fetch, in printable ASCII."""
     cache_control: str | None = None
-    """The answer's Cache-Control."""
+    """Cache-Control of the response."""
     age: str | None = None
-    """The answer's Age."""
+    """Age of the response."""
     retry_after: str | None = None
-    """The answer's Retry-After."""
+    """Retry-After of the response."""
 
     @property
     def summary(self) -> str:
-        """What was seen last: what broke the fetch, or the status of the answer."""
+        """The error of the fetch, else the status of the response."""
         return (self.error or f"status {self.status}").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """robots.txt was read: its rules hold (RFC 9309 §2.3.1.1)."""
+    """robots.txt was read: its rules are valid (RFC 9309 §2.3.1.1)."""
 
     body: bytes
     evidence: Evidence
@@ -91,27 +91,27 @@ class Unavailable:
 
     evidence: Evidence
     of_origin: bool = True
-    """Whether the origin said so, and not rules that this crawl knows of a redirect's target: those
-    for another crawler may lead further, so that is not stored."""
+    """False if rules disallow the target of a redirect. As rules for another crawler may allow it,
+    such an outcome is not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Nobody knows what robots.txt says: for now all is disallowed (RFC 9309 §2.3.1.4)."""
+    """The rules are unknown: for now all is disallowed (RFC 9309 §2.3.1.4)."""
 
     evidence: Evidence
     of_origin: bool = True
-    """Whether it was the origin that failed, and not something on the route to it, as a proxy or a
-    download handler: that says nothing of the origin, is not stored, and opens nothing."""
+    """False if something on the route failed, as a proxy or a download handler. That says nothing
+    about the origin: it is not stored, and never allows anything."""
     for_good: bool = False
-    """Whether another try of this process would end alike, as there is no download handler."""
+    """Whether another try in this process would fail in the same way."""
 
 
 Outcome = Available | Unavailable | Unreachable
 
 
 def kind_of(status: int) -> Kind:
-    """Return what an HTTP status means; a status that HTTP doesn't have is unreachable."""
+    """Return the kind of outcome of an HTTP status; an unknown status is unreachable."""
     for row in STATUS_CLASSES:
         if row.first <= status <= row.last:
             return row.kind
@@ -119,10 +119,10 @@ def kind_of(status: int) -> Kind:
 
 
 def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
-    """Return how a fetch ended.
+    """Return the outcome of a fetch.
 
-    ``body`` is the decoded text, already cut to the size that counts. ``soft_404`` says whether
-    a server error whose page says 'not found' is one (SPEC F-9).
+    ``body`` is the decoded text, cut to the size limit. ``soft_404`` tells whether a server error
+    whose page says 'not found' counts as a 404 (SPEC F-9).
     """
     if evidence.status is None:
         return Unreachable(evidence)
@@ -132,7 +132,7 @@ def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
     if kind is Kind.UNAVAILABLE:
         return Unavailable(evidence)
     # Google: "if we are able to determine that a site is incorrectly configured to return 5xx
-    # instead of a 404"; a 429 is no such thing.
+    # instead of a 404"; not a 429.
     if soft_404 and evidence.status >= HTTPStatus.INTERNAL_SERVER_ERROR and says_not_found(body):
         return Unavailable(evidence)
     return Unreachable(evidence)

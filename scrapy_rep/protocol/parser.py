@@ -1,4 +1,4 @@
-"""Parser, from bytes to ``RobotsTxt``: groups, their rules and the crawlers they are for."""
+"""The parser, from bytes to ``RobotsTxt``: groups, their rules, and their crawlers."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Rule, Verdict
 
 ANYONE: Final = "*"
-"""The token of the group for those whom no other group names."""
+"""The token of the group for all crawlers without a group of their own."""
 
 _SHORT: Final = 8_192
-"""Bytes up to which the lines of a group are compiled once for all origins that have them."""
+"""Size in bytes up to which equal groups of several origins are compiled once."""
 _SHARED: Final = 64
-"""Such groups, the last ones used: many sites have the file that came with their software."""
+"""Number of compiled groups in the LRU cache; many sites have the default file of their CMS."""
 _FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(r"[a-z_-]+").match
@@ -42,10 +42,10 @@ _WIDE_TOKEN: Final = re.compile(r"[\w.-]+").match
 
 
 class Field(NamedTuple):
-    """A line that is no rule, as far as the standard goes: ``Crawl-delay: 10``."""
+    """A line with a field that is not in RFC 9309, such as ``Crawl-delay: 10``."""
 
     name: str
-    """Lower case."""
+    """In lower case."""
     value: str
     line: int
     """1-based."""
@@ -53,18 +53,18 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One or more ``User-agent`` lines and what follows them (RFC 9309 §2.2)."""
+    """One or more ``User-agent`` lines and the lines below them (RFC 9309 §2.2)."""
 
     agents: tuple[Field, ...]
     """The ``User-agent`` lines, values as written."""
     rules: tuple[Rule, ...]
-    """The rules in the file's order, those that can never match among them."""
+    """The rules in the order of the file, including those that can never match."""
     fields: tuple[Field, ...]
-    """Lines of other fields: Crawl-delay, Request-rate, Host, unknown ones."""
+    """Lines of other fields, such as Crawl-delay, Request-rate and Host."""
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The tokens of the ``User-agent`` lines, lower case; ``*`` is anyone."""
+        """The tokens of the ``User-agent`` lines in lower case; ``*`` stands for all crawlers."""
         values = (agent.value.encode().lower() for agent in self.agents)
         names = (names[-1].decode() for names in map(_named_by, values) if names)
         return tuple(dict.fromkeys(names))
@@ -202,7 +202,7 @@ class RobotsTxt:
         ]
 
     def _named(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
-        """Return the first of a crawler's names that has groups, and the lines meant for it."""
+        """Return the first name of a crawler that has groups, and their spans."""
         if self._last_named and self._last_named[0] == tokens:
             return self._last_named[1:]
         names = _names_of(tokens)
@@ -247,17 +247,17 @@ def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:
 
 @lru_cache
 def _names_of(tokens: tuple[str, ...]) -> tuple[bytes, ...]:
-    """Return the names of a crawler, as they are compared, and at last that of anyone."""
-    # As those of a file, of which letters of ASCII alone are put in lower case.
+    """Return the names of a crawler as they are compared, and ``*`` at the end."""
+    # bytes.lower() changes only ASCII letters, as in the file.
     return tuple(token.encode("utf-8", "surrogatepass").lower() for token in (*tokens, ANYONE))
 
 
 @lru_cache
 def _named_by(agent: bytes) -> tuple[bytes, ...]:
-    """Return what a ``User-agent`` value, in lower case, names: its token, the fullest form last.
+    """Return the names in a ``User-agent`` value in lower case, the longest one last.
 
-    That is its beginning as far as a product token goes (SPEC G-3), and, for crawlers whose
-    name has digits, dots or letters beyond ASCII, as far as it goes with these.
+    One is the leading product token (SPEC G-3). Another one, for crawlers whose name has digits,
+    dots or letters outside ASCII, goes on to the first other character.
     """
     if _ANYONE(agent):
         return (b"*",)

@@ -1,4 +1,4 @@
-"""What may be fetched of an origin at a time, by how its fetches of robots.txt have ended."""
+"""The access to an origin at a time, by the outcomes of its fetches of robots.txt."""
 
 from __future__ import annotations
 
@@ -38,23 +38,24 @@ class Grant(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What may be fetched of an origin, why, and between which times that holds."""
+    """What may be fetched of an origin, why, and between which times this is valid."""
 
     grant: Grant
     reason: Reason
     copy: Available | None
-    """The robots.txt whose rules hold, where ``grant`` is RULES."""
+    """The robots.txt with the valid rules, if ``grant`` is RULES."""
     start: float
-    """From when this holds, seconds since the epoch; a clock set back makes it void."""
+    """Begin of validity, in seconds since the epoch; before it, as after a clock was set back, the
+    access is not valid."""
     end: float
-    """Until when this holds, seconds since the epoch; infinite where nothing is tried any more."""
+    """End of validity, in seconds since the epoch; infinity if there is no next try."""
     outage: Outage | None = None
-    """Why nobody knows the rules, where that decides."""
+    """The outage because of which the rules are unknown, if that decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The clocks that govern the use of an answer, in seconds, and the bounds of a fetch."""
+    """Times for which records are used, in seconds, and the limits of a fetch."""
 
     cache_ttl: float = limits.CACHE_TTL
     cache_ttl_min: float = limits.CACHE_TTL_MIN
@@ -68,12 +69,11 @@ class Policy:
     soft_404: bool = True
 
     def is_due(self, record: Record | None, now: float, began: float = -math.inf) -> bool:
-        """Return whether robots.txt has to be fetched before anything else of its origin.
+        """Return whether robots.txt has to be fetched before pages of its origin.
 
-        An expired copy is not used while its refresh is under way; between the tries of an
-        unreachable robots.txt nothing is sent. A crawl that ``began`` after the last of these
-        tries once more, however long the next try is off: the site may be well again. What was
-        stored with narrower bounds than these is fetched again.
+        A copy that has expired, or was stored with lower limits, is fetched again. An unreachable
+        robots.txt is not fetched before its next try. But a crawl that ``began`` after the last try
+        tries once more, as the site may be reachable again.
         """
         if (
             record is None
@@ -84,7 +84,7 @@ class Policy:
         return record.last.evidence.at < began and self._may_be_over(record, now)
 
     def access(self, record: Record, now: float) -> Access:
-        """Return what may be fetched according to ``record``, due or not.
+        """Return the access by ``record``, whether it is due or not.
 
         RFC 9309 §2.3.1.1 (rules), §2.3.1.3 (all), §2.3.1.4 (none; after a long time the last
         copy, or all).
@@ -105,11 +105,11 @@ class Policy:
     def record_after(
         self, previous: Record | None, file: SiteFile, outcome: Outcome, *, jitter: float
     ) -> Record:
-        """Return what to remember of ``file`` after a fetch that ended with ``outcome``.
+        """Return the record of ``file`` after a fetch that ended with ``outcome``.
 
-        ``jitter``, from 0 to 1, spreads the retries of many crawlers. A fetch that failed keeps
-        the last good copy; any other answer ends the time of being unreachable. One that did not
-        come to the origin adds nothing to that time.
+        ``jitter``, from 0 to 1, spreads the retries of many crawlers. After a failed fetch the last
+        good copy stays in the record; any other outcome ends the outage. A fetch that failed on the
+        route doesn't add to the time of the outage.
         """
         if isinstance(outcome, Available):
             return Record(file, outcome, outcome)
@@ -123,7 +123,7 @@ class Policy:
                 since = min(previous.unreachable_since, at)
                 seconds = previous.unreachable_for
                 if outcome.of_origin and previous.of_origin:
-                    # A clock may have been set in the meantime, either way.
+                    # The clock may have been set forward or back.
                     gap = max(0.0, at - previous.last.evidence.at)
                     seconds += min(gap, limits.UNREACHABLE_GAP_MAX)
                 tries = previous.tries + 1
@@ -133,11 +133,11 @@ class Policy:
         return Record(file, outcome, copy, since, seconds, tries, next_try)
 
     def reads_more(self, copy: Available) -> bool:
-        """Return whether ``copy`` was cut where these bounds would let more of it be read."""
+        """Return whether ``copy`` was cut at a lower size limit than the current one."""
         return copy.evidence.truncated and copy.evidence.size < self.max_size
 
     def _sees_more(self, record: Record) -> bool:
-        """Return whether a fetch with these bounds may see more than that of ``record`` did."""
+        """Return whether the current limits are higher than those of the fetch of ``record``."""
         if isinstance(record.last, Available):
             return self.reads_more(record.last)
         if not isinstance(record.last, Unavailable):
@@ -150,8 +150,8 @@ class Policy:
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _opened_at(self, record: Record) -> float:
-        """Return when it has been unreachable for long enough; infinite where not without a try."""
-        # Nobody knows what the rest of it disallows, so it is neither obeyed nor taken for none.
+        """Return when an outage has lasted long enough; infinity if another try must come first."""
+        # The cut part may disallow anything, so the copy can't be used instead of a new fetch.
         if record.copy is not None and self.reads_more(record.copy):
             return math.inf
         patience = (
@@ -161,7 +161,7 @@ class Policy:
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
     def _may_be_over(self, record: Record, now: float) -> bool:
-        """Return whether the site is unreachable, was not just tried, and named no time itself."""
+        """Return whether an outage may be over: without Retry-After, and not just tried."""
         evidence = record.last.evidence
         return (
             record.unreachable_since is not None
@@ -174,7 +174,7 @@ class Policy:
         if record.unreachable_since is not None:
             if record.next_try is None:
                 return math.inf
-            # Bounded, as a record may come from elsewhere.
+            # Limited, as a record in a store may have any time.
             return min(record.next_try, evidence.at + self.retry_delay_max)
         return evidence.at + fresh_for(
             evidence.cache_control,
@@ -193,5 +193,5 @@ class Policy:
         # Google: a 503 "results in fairly frequent retrying".
         if evidence.status == _SERVICE_UNAVAILABLE:
             delay /= 2
-        # Never earlier than that: jitter only adds.
+        # Jitter only adds, so a retry is never early.
         return min(self.retry_delay_max, delay * (1 + jitter / 4))

@@ -1,4 +1,4 @@
-"""Product tokens: the names by which robots.txt speaks to a crawler (RFC 9309 §2.2.1)."""
+"""Product tokens: the names of crawlers in ``User-agent`` lines (RFC 9309 §2.2.1)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _WIDE_TOKEN: Final = re.compile(r"[\w.-]+").match
 _CONFIGURED: Final = re.compile(r"[A-Za-z0-9._-]*\*?").fullmatch
 _NOBODY: Final = ("", "*")
 _HEADER: Final = re.compile(r"[\s/(]").search
-# A name of a header has a letter in it, and is no version; the look-ahead keeps the match linear.
+# A name in a User-Agent has a letter, unlike a version. The look-ahead keeps the match linear.
 _NAME: Final = re.compile(r"(?=[\d._-]*[^\W\d_])([\w.-]+)")
 _VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
-# A host and a path are no name: my.bot/about.
+# A host with a path is not a name: my.bot/about.
 _WHOLE: Final = re.compile(rf"(?![\w-]*\.[\w.-]*/\D){_NAME.pattern}(?:/|\Z)")
 _BEHIND_COMPATIBLE: Final = re.compile(
     r"(?:\A|;)\s*compatible\s*;\s*([^\s;,]+)", re.IGNORECASE
 ).findall
 _PARENTHESES: Final = re.compile(r"[()]")
 _LIST: Final = re.compile(r"\s*[A-Za-z0-9._-]+(?:\s*,\s*[A-Za-z0-9._-]+)+\s*").fullmatch
-"""Names alone: a User-Agent has commas, too, in its comments."""
+"""A list of names; a User-Agent may have commas, too, but only in comments."""
 _CHUNK: Final = re.compile(r"[^\s;,]+").findall
 _NOT_A_NAME: Final = re.compile(r"://|@|^\+|^www\.", re.IGNORECASE).search
 
@@ -46,23 +46,23 @@ _FOR_SHOW: Final = frozenset((_BROWSERS + _SYSTEMS).split())
 
 
 def names_in_tags(tokens: Iterable[str]) -> set[str]:
-    """Return the names, lower case, by which robots tags speak to a crawler of these tokens."""
+    """Return the names in lower case by which robots tags address a crawler with these tokens."""
     return {"robots", *(token.lower() for token in tokens)}
 
 
 def is_product_token(token: str) -> bool:
-    """Say whether a ``User-agent`` line can name this token (RFC 9309 §2.2.1)."""
+    """Return whether ``token`` is a product token by RFC 9309 §2.2.1."""
     return bool(_PRODUCT_TOKEN(token))
 
 
 def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
     """Return the tokens of a setting, one or several, the most specific first.
 
-    A string may have several, with commas between. A whole User-Agent string among them is
-    replaced by its tokens; a ``*`` behind a token is dropped, and so are blanks and repetitions.
+    A string may have several, separated by commas. A whole User-Agent is replaced by its tokens. A
+    ``*`` after a token, blanks and repetitions are dropped.
 
-    :raises ValueError: a name would be cut, or lost: it has other characters than letters of ASCII,
-        digits, ``.``, ``_`` and ``-``.
+    :raises ValueError: a name has other characters than ASCII letters, digits, ``.``, ``_`` and
+        ``-``, so it would be cut.
     """
     if isinstance(value, str):
         value = [value]
@@ -82,8 +82,8 @@ def _tokens_of_item(item: str) -> tuple[str, ...]:
 def tokens_of_name(name: str | bytes) -> tuple[str, ...]:
     """Return the token of a name, or those of a whole User-Agent.
 
-    A token is what a ``User-agent`` line is compared with: letters and digits of any script, ``.``,
-    ``_`` and ``-``. What stands behind it is dropped.
+    A token has letters and digits of any script, ``.``, ``_`` and ``-``. The text after it is
+    dropped.
     """
     name = _text(name).strip()
     if _HEADER(name):
@@ -95,9 +95,9 @@ def tokens_of_name(name: str | bytes) -> tuple[str, ...]:
 def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
     """Return the tokens of a User-Agent header (RFC 9110 §10.1.5), the most specific first.
 
-    Product names outside comments come first, then those inside them: the one behind
-    ``compatible;``, and all of the form ``name/version``. Names of browsers and operating systems,
-    URLs and mail addresses are no tokens.
+    Product names outside comments come first, then those in comments: the name after
+    ``compatible;`` and all of the form ``name/version``. Names of browsers and operating systems,
+    URLs and mail addresses are skipped.
     """
     user_agent = _text(user_agent)
     products: list[str] = []
@@ -132,7 +132,7 @@ def _names(text: str, name: re.Pattern[str]) -> Iterable[str]:
 
 
 def _distinct(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Keep the first of tokens that differ in case alone."""
+    """Return tokens without those that differ from an earlier one only in case."""
     first: dict[str, str] = {}
     for token in tokens:
         first.setdefault(token.lower(), token)

@@ -1,4 +1,4 @@
-"""Record: what is remembered of a file of a site, and its form in a store."""
+"""The record of a file of a site, and its encoding in a store."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from scrapy_rep.protocol.site_file import SiteFile
 
 VERSION: Final = 3
 _LEVEL: Final = 3
-"""Of zlib: a third of the time of its own choice, for 9 % more bytes."""
+"""Compression level of zlib: a third of the time of the default, for 9 % more bytes."""
 _MAX_HEADER: Final = 262_144
-"""Bytes of a record beside its body; a record with more was not written by us."""
+"""Largest size of a header; a larger one was not written by scrapy-rep."""
 
 
 def max_encoded(max_size: int) -> int:
-    """Return the bytes that a record with a body of ``max_size`` bytes takes at most."""
-    # zlib adds 5 bytes to every 16 KiB that it can't make smaller, and 11 to the whole.
+    """Return the largest size of an encoded record whose body has ``max_size`` bytes."""
+    # zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
     most = _max_inflated(max_size)
     return 1 + most + 5 * (most // 16_384 + 1) + 11
 
@@ -30,41 +30,39 @@ def _max_inflated(max_size: int) -> int:
 
 
 class RecordError(ValueError):
-    """A stored record that can't be taken for one of ours."""
+    """A stored record is damaged, or has another version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What is remembered of a file: how its last fetch ended, and its last good copy."""
+    """How the last fetch of a file ended, and its last good copy."""
 
     file: SiteFile
     last: Outcome
     """How the last fetch ended."""
     copy: Available | None = None
-    """The last robots.txt that was read; ``last`` itself where that one was."""
+    """The last available robots.txt; ``last`` itself if that is available."""
     unreachable_since: float | None = None
-    """Since when every fetch has failed, seconds since the epoch; None where the last did not. For
-    people: clocks may be set in the meantime."""
+    """Time of the first failed fetch in a row, in seconds since the epoch; None if the last one has
+    not failed. Only shown to users, as the clock may have been set since."""
     unreachable_for: float = 0.0
-    """Seconds that count as being unreachable until the last fetch: of each gap between two at most
+    """Seconds for which the file has been unreachable. A gap between two fetches counts for at most
     ``limits.UNREACHABLE_GAP_MAX``."""
     tries: int = 0
-    """How many fetches have failed since then."""
+    """Number of failed fetches in a row."""
     next_try: float | None = None
-    """Before when no other fetch is made, seconds since the epoch; None where the last did not
-    fail, or this process tries no more."""
+    """Time of the next fetch, in seconds since the epoch; None if the last one has not failed, or
+    if this process doesn't try again."""
 
     @property
     def of_origin(self) -> bool:
-        """Whether the origin decided how the last fetch ended; else the record isn't stored."""
+        """Whether the outcome comes from the origin, not from the route; else it isn't stored."""
         return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> bytes:
-        """Return the record as bytes: version; compressed, the length of a header, it, the body.
+        """Return the record as bytes: the version, and compressed: length of header, header, body.
 
-        The header is JSON.
-
-        Raises ValueError for one that isn't stored.
+        The header is JSON. Raises ValueError if the outcome doesn't come from the origin.
         """
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")
@@ -87,14 +85,14 @@ class Record:
     def decode(cls, data: bytes, key: str, *, max_size: int) -> Record:
         """Return the record that ``encode`` wrote for the file with that ``key``.
 
-        A store holds untrusted data: raises RecordError for another version, another file, a
-        body of more than ``max_size`` bytes, or any other shape than ours.
+        The data is not trusted. Raises RecordError for another version, another file, a body of
+        more than ``max_size`` bytes, and damaged data.
         """
         try:
             return _decode(data, key, max_size)
         except RecordError:
             raise
-        # Whatever a damaged record makes of the decoder, it is a miss and never a crash.
+        # Damaged data may raise anything; it counts as a missing record.
         except Exception as error:
             raise RecordError(f"damaged record: {type(error).__name__}") from error
 
@@ -179,7 +177,7 @@ _DEFAULTS: Final = {field.name: field.default for field in fields(Evidence)}
 
 
 def _values(evidence: Evidence) -> dict[str, Any]:
-    """Return the fields that have another value than their default."""
+    """Return the fields whose value is not the default."""
     values = ((name, getattr(evidence, name)) for name in _DEFAULTS)
     return {name: value for name, value in values if value != _DEFAULTS[name]}
 

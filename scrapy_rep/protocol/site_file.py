@@ -8,7 +8,7 @@ from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url
 
 
 class SiteFile(NamedTuple):
-    """A file at a fixed path of an origin. It is fetched, stored and leased by the same rules."""
+    """A file at a fixed path of an origin; all such files are fetched, stored and leased alike."""
 
     origin: Origin
     path: str = ROBOTSTXT
@@ -16,7 +16,7 @@ class SiteFile(NamedTuple):
 
     @classmethod
     def of_key(cls, key: str) -> SiteFile:
-        """Return the file that a store has under ``key``. Raises ValueError."""
+        """Return the file with this ``key``. Raises ValueError."""
         origin, path = split_url(key)
         file = cls(origin) if path == "/" else cls(origin, path)
         if file.key != key:
@@ -25,7 +25,7 @@ class SiteFile(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What a store has it under: the origin for robots.txt, else the URL."""
+        """Its key in stores: the origin for robots.txt, else the URL."""
         return str(self.origin) if self.is_robotstxt else self.url
 
     @property

@@ -1,4 +1,4 @@
-"""Soft 404: whether the page of a server error says that there is no such page (SPEC F-9)."""
+"""Soft 404: server errors whose page says that the page was not found (SPEC F-9)."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _PHRASES: Final = (
 )
 _HIDDEN: Final = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"))
 _MAX_READ: Final = 65_536
-"""Bytes of the page that are looked at."""
+"""Number of bytes of the page that are read."""
 _MAX_VISIBLE: Final = 512
-"""Characters of visible text in which the page has to say so: its title and its headline."""
+"""Number of characters of visible text that are searched: about the title and the headline."""
 
 
 def says_not_found(body: bytes) -> bool:
-    """Return whether the page's first visible words say that there is no such page.
+    """Return whether the first visible words of a page say that it was not found.
 
-    Only its first words count: a maintenance page may well mention elsewhere what it does with
-    pages that are not found, and to take that for a 404 would open a site that is down.
+    A maintenance page may have such words further down; if these counted, a site that is down would
+    be allowed.
     """
     text = _visible(body[:_MAX_READ].decode("utf-8", "replace"))
     words = " ".join(unescape(text).lower().split())[:_MAX_VISIBLE]

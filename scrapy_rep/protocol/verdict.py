@@ -1,4 +1,4 @@
-"""Verdict on a URL: whether it may be fetched, and the rule or the reason that decided."""
+"""The verdict on a URL: whether it may be fetched, and the rule or reason that decided."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Rule(NamedTuple):
 
     allow: bool
     pattern: str
-    """Canonical: printable ASCII, where ``*`` and a ``$`` at the end are operators."""
+    """In canonical form: printable ASCII; ``*`` and a ``$`` at the end are operators."""
     raw: str
-    """The value as written; bytes that are no UTF-8 are shown as escapes."""
+    """The value as written; bytes that are not UTF-8 are escaped."""
     line: int
     """1-based."""
 
@@ -61,7 +61,7 @@ class Rule(NamedTuple):
 class Verdict(NamedTuple):
     """Whether a URL may be fetched, and the rule or the state of the origin that decided.
 
-    A named tuple, as one is made for every request.
+    A named tuple, because it is fast to create.
     """
 
     allowed: bool

@@ -1,7 +1,7 @@
-"""Plain text as browsers wrap it: HTML with one ``pre`` and nothing else.
+"""Plain text that a browser has wrapped in HTML, as the only ``pre`` element.
 
-Who fetches robots.txt with a browser, or with an API that renders pages, gets it in this form. Read
-as it is, its first line would be lost, and with it the group that begins there.
+Browsers, and APIs that render pages, return robots.txt in this form. If it were parsed as it is,
+the first line would be lost, and with it the first group.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 _MAX_HEAD: Final = 4_096
-"""Bytes before the text; Chromium's, Firefox's and WebKit's take less than 300."""
+"""Largest number of bytes before the text; browsers write less than 300."""
 _START: Final = rb"(?:\xef\xbb\xbf)?\s*"
 _PAGE: Final = re.compile(_START + rb"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
 _HEAD: Final = re.compile(
@@ -19,13 +19,13 @@ _HEAD: Final = re.compile(
     rb"<body(?:\s[^>]*)?>\s*<pre(?:\s[^>]*)?>",
     re.IGNORECASE,
 )
-# The empty element is Chromium's, behind text that it offers to format.
+# The empty element is written by Chromium after text that it can format.
 _TAIL: Final = re.compile(
     rb'</pre>\s*(?:<div class="json-formatter-container"></div>\s*)?</body>\s*</html>\s*',
     re.IGNORECASE,
 )
-# What is written for these characters in text (HTML, 'Serializing HTML fragments'). Nothing else
-# is undone: a text that has them was escaped once, and says what it says.
+# The escapes of these characters (HTML, 'Serializing HTML fragments'). Browsers write no others, so
+# any others belong to the text.
 _REFERENCES: Final = {
     b"&amp;": b"&",
     b"&lt;": b"<",
@@ -38,19 +38,19 @@ _REFERENCE: Final = re.compile(b"|".join(_REFERENCES))
 
 
 def is_html(text: bytes) -> bool:
-    """Return whether a text begins as an HTML page does, whatever its Content-Type says."""
+    """Return whether a text begins like an HTML page; the Content-Type doesn't matter."""
     return _PAGE.match(text) is not None
 
 
 def unwrapped(text: bytes, *, truncated: bool) -> bytes:
-    """Return the plain text that a browser has wrapped; any other text, itself, as it is.
+    """Return the plain text that a browser has wrapped; any other text unchanged.
 
-    ``truncated`` says that the text was cut, and so may lack its end.
+    If ``truncated`` is true, the text was cut and may lack its end.
     """
     head = _HEAD.match(text, 0, _MAX_HEAD)
     if head is None:
         return text
-    # In a wrapped text each '<' of its own is a reference.
+    # In wrapped text, a '<' of the file is escaped.
     end = text.find(b"<", head.end())
     if end < 0:
         if not truncated:

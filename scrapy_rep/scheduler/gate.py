@@ -124,7 +124,7 @@ class Gate:
         """Return the origin whose robots.txt decides about ``request``, or None."""
         try:
             return self._decider.origin_governing(request)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - logged
             # The middleware meets the same error, and drops the request for it.
             log_error(self._crawler, error, "Error while asking what governs %s", request)
             return None

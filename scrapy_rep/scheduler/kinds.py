@@ -37,7 +37,7 @@ class UnfitError(Exception):
 
 
 def check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
-    """Raise UnfitError if our queue can't replace Scrapy's, and the ValueError that Scrapy raises."""
+    """Raise UnfitError if our queue can't replace Scrapy's, or ValueError as Scrapy does."""
     if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
         raise ValueError("The priority queue does not support CONCURRENT_REQUESTS_PER_IP")
     wheres = ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",)

@@ -31,7 +31,7 @@ class Memory:
         self._number = count(1)
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Add ``request``; ``order`` is 1 for first in, first out, and -1 for last in, first out."""
+        """Add ``request``; ``order`` is 1 for first in, first out; -1 for last in, first out."""
         heappush(lane.held, (priority, start, next(self._number) * order, request))
 
     @staticmethod
@@ -48,7 +48,7 @@ class Memory:
 
 
 class Lane:
-    """The requests of one origin in one download slot, or those of a slot without an origin."""
+    """The requests of one origin in one download slot, or those without an origin."""
 
     __slots__ = (
         "failures",

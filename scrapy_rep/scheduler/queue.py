@@ -162,7 +162,7 @@ class RobotsAwarePriorityQueue:
         while (lane := self._select()) is not None:
             try:
                 request = self._take(lane)
-            except Exception as error:  # noqa: BLE001 - told
+            except Exception as error:  # noqa: BLE001 - logged
                 log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
                 self._retry_later(lane)
                 continue
@@ -266,7 +266,7 @@ class RobotsAwarePriorityQueue:
         try:
             if not lane.held and self._disk is not None:
                 self._disk.look(lane)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - logged
             log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
             self._retry_later(lane)
             return
@@ -305,7 +305,7 @@ class RobotsAwarePriorityQueue:
     def _is_open(self, slot: Slot) -> bool:
         try:
             return self._waiting.slot_is_open(slot)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - logged
             log_error(
                 self._crawler, error, "Error while asking whether %s has enough to do", slot.name
             )
@@ -321,7 +321,7 @@ class RobotsAwarePriorityQueue:
     def _may_leave(self, lane: Lane) -> bool:
         try:
             return self._waiting.may_leave(lane)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - logged
             # Fail safe: the middleware decides again, and drops a request if it fails, too.
             log_error(self._crawler, error, "Error while asking whether %s is open", lane.origin)
             return True

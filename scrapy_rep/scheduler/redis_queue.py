@@ -169,7 +169,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
                 self._wait(origin, request, hold)
             else:
                 self._keep(str(origin), request, held=False)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - logged
             # It is out of Redis already: it leaves as DIRECT, and waits in the middleware.
             log_error(self._crawler, error, "%s could not be kept in Redis", request)
             return self._with_source(request, Source.DIRECT)
@@ -184,7 +184,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         try:
             request = self._decode_request(data)
             origin = self._origin(request)
-        except Exception as error:  # noqa: BLE001 - told
+        except Exception as error:  # noqa: BLE001 - logged
             # Back in the queue, it raises when it is popped, as with scrapy-redis alone.
             log_error(self._crawler, error, "A request of %s can't be read", name)
             origin = None

@@ -239,7 +239,7 @@ class RobotsEvidence:
     async def _write_late(
         self, values: dict[str, Any], request: Request, at: float, entry: Entry
     ) -> None:
-        """Write a line that refers to a robots.txt which another crawl of this process looked up."""
+        """Write a line whose robots.txt another crawl of this process has looked up."""
         try:
             record = await Robots.of(self._crawler).record(request)
         except Exception:

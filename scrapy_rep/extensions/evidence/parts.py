@@ -120,9 +120,9 @@ def is_damaged(path: Path) -> bool:
 
 
 def end_of_members(file: IO[bytes]) -> int | None:
-    """Return where the last member of a gzip file ends that has an end (RFC 1952 §2.2).
+    """Return the offset after the last complete member of a gzip file (RFC 1952 §2.2).
 
-    None where there is something else than members, and one at its end that was cut.
+    None if it has anything but complete members and a last incomplete one.
     """
     file.seek(0)
     position = end = 0

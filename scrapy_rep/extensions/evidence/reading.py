@@ -1,4 +1,4 @@
-"""Reads evidence: what was written of a URL, and the texts that it speaks of."""
+"""Reads evidence: the lines about a URL, and the texts that they refer to."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
 _OF_URLS: Final = {"page", "failed", "drop", "usage"}
 DAMAGE: Final = (ValueError, LookupError, TypeError, AttributeError)
-"""What is raised by lines that are no JSON, or lack what they had."""
+"""Exceptions for lines that are not JSON, or that lack members."""
 
 
 class Found(NamedTuple):
-    """A line, and the text of the robots.txt that it speaks of."""
+    """A line, and the text of the robots.txt that it refers to."""
 
     values: dict[str, Any]
     text: bytes | None
-    """None where it speaks of none, or what is there has another hash."""
+    """None if it refers to none, or if the text in the evidence has another hash."""
     part: Path
     """The file of the line."""
 
 
 def read(path: Path, url: str) -> tuple[list[Found], set[Path]]:
-    """Return what was written of ``url``, the first first, and the parts that are damaged.
+    """Return the lines about ``url``, sorted by time, and the damaged parts.
 
     Raises OSError and ImportError.
     """
@@ -50,7 +50,7 @@ def _in_folder(folder: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
     for part in _parts(lambda number: jsonl.part_name(folder, number)):
         with part.open("rb") as file:
             for line in file:
-                # Most lines need no closer look, nor does the last one of a crawl that was killed.
+                # Most lines are about other URLs; the last one of a killed crawl is incomplete.
                 if sought in line and line.endswith(b"\n"):
                     try:
                         values = json.loads(line)
@@ -80,7 +80,7 @@ def _in_warc(path: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
     damaged.update(filter(is_damaged, parts))
     for part in parts:
         for record in records(part):
-            # The last record of a crawl that was killed may be no JSON.
+            # The last record of a killed crawl may be incomplete JSON.
             with suppress(*DAMAGE):
                 if record.kind == "metadata" and record.url == url:
                     values = json.loads(record.body())

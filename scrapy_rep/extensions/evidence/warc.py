@@ -1,4 +1,4 @@
-"""Evidence as WARC 1.1 (ISO 28500): robots.txt as responses, decisions as metadata of them."""
+"""Evidence as WARC 1.1 (ISO 28500): robots.txt as response records, lines as metadata records."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
 
 
 def part_name(path: Path, number: int) -> Path:
-    """Return the path of a part; the first one is ``path`` itself."""
+    """Return the path of the part with this number; the first one is ``path`` itself."""
     if number == 1:
         return path
     return path.with_name(f"{path.name.removesuffix('.warc.gz')}-{number:05}.warc.gz")
 
 
 class Warc:
-    """Writes records, each a gzip member of its own."""
+    """Writes WARC records, each as a gzip member."""
 
     def __init__(self, path: Path, tail: str) -> None:
-        """Take the path, and the members that all lines have."""
+        """``tail`` has the members that all lines have."""
         self._tail = tail
         self._parts = Parts(lambda number: part_name(path, number), end_of_members, _begin)
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Write lines, as metadata of what they speak of. Raises OSError."""
+        """Write lines as metadata of the robots.txt that they refer to. Raises OSError."""
         out = BytesIO()
         writer = _writer(out)
         written = []
@@ -59,7 +59,7 @@ class Warc:
             raise
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the part."""
         self._parts.close()
 
     def _metadata(self, writer: Any, line: Line) -> Any:
@@ -94,7 +94,7 @@ def _begin(path: Path) -> bytes:
 
 
 def _response(writer: Any, file: RobotsFile) -> Any:
-    """Return what is remembered of an answer: its status, some headers, the decoded text."""
+    """Return a response record with the known parts: status, some headers, and the decoded text."""
     body, answer = file.body or b"", file.answer
     if answer is None:
         return writer.create_warc_record(
@@ -130,19 +130,19 @@ def _response(writer: Any, file: RobotsFile) -> Any:
 
 
 class Read(NamedTuple):
-    """A record that is read."""
+    """A record of a part."""
 
     id: str
     kind: str
     url: str | None
     refers_to: str | None
     body: Callable[[], bytes]
-    """Reads the payload; until the next record is read."""
+    """Reads the payload. Only valid until the next record is read."""
 
 
 def records(path: Path) -> Iterator[Read]:
-    """Yield the records of a part, those before one that was cut. Raises OSError."""
-    # Of a header that was cut warcio raises AttributeError.
+    """Yield the records of a part up to an incomplete one. Raises OSError."""
+    # warcio raises AttributeError for an incomplete header.
     with path.open("rb") as file, suppress(ArchiveLoadFailed, EOFError, AttributeError):
         for record in ArchiveIterator(file):
             header = record.rec_headers.get_header

@@ -1,4 +1,4 @@
-"""The thread that writes lines: bounded in memory, and never in the way of the crawl."""
+"""The thread that writes lines. If it is too slow, lines are lost; the crawl never waits."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MAX_LINES: Final = 10_000
-"""Lines that wait to be written; those that come on top are lost, and counted."""
+"""Largest number of lines that wait to be written; further lines are lost."""
 _MAX_BYTES: Final = 64 * 1024**2
-"""Of texts among them."""
+"""Largest size of the texts of these lines."""
 _BATCH: Final = 1_000
 
 
 class Form(Protocol):
-    """What writes the lines."""
+    """Writes lines in one format."""
 
     def write(self, lines: Sequence[Line]) -> None:
         """Write lines, all or none. Raises OSError."""
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the files."""
 
 
 class Writing:
-    """Lines on their way to the disk, each written as soon as it can be."""
+    """A queue of lines, and the thread that writes them."""
 
     def __init__(self, form: Form, what: str, path: Path) -> None:
-        """Take what writes, and what the log calls it."""
+        """Take the form, what the log calls it, and the path."""
         self._form = form
         self._what = what
         self._path = path
@@ -52,15 +52,15 @@ class Writing:
         self._lost_told = 0
         self._is_told = False
         self.written = 0
-        """Lines that are written."""
+        """Number of written lines."""
 
     @property
     def lost(self) -> int:
-        """Lines that could not be written, or had no room to wait for it."""
+        """Number of lines that could not be written or queued."""
         return self._crowded_out + self._failed
 
     def put(self, line: Line) -> None:
-        """Let a line be written; nothing is waited for."""
+        """Queue a line, without waiting."""
         nbytes = line.nbytes
         waiting = self._bytes_put - self._bytes_done
         if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + nbytes > _MAX_BYTES):
@@ -75,7 +75,7 @@ class Writing:
         self._queue.put(line)
 
     async def end(self) -> None:
-        """Write what is still to be written, and no more."""
+        """Write the queued lines, and end the thread."""
         if self._thread is not None:
             self._queue.put(None)
             await in_thread(self._thread.join)
@@ -98,7 +98,7 @@ class Writing:
         told = [Line({"kind": "lost", "time": iso(time()), "lines": lost})] if lost else []
         try:
             self._form.write([*told, *lines])
-        except Exception as error:  # noqa: BLE001 - told, and counted
+        except Exception as error:  # noqa: BLE001 - logged and counted
             self._failed += len(lines)
             self._tell(error)
         else:

@@ -1,4 +1,4 @@
-"""What the crawl did about robots.txt, as a page or as evidence: REP_REPORT."""
+"""The report of a crawl, as HTML or JSON (REP_REPORT)."""
 
 from scrapy_rep.extensions.report.extension import RobotsReport
 

@@ -1,4 +1,4 @@
-"""What a report is made of: counts by origin and by rule, bounded, as the crawl goes."""
+"""The counts of a report by origin and by rule; their number is limited."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     Noted = Mapping[str, Any] | None
 
 MAX_ORIGINS: Final = 100_000
-"""Origins that are told apart; those that come on top are counted together."""
+"""Largest number of origins with a row; further ones are counted together."""
 MAX_DROPS: Final = 10_000
-"""The same of rules."""
+"""The same for rules."""
 MAX_DIFFERING: Final = 200
 MAX_URL: Final = 500
-"""Characters of a URL."""
+"""Largest length of a URL in characters."""
 SAMPLE: Final = 10
-"""URLs of each rule, until there are MAX_URLS; then one of each."""
+"""Largest number of URLs per rule; one if there are MAX_URLS in total."""
 MAX_URLS: Final = 20_000
 _BEYOND: Final = "(further origins)"
 
 
 @dataclass
 class Collected:
-    """All counts of a crawl."""
+    """The counts of a crawl."""
 
     origins: dict[str, OriginRow] = field(default_factory=dict)
     allowed: Counter[str] = field(default_factory=Counter)
@@ -64,10 +64,10 @@ class Collected:
     usage: UsageCounts = field(default_factory=UsageCounts)
     texts: Texts = field(default_factory=Texts)
     urls: int = 0
-    """How many there are in samples."""
+    """Number of URLs in all samples."""
 
     def row(self, origin: str) -> OriginRow:
-        """Return the row of an origin, or the common one of those beyond the bound."""
+        """Return the row of an origin, or the common row of the origins above the limit."""
         origin = short(origin, MAX_URL)
         row = self.origins.get(origin)
         if row is None:
@@ -77,7 +77,7 @@ class Collected:
         return row
 
     def learned(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
-        """Note what a lookup came to, and what may be fetched by it."""
+        """Count a lookup; ``access`` is the access by its record."""
         row = self.row(str(record.file.origin))
         file, last = RobotsFile.from_record(record, access), record.last
         row.outcome, row.status = file.outcome, file.status
@@ -100,14 +100,14 @@ class Collected:
         row.unreachable_until = None
 
     def passed(self, origin: str, verdict: Verdict) -> None:
-        """Note that a request was allowed."""
+        """Count an allowed request."""
         self.row(origin).allowed += 1
         self.allowed[verdict.reason.value] += 1
 
     def forbidden(
         self, url: str, origin: str, verdict: Verdict, usage: Noted = None, *, dropped: bool = True
     ) -> OriginRow:
-        """Note that a request was dropped, or would have been."""
+        """Count a dropped request, or one that a dry run would have dropped."""
         why = Why.from_verdict(verdict, usage)
         row = self.row(origin)
         row.dropped += dropped
@@ -131,7 +131,7 @@ class Collected:
         return self.drops.setdefault(key, DropRow(*key))
 
     def sample(self, row: DropRow | OverrideRow | SampleRow, url: str) -> None:
-        """Count a request, and keep its URL if there are not enough of these."""
+        """Count a request, and add its URL to the sample of ``row`` unless that is full."""
         row.requests += 1
         if len(row.urls) >= (SAMPLE if self.urls < MAX_URLS else 1):
             return
@@ -141,12 +141,12 @@ class Collected:
             self.urls += 1
 
     def overridden(self, url: str, override: Override) -> None:
-        """Note that an override decided."""
+        """Count the decision of an override."""
         new = OverrideRow(override.host, override.policy, override.reason, override.until_text)
         self.sample(self.overrides.setdefault(override.host, new), url)
 
     def differs(self, url: str, verdict: Verdict, usage: Noted = None) -> None:
-        """Note that the built-in would decide otherwise."""
+        """Count a request on which the built-in would decide differently."""
         self.differing += 1
         if len(self.differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(url), MAX_URL)
@@ -155,7 +155,7 @@ class Collected:
             self.differing_urls.append(row)
 
     def delays(self, origin: str, delay: Delay, taken: float | None) -> None:
-        """Note what an origin asks to be left between two requests, and what of it is taken."""
+        """Note the delay that an origin asks for, and the delay that is kept."""
         self.row(origin).crawl_delay = {
             "asked": delay.seconds,
             "taken": taken,
@@ -164,13 +164,13 @@ class Collected:
         }
 
     def back_off(self, origin: str, seconds: float) -> None:
-        """Note that an origin is left alone for ``seconds``."""
+        """Count a pause of ``seconds``."""
         row = self.row(origin)
         row.back_offs += 1
         row.back_off_seconds += seconds
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as plain values; those origins and rules first that dropped most."""
+        """Return all counts as plain values; unreachable origins and frequent rules come first."""
         origins = sorted(
             self.origins.values(),
             key=lambda row: (
@@ -200,7 +200,7 @@ class Collected:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Collected:
-        """Return what ``as_dict`` was made of."""
+        """Return the counts from the values of ``as_dict``."""
         drops = [DropRow(**row) for row in values["drops"]]
         overrides = [OverrideRow(**row) for row in values["overrides"]]
         exempt = SampleRow(**values["exempt"])

@@ -1,4 +1,4 @@
-"""The extension that listens, and writes a report at the end of the crawl."""
+"""The extension that counts signals, and writes a report at the end of the crawl."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class RobotsReport:
                 extra={"spider": spider},
             )
         self._collected = await in_thread(self._runs.read)
-        # Only now: a crawl that is refused at its start is closed, too, and has nothing to report.
+        # Only now: a crawl that fails at its start is closed, too, but writes no report.
         self._crawler.signals.connect(self._closed, scrapy_signals.spider_closed)
 
     def _decided(self, verdict: Verdict, decision: Decision) -> None:
@@ -130,7 +130,7 @@ class RobotsReport:
             self._collected.sample(self._collected.exempt, request.url)
 
     async def _closed(self, spider: Spider, reason: str) -> None:
-        # What is still heard while this is written belongs to no run.
+        # Signals that arrive during the writing belong to no run.
         collected, self._collected = self._collected, Collected()
         crawl = self._crawl(spider, reason, collected)
         try:

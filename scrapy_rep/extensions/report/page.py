@@ -1,4 +1,4 @@
-"""The report as one HTML page, which needs nothing but itself."""
+"""The report as one HTML page without external files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from markupsafe import Markup, escape
 from scrapy_rep.utils.text import printable
 
 MAX_ROWS: Final = 1_000
-"""Origins on the page; the others are summed up."""
+"""Largest number of origins on the page; the others are summed up."""
 MAX_DROPS: Final = 200
-"""Rules, and other reasons for drops."""
+"""Largest number of rules and other causes of drops."""
 MAX_TEXTS: Final = 4 * 1024**2
-"""Characters of texts of robots.txt, as they stand in the page."""
+"""Largest size of the robots.txt texts in the page, in characters."""
 
 _OUTCOMES: Final = ("available", "unavailable", "unreachable", "not asked for")
 _LINES: Final = re.compile(r"\r\n|\r|\n")
@@ -27,7 +27,7 @@ _HERE: Final = files("scrapy_rep.extensions.report")
 
 
 def render(report: dict[str, Any]) -> str:
-    """Return the page of a report; nothing that a site wrote is trusted."""
+    """Return the page of a report; all text of sites is escaped."""
     origins, drops = report["origins"], report["drops"]
     rows, beyond = origins[:MAX_ROWS], origins[MAX_ROWS:]
     outcomes = Counter(row["outcome"] for row in origins)
@@ -69,7 +69,7 @@ def _template() -> jinja2.Template:
 
 
 def _texts(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the texts that rows speak of, with numbers of lines, as far as there is room."""
+    """Return the texts that rows refer to, with line numbers, up to MAX_TEXTS."""
     shown: dict[str, dict[str, Any]] = {}
     room = MAX_TEXTS
     for row in rows:
@@ -92,10 +92,10 @@ def _texts(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[
 
 
 def _hash(text: str) -> str:
-    """Return what a Content-Security-Policy calls an inline script."""
+    """Return the hash of an inline script for the Content-Security-Policy."""
     return "sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode()
 
 
 def _moment(iso: str | None) -> str:
-    """Return a time to the second, without the letters of ISO 8601."""
+    """Return an ISO 8601 time without the ``T`` and below-second digits."""
     return "" if iso is None else iso[:19].replace("T", " ")

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 
 class Why(NamedTuple):
-    """What a verdict comes of, as rows tell it: long texts are cut."""
+    """The cause of a verdict; long texts are cut."""
 
     robotstxt_url: str | None
-    """Of a statement about use, the file that has it."""
+    """The file with the rule, or with the statement about use."""
     rule: str | None
     """The rule, or the statement."""
     line: int | None
     cause: str | None
-    """Why the origin was unreachable, or what is said about use comes to."""
+    """Why the origin was unreachable, or the results of the usage preferences."""
 
     @classmethod
     def from_verdict(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> Why:
-        """Take a verdict, and what is noted of the use of its page."""
+        """Return the cause of ``verdict``; ``usage`` is the noted judgement."""
         url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
         cause = verdict.outage and verdict.outage.cause
         if verdict.reason is Reason.USAGE and usage is not None:
@@ -41,7 +41,7 @@ class Why(NamedTuple):
 
 @dataclass(slots=True)
 class OriginRow:
-    """One origin."""
+    """The row of an origin."""
 
     origin: str
     outcome: str = "not asked for"
@@ -53,53 +53,52 @@ class OriginRow:
     fetches: int = 0
     changes: int = 0
     fetched: str | None = None
-    """When the text was fetched whose rules hold; None where there is none."""
+    """When the text with the valid rules was fetched; None if there is none."""
     sha256: str | None = None
-    """Of that text."""
+    """SHA-256 of the text."""
     size: int = 0
-    """Bytes of it; where there is none, of the last answer."""
+    """Size of the text in bytes, else of the last response."""
     truncated: bool = False
     allowed: int = 0
     dropped: int = 0
     would_drop: int = 0
     """Requests that a dry run has sent."""
     unreachable_cause: str | None = None
-    """Why it was unreachable, the last time that it was."""
+    """Cause of the last outage."""
     unreachable_since: str | None = None
     unreachable_until: str | None = None
-    """When it was reached again; None where it never was."""
+    """When it was reachable again; None if it isn't yet."""
     crawl_delay: dict[str, Any] | None = None
-    """What it asks to be left between two requests: ``asked`` and ``taken``, in seconds, the
-    ``field`` and its ``line``."""
+    """The delay: ``asked`` and ``taken`` in seconds, the ``field`` and its ``line``."""
     back_offs: int = 0
-    """How many times it was left alone after 429 or 503."""
+    """Number of pauses after 429 or 503."""
     back_off_seconds: float = 0.0
-    """For how long, all times together."""
+    """Total seconds of these pauses."""
 
 
 @dataclass(slots=True)
 class DropRow:
-    """What dropped requests: a rule, or the state of an origin."""
+    """The row of a cause of drops: a rule, or the state of an origin."""
 
     robotstxt_url: str | None
     reason: str
     rule: str | None
-    """Or a statement about use. Cut where it is long."""
+    """The rule or the statement about use; a long one is cut."""
     line: int | None
     dropped: bool = True
     """False for requests that a dry run has sent."""
     sha256: str | None = None
-    """Of the text that the line is of."""
+    """SHA-256 of the text with the line."""
     cause: str | None = None
-    """Why its origin was unreachable, or what is said about use comes to, if that is the reason."""
+    """Cause of the outage, or results of the usage preferences, if that is the reason."""
     requests: int = 0
     urls: list[str] = field(default_factory=list)
-    """A sample of them."""
+    """A sample of the URLs."""
 
 
 @dataclass(slots=True)
 class OverrideRow:
-    """One override that was used."""
+    """The row of an override that was used."""
 
     host: str
     policy: str
@@ -111,7 +110,7 @@ class OverrideRow:
 
 @dataclass(slots=True)
 class SampleRow:
-    """Requests that have something in common."""
+    """A number of requests with a sample of their URLs."""
 
     requests: int = 0
     urls: list[str] = field(default_factory=list)
@@ -119,7 +118,7 @@ class SampleRow:
 
 @dataclass(slots=True)
 class DiffersRow:
-    """A request on which the built-in decides otherwise."""
+    """The row of a request on which the built-in decides differently."""
 
     url: str
     allowed: bool

@@ -1,4 +1,4 @@
-"""The runs of one crawl: with JOBDIR a report goes on where the one before it ended."""
+"""The runs of a crawl with JOBDIR: a report includes the counts of earlier runs."""
 
 from __future__ import annotations
 
@@ -37,29 +37,29 @@ _FIGURES: Final = {
     "subresources_unknown": stats.SUBRESOURCE_UNKNOWN,
     **{f"license_required_{n}": stats.LICENSE_REQUIRED.format(status=n) for n in (401, 402, 403)},
 }
-"""Stats that are summed up over runs."""
+"""Stats that are summed over all runs."""
 
 
 class Runs:
-    """What earlier runs came to, kept in JOBDIR in the form of a report in JSON."""
+    """The counts of earlier runs, stored in JOBDIR as a JSON report."""
 
     def __init__(self, jobdir: str | None) -> None:
         self._path = None if jobdir is None else Path(jobdir, _NAME)
         self._before: dict[str, Any] = {}
 
     def read(self) -> Collected:
-        """Return what earlier runs have collected."""
+        """Return the counts of earlier runs."""
         if self._path is None:
             return Collected()
         try:
             if not self._path.exists():
-                self._path.touch()  # a run that is killed is one, too
+                self._path.touch()  # so that a run counts even if it is killed
                 return Collected()
             report = json.loads(self._path.read_bytes() or "null")
             if report is None:
                 return Collected()
             before = {name: report["crawl"][name] for name in ("started", "runs")}
-            # An older version may have kept fewer figures.
+            # An older version may have stored fewer figures.
             before |= {name: report["crawl"].get(name, 0) for name in _FIGURES}
             collected = Collected.from_dict(report)
         except Exception:
@@ -78,7 +78,7 @@ class Runs:
         }
 
     def write(self, report: dict[str, Any]) -> None:
-        """Keep a report for the next run."""
+        """Store a report for the next run."""
         if self._path is None:
             return
         try:
@@ -91,7 +91,7 @@ class Runs:
 
 
 def made_by(crawler: Crawler, options: Options) -> dict[str, Any]:
-    """Return the versions and the settings, but for defaults, that a run was made with."""
+    """Return versions and changed settings of a run."""
     settings = {**options.changed(), "USER_AGENT": crawler.settings["USER_AGENT"]}
     if options.overrides:
         settings["REP_OVERRIDES"] = [asdict(override) for override in options.overrides]

@@ -1,4 +1,4 @@
-"""The texts of robots.txt in a report, by their hash: bounded, whatever sites send."""
+"""The texts of robots.txt in a report by hash, up to a total size."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Final
 from scrapy_rep.utils.lru import BoundedCache
 
 MAX_TEXT: Final = 64 * 1024
-"""Bytes that are kept of each."""
+"""Largest size of a text in bytes; longer ones are cut."""
 MAX_TEXTS: Final = 4 * 1024**2
-"""Bytes of all; those that dropped nothing for the longest time are let go of first."""
+"""Largest total size in bytes; the texts whose rules were used least recently are removed."""
 _MAX_COUNT: Final = 10_000
 
 
 class Texts:
-    """Texts that were met."""
+    """The texts by hash."""
 
     def __init__(self) -> None:
         self._held: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
@@ -23,7 +23,7 @@ class Texts:
         )
 
     def add(self, body: bytes) -> str:
-        """Keep a text, and return its hash."""
+        """Add a text; return its hash."""
         name = sha256(body).hexdigest()
         if self._held.get(name) is None:
             kept = body[:MAX_TEXT]
@@ -31,12 +31,12 @@ class Texts:
         return name
 
     def used(self, name: str | None) -> None:
-        """Tell that the text dropped a request."""
+        """Mark a text as used, because one of its rules dropped a request."""
         if name is not None:
             self._held.get(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the texts by hash, and of each how many bytes the whole has beyond it."""
+        """Return the texts by hash, each with the number of bytes that were cut."""
         return {
             name: {"text": kept.decode("utf-8", "backslashreplace"), "left_out": left_out}
             for name, (kept, left_out) in zip(self._held, self._held.values(), strict=True)
@@ -44,7 +44,7 @@ class Texts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Texts:
-        """Return what ``as_dict`` was made of."""
+        """Return the texts from the values of ``as_dict``."""
         texts = cls()
         for name, value in values.items():
             kept = value["text"].encode()

@@ -1,4 +1,4 @@
-"""What a report says of preferences about use: results, what was said, and licenses."""
+"""The counts of a report about usage preferences: results, statements and licenses."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.usage import Usage
 
 MAX_KINDS: Final = 1_000
-"""Statements, and licenses, that are told apart."""
+"""Largest number of statements, and of licenses, that are counted separately."""
 _BEYOND: Final = "(further ones)"
 
 
 @dataclass
 class UsageCounts:
-    """Pages by what is said about their use."""
+    """Numbers of pages by their usage preferences."""
 
     results: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By purpose and result."""
@@ -43,7 +43,7 @@ class UsageCounts:
             _count(self.licenses, (origin, uri), (_BEYOND, ""))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values; what most pages have comes first."""
+        """Return the counts as plain values, the most frequent first."""
         return {
             "refused": self.refused,
             "results": [
@@ -62,7 +62,7 @@ class UsageCounts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> UsageCounts:
-        """Return what ``as_dict`` was made of."""
+        """Return the counts from the values of ``as_dict``."""
         counts = cls(refused=values["refused"])
         for row in values["results"]:
             counts.results[row["purpose"], row["result"]] = row["pages"]

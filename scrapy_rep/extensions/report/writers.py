@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
-    """Give a file that takes the place of ``path`` only when it is whole. Raises OSError."""
+    """Open a temporary file that replaces ``path`` at the end. Raises OSError."""
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with new.open("w", encoding="utf-8") as file:
@@ -28,7 +28,7 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
 
 def renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
-    """Return what makes the text of a report at ``path``. Raises SettingsError."""
+    """Return the function that renders the report for ``path``. Raises SettingsError."""
     if not path.parent.is_dir():
         raise SettingsError(f"REP_REPORT is {str(path)!r}: there is no such directory")
     render: Callable[[dict[str, Any]], str] = as_json

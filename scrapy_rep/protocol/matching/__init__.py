@@ -1,4 +1,4 @@
-"""Which of many rules decides about a target (RFC 9309 §2.2.2).
+"""Finds the rule that decides on a target among many rules (RFC 9309 §2.2.2).
 
-A ``RuleSet`` asks ``Literals`` and ``Wildcards``; both use what is below them, and nothing above.
+A ``RuleSet`` has the patterns without wildcards in ``Literals``, and the others in ``Wildcards``.
 """

@@ -1,4 +1,4 @@
-"""Effort: the work that one answer may take, whatever rules and URLs a site makes up."""
+"""The limit of work for one verdict, so that no combination of rules and URL takes long."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from scrapy_rep.protocol.limits import MAX_EFFORT
 
 
 class TooCostlyError(Exception):
-    """An answer takes more work than it is given."""
+    """A verdict takes more work than the limit."""
 
 
 class Effort:
-    """What is left for one answer, about all forms of a URL, in steps of a microsecond or so."""
+    """The steps left for a verdict on all spellings of a URL; a step is about a microsecond."""
 
     __slots__ = ("_left",)
 
@@ -18,7 +18,7 @@ class Effort:
         self._left = MAX_EFFORT
 
     def spend(self, steps: int) -> None:
-        """Take steps off. Raises TooCostlyError where none are left."""
+        """Use some steps. Raises TooCostlyError if none are left."""
         self._left -= steps
         if self._left < 0:
             raise TooCostlyError

@@ -1,8 +1,8 @@
-"""Literal patterns, with no ``*`` but at their end: which of many decides about a target.
+"""Literal patterns, which have no ``*`` except at their end.
 
-They are sorted, and each is linked to its longest proper prefix among them. Bisection finds the
-last that is not above the target; what the target begins with is that, or follows by the links, of
-which there are no more than the target has characters.
+The patterns are sorted, and each is linked to the longest other pattern that is a prefix of it.
+Bisection finds the last pattern that is not greater than the target. The patterns that match are
+this one or those that follow by the links, at most as many as the target has characters.
 """
 
 from __future__ import annotations
@@ -28,33 +28,33 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.precedence import Deciding
 
 END: Final = "$~"
-"""What is put behind a target: its ``$``, and what is above anything that a pattern has there."""
+"""Appended to targets: ``$`` for anchored patterns, and a character greater than all others."""
 _ABOVE: Final = "\x7f"
-"""What is above every character of a text."""
+"""Greater than every character of a pattern."""
 HEAD: Final = slice(4)
-"""The first characters of a target, which are looked for among those of the texts."""
+"""The first characters of a target, which are compared with those of the patterns."""
 _head_of: Final = itemgetter(HEAD)
 _WITH_HEADS: Final = 512
-"""Literals up to which bisection takes longer than a look for a head."""
+"""Number of patterns up to which comparing the heads is faster than bisection."""
 
 
 class Literals:
     """The literal patterns of a group.
 
-    An anchored pattern keeps its ``$``, and a target is given one: a canonical target has no raw
-    ``$`` of its own, so an anchored pattern is a prefix of its own target and of nothing else.
+    An anchored pattern keeps its ``$``, and ``$`` is appended to the target. As canonical targets
+    have no ``$``, such a pattern is a prefix of exactly its own target.
 
-    A pattern that ends in ``*`` matches what it would match without, but is longer (SPEC M-4): it
-    is kept as text and tail. Where there are tails, a prefix may go before a longer one.
+    A pattern that ends in ``*`` matches the same targets as without it, but is longer (SPEC M-4):
+    it is stored as text and tail. With tails, a shorter text may have precedence over a longer one.
 
-    Most targets are let go at a glance: where one matches, its head is found in ``heads``, or it
-    begins with one of ``begins``.
+    For most targets ``heads`` and ``begins`` tell that no pattern matches: a target that matches
+    has its head in ``heads``, or begins with one of ``begins``.
     """
 
     __slots__ = ("_leaves", "_links", "_tails", "_words", "begins", "heads")
 
     def __init__(self, texts: list[str], words: dict[str, int], tails: dict[str, str]) -> None:
-        """Take sorted texts, by these the words of the rules, and tails where they have one."""
+        """Take the sorted texts, the words of their rules, and the tails of those that have one."""
         self._leaves = packed_strings(texts)
         self._words = packed_numbers([words[text] for text in texts])
         self._links = _links(texts)
@@ -69,9 +69,9 @@ class Literals:
             self.begins = tuple([head for head in heads if len(head) < HEAD.stop])
 
     def decide(self, target: str) -> Deciding | None:
-        """Return the pattern and word of the rule that decides, or None where none matches.
+        """Return pattern and word of the rule that decides; None if no rule matches.
 
-        *target* has ``END`` behind it.
+        *target* ends with ``END``.
         """
         leaves = self._leaves
         number = bisect_right(leaves, target) - 1
@@ -96,7 +96,7 @@ class Literals:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """Size in memory, in bytes."""
         held = (self, self._words, self._links, self._tails, self.heads, self.begins, self._leaves)
         tails = chain(*(self._tails or {}).items())
         return sum(map(getsizeof, (*held, *self._leaves, *self.begins, *tails)))
@@ -105,15 +105,15 @@ class Literals:
 def _links(texts: list[str]) -> array[int] | None:
     """Return, for each sorted text, one more than the index of its longest proper prefix, or 0.
 
-    None where there is no such prefix.
+    None if there are no such prefixes.
     """
-    # Those that begin with a text stand right behind it. That the next contains it is told fastest.
+    # The texts with a prefix follow it directly; ``contains`` of the next is the fastest check.
     near = compress(range(len(texts)), map(contains, islice(texts, 1, None), texts))
     prefixes = [index for index in near if texts[index + 1].startswith(texts[index])]
     if not prefixes:
         return None
     links = [0] * len(texts)
-    for index in prefixes:  # a longer one comes later, and has the last word
+    for index in prefixes:  # a longer prefix comes later, and overwrites the link
         stop = bisect_right(texts, texts[index] + _ABOVE, index)
         links[index + 1 : stop] = [index + 1] * (stop - index - 1)
     return packed_numbers(links)

@@ -1,4 +1,9 @@
-"""N-gram index: which of many strings may be in a text, by a few characters of each."""
+"""An n-gram index: finds the strings that may be in a text among many.
+
+Each string is indexed by one gram, a few characters near its end, which few other strings have. To
+search a text, all its grams are looked up in the index. Each string found is a candidate that is
+checked later; strings that are not found can't be in the text.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +17,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LONGEST: Final = 8
-"""Characters of a gram, at most: the more, the fewer strings have it."""
+"""Largest length of a gram: the longer it is, the fewer strings have it."""
 _SHORTEST: Final = 4
-"""Characters of a gram, at least, but of strings that are shorter."""
+"""Smallest length of a gram, except for strings that are shorter."""
 _FEW: Final = 16
-"""Grams of one length up to which each is looked for; of more, all that a text has are."""
+"""Number of grams of one length up to which each is searched for in the text."""
 _COMPARED: Final = 3
-"""Grams at the end of a string, of which the rarest is taken: ends differ the most."""
+"""Number of last grams of a string of which the rarest is used; strings differ at their ends."""
 _SLICES: Final = 256
-"""Characters of a text whose grams are taken by slices made before."""
+"""Length of a text up to which prepared slices are used."""
 
 
 class GramIndex:
-    """An index of strings by the rarest gram of each."""
+    """An index of strings by one gram of each."""
 
     __slots__ = ("_few", "_index", "_lengths")
 
     def __init__(self, strings: Sequence[str]) -> None:
-        """Take strings that aren't empty; they are named by their numbers."""
+        """Take strings that aren't empty."""
         size = _gram_size(strings)
         grams = {string: _last_grams(string, size) for string in strings if len(string) > size}
         count = Counter(chain(*grams.values()))
@@ -43,7 +48,7 @@ class GramIndex:
         self._few = tuple(gram for gram in index if lengths[len(gram)] <= _FEW)
 
     def find(self, text: str) -> Sequence[int]:
-        """Return the numbers of strings that may be in a text, in order; all others are not."""
+        """Return the sorted indexes of the strings that may be in ``text``."""
         index = self._index
         found = {gram for gram in self._few if gram in text}
         for length in self._lengths:
@@ -52,14 +57,14 @@ class GramIndex:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """Size in memory, in bytes."""
         held = (self, self._index, self._few, self._lengths)
         entries = chain(self._index, self._index.values(), *self._index.values())
         return sum(map(getsizeof, chain(held, entries)))
 
 
 def _gram_size(strings: Sequence[str]) -> int:
-    """Return the most characters that nearly all strings have, within bounds."""
+    """Return the largest length that nearly all strings have, within the limits."""
     lengths = sorted(map(len, set(strings)))
     return max(_SHORTEST, min(_LONGEST, lengths[: _FEW + 1][-1]))
 
@@ -70,7 +75,7 @@ def _last_grams(string: str, size: int) -> list[str]:
 
 
 def _slices(length: int, size: int) -> Sequence[slice]:
-    """Return the slices of a length of what has a size."""
+    """Return all slices of ``length`` characters in a text of ``size`` characters."""
     count = max(size - length + 1, 0)
     if count <= _SLICES:
         return _first_slices(length)[:count]

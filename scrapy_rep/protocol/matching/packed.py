@@ -1,8 +1,8 @@
-"""Many short strings, or numbers, in few objects.
+"""Many short strings, or numbers, in few objects, to save memory.
 
-A str of twenty characters holds 69 bytes and 8 for its place in a tuple. The patterns of many
-origins are kept by the hundred thousand, so they are packed into leaves, strs of a few lines. To
-take one out, one leaf is split.
+A str of twenty characters takes 69 bytes, and 8 more in a tuple. A crawl may have hundreds of
+thousands of patterns in memory, so they are joined to leaves of a few strings. To get one string,
+its leaf is split.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
 LEAF: Final = 8
-"""Strings of a leaf."""
+"""Number of strings in a leaf."""
 SEPARATOR: Final = "\n"
-"""What stands between them: below all that may follow, so that a leaf compares as its first."""
+"""Separates strings. Less than their characters, so a leaf sorts like its first string."""
 
 
 def packed_strings(strings: Sequence[str]) -> tuple[str, ...]:
-    """Return leaves with strings of printable ASCII."""
+    """Return the leaves of strings of printable ASCII."""
     starts = range(0, len(strings), LEAF)
     return tuple([SEPARATOR.join(strings[start : start + LEAF]) for start in starts])
 
 
 def string_at(leaves: Sequence[str], index: int) -> str:
-    """Return one of the strings in leaves."""
+    """Return the string with this index."""
     return leaves[index // LEAF].split(SEPARATOR)[index % LEAF]
 
 
 def packed_numbers(numbers: Collection[int]) -> array[int]:
-    """Return numbers of 0 to 2**32 - 1 in as few bytes as the largest of them allows."""
+    """Return numbers from 0 to 2**32 - 1 in an array with the smallest possible items."""
     try:
         return array("H", numbers)
     except OverflowError:

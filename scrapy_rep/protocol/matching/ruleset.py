@@ -1,4 +1,4 @@
-"""Rules that hold for one crawler: which of them decides about a target (RFC 9309 §2.2.2)."""
+"""The compiled rules for one crawler: they find the rule that decides (RFC 9309 §2.2.2)."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
 _VERDICTS: Final = 256
-"""Verdicts that are kept, so that those of the same rule need not be made again."""
+"""Number of verdicts in the LRU cache; all URLs with the same rule share a verdict."""
 _INDEX_FILE: Final = "/index.htm"
 _FIRST: Final = ("/", "*")
-"""What a pattern begins with that may match (SPEC M-1)."""
+"""First characters of patterns that can match (SPEC M-1)."""
 _BEHIND_SLASH: Final = chr(ord("/") + 1)
 _NO_LITERALS: Final = Literals([], {}, {})
 _NO_WILDCARDS: Final = Wildcards({})
 
 
 def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
-    """Yield the rules of values as written, and their words."""
+    """Yield the rules from the values as written and their words."""
     patterns = canonical_patterns(b"\n".join(values)).split("\n")
     for pattern, value, word in zip(patterns, values, words, strict=False):
         yield Rule(bool(word & 1), pattern, as_text(value), word >> 1)
 
 
 class RuleSet:
-    """The rules that hold for one crawler, compiled: immutable and small."""
+    """The compiled rules for one crawler: immutable, and small in memory."""
 
     __slots__ = ("_literals", "_raws", "_wildcards")
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, bytes]) -> None:
-        """Take patterns with their words, and the raw values that differ from their patterns."""
+        """Take patterns with words, and the raw values of patterns that differ from them."""
         literals = dict(patterns)
         literals.pop("", None)
         tails: dict[str, str] = {}
@@ -64,7 +64,7 @@ class RuleSet:
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
         texts = sorted(literals)
-        # What begins with anything else matches nothing (SPEC M-1), and stands at the ends.
+        # Other first characters never match (SPEC M-1); such texts sort to the ends.
         if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
             texts = [text for text in texts if not text or text.startswith("/")]
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
@@ -86,19 +86,19 @@ class RuleSet:
         chosen = dict(zip(patterns, words, strict=False))
         if len(chosen) < len(words):
             chosen = _first_of_equals(patterns, words)
-        # Nearly always nothing was changed.
+        # Most values already are in canonical form.
         is_as_written = form.encode() == written
         if index_files and _INDEX_FILE in form:
             is_as_written &= not _add_directories(chosen)
         return cls(chosen, {} if is_as_written else _raws(chosen, values, words))
 
     def __bool__(self) -> bool:
-        """Whether any rule can match: without one, every target is allowed."""
+        """Whether any rule can match."""
         return self._literals is not _NO_LITERALS or self._wildcards is not _NO_WILDCARDS
 
     @property
     def nbytes(self) -> int:
-        """Estimated memory held, in bytes."""
+        """Estimated size in memory, in bytes."""
         literals = 0 if self._literals is _NO_LITERALS else self._literals.nbytes
         wildcards = 0 if self._wildcards is _NO_WILDCARDS else self._wildcards.nbytes
         raws = chain(*(self._raws or {}).items())
@@ -108,14 +108,14 @@ class RuleSet:
         """Return whether a target may be fetched, and the rule that decides.
 
         *target* is canonical, as ``target_of`` returns it. The longest pattern that matches
-        decides, of equally long ones an ``Allow``. *effort* is what is left for the answer of which
-        this is a part; where it doesn't suffice, the target may not be fetched.
+        decides, of equally long ones an ``Allow``. *effort* is shared by the spellings of a URL; if
+        it is used up, the target is disallowed.
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         deciding = None
         literals, wildcards = self._literals, self._wildcards
-        # Nearly always no rule matches, which is told at a glance.
+        # For most targets these checks tell that no rule matches.
         heads, begins = literals.heads, literals.begins
         if (heads and target[HEAD] in heads) or (begins and target.startswith(begins)):
             deciding = literals.decide(target + END)
@@ -145,7 +145,7 @@ def _verdict_of(pattern: str, word: int, raw: bytes | None) -> Verdict:
 def _raws(
     patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
 ) -> dict[str, bytes]:
-    """Return, by pattern, the raw values that differ."""
+    """Return the raw values that differ from their patterns, by pattern."""
     value_of = dict(zip(words, values, strict=True))
     return {
         pattern: value_of[word]
@@ -155,7 +155,7 @@ def _raws(
 
 
 def _first_of_equals(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
-    """Return, in the file's order, each pattern's first Allow, or else its first Disallow."""
+    """Return the first Allow of each pattern, else its first Disallow, in the order of the file."""
     first = dict.fromkeys(patterns, 0)
     rules = list(zip(reversed(patterns), reversed(words), strict=True))
     first.update(rules)
@@ -164,7 +164,7 @@ def _first_of_equals(patterns: Sequence[str], words: Sequence[int]) -> dict[str,
 
 
 def matching(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
-    """Yield those of some rules that match a target, whichever decides."""
+    """Yield all of ``rules`` that match ``target``."""
     for rule in rules:
         patterns = {rule.pattern: 2 * rule.line + rule.allow}
         _add_directories(patterns)
@@ -174,7 +174,7 @@ def matching(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
 
 
 def _add_directories(rules: dict[str, int]) -> bool:
-    """Allow the directories of index files that are allowed (Google); return whether any is."""
+    """Allow the directories of allowed index files (Google); return whether any was added."""
     added = False
     for pattern in [pattern for pattern in rules if _INDEX_FILE in pattern]:
         folder, _, name = pattern.rpartition("/")

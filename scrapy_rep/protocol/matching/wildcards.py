@@ -1,8 +1,8 @@
-"""Wildcard patterns, with ``*`` inside: which of many decides about a target.
+"""Patterns with ``*`` inside.
 
-Matching is without regular expressions, and takes bounded effort. Before a pattern is tried, the
-target must contain a part of it; where there are many patterns, an index by such parts names the
-few that can match.
+Matching doesn't use regular expressions, so its effort is limited. A pattern is only tried if the
+target contains its longest part between wildcards. If there are many patterns, an n-gram index of
+these parts finds the few that can match.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.precedence import Deciding
 
 _FEW: Final = 256
-"""Patterns up to which each one's part is looked for; an index does better for more."""
+"""Number of patterns above which the index is faster than searching for each part."""
 _LONG: Final = 4
-"""Characters before its first ``*``, from which on a pattern is known by these."""
+"""Length of the text before the first ``*`` from which on it is used to recognize a pattern."""
 _ANY: Final = ("",)
 _LOOKED_FOR: Final = 8
-"""Characters of a part, at most."""
+"""Largest length of a part, in characters."""
 _COMPARISONS: Final = 2**11
-"""Comparisons of characters in a step of effort."""
+"""Number of character comparisons that count as one step of effort."""
 
 
 def matches(pattern: str, target: str) -> bool:
-    """Say whether a canonical pattern with a ``*`` in it matches a canonical target.
+    """Return whether a canonical pattern with ``*`` matches a canonical target.
 
-    Each literal part between two ``*`` is found as early as possible behind the one before it; no
-    other place could do better, so nothing is ever tried twice.
+    Each part between two ``*`` is searched for after the one before it. The first place found is
+    always the best one, so there is no backtracking.
     """
     first, *parts, last = pattern.split("*")
     if not target.startswith(first):
@@ -52,18 +52,18 @@ def matches(pattern: str, target: str) -> bool:
 
 
 def is_match(pattern: str, target: str) -> bool:
-    """Return whether a canonical pattern of any kind, which may be empty, matches a target."""
+    """Return whether any canonical pattern, which may be empty, matches a target."""
     if "*" in pattern:
         return matches(pattern, target)
-    # A canonical target has no raw $ of its own.
+    # Canonical targets have no raw $.
     return target.startswith(pattern) or f"{target}$" == pattern
 
 
 def _part_of(pattern: str) -> str:
-    """Return what a target must contain to be matched, as long as may be.
+    """Return the end of the longest part of ``pattern``, which a matching target contains.
 
-    Ends differ the most. No more of it is taken than can be looked for in little time: in a target
-    of that kind ``in`` takes as long as the product of both.
+    It is the end because patterns differ there the most. It is short because in the worst case
+    ``in`` takes time proportional to the product of both lengths.
     """
     return max(reversed(pattern.rstrip("*$").split("*")), key=len)[-_LOOKED_FOR:]
 
@@ -71,14 +71,14 @@ def _part_of(pattern: str) -> str:
 class Wildcards:
     """The patterns of a group that have a ``*`` inside, the longest first.
 
-    Most targets are let go at a glance: where a pattern matches, the target begins with one of
-    ``begins`` or contains one of ``parts``.
+    For most targets ``begins`` and ``parts`` tell that no pattern matches: a target that matches
+    begins with one of ``begins`` or contains one of ``parts``.
     """
 
     __slots__ = ("_index", "_leaves", "_parts", "_words", "begins", "parts")
 
     def __init__(self, rules: dict[str, int]) -> None:
-        """Take patterns and their words."""
+        """Take patterns with their words."""
         patterns = sorted(rules, key=len, reverse=True)
         self._leaves = packed_strings(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
@@ -102,7 +102,7 @@ class Wildcards:
         self.parts = tuple(others)
 
     def decide(self, target: str, other: Deciding | None, effort: Effort | None) -> Deciding | None:
-        """Return pattern and word of the rule that decides, be it the other.
+        """Return pattern and word of the rule that decides, which may be ``other``.
 
         Raises TooCostlyError.
         """
@@ -122,7 +122,7 @@ class Wildcards:
         best, least = other, precedence(other) if other else (0, 0, 0)
         for index in candidates:
             pattern, word = string_at(self._leaves, index), self._words[index]
-            # str.find may compare each character of a part with each of the target.
+            # In the worst case str.find compares each character of a part with each of the target.
             effort.spend(1 + pattern.count("*") + len(pattern) * len(target) // _COMPARISONS)
             rank = precedence((pattern, word))
             if rank > least and matches(pattern, target):
@@ -133,7 +133,7 @@ class Wildcards:
 
     @property
     def nbytes(self) -> int:
-        """Memory held, in bytes."""
+        """Size in memory, in bytes."""
         held = (self, self._words, self._leaves, self._parts, self.begins, self.parts)
         strings = (*self._leaves, *self._parts, *self.begins)
         index = self._index.nbytes if self._index else 0

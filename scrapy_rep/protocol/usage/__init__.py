@@ -1,5 +1,6 @@
-"""Preferences about use: what a site wants to be done, or not, with a page that is fetched.
+"""Usage preferences: what a site allows to be done with its pages.
 
-The lines of a crawler's groups become ``UsageRules`` (``rules.py``), which give the ``Usage`` of a
-target; each kind of statement has a reader of its own, and ``statement.py`` says what they mean.
+``UsageRules`` (``rules.py``) are the lines of the groups for a crawler, and return the ``Usage`` of
+a target. Each kind of statement has a reader in a module of its own. ``statement.py`` defines for
+which purposes a statement counts.
 """

@@ -1,4 +1,4 @@
-"""Content-Signal: pairs with commas between them, for which there is no grammar."""
+"""Content-Signal: pairs separated by commas. There is no formal grammar."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 LABELS: Final = ("search", "ai-input", "ai-train")
 OTHERS: Final = ("use",)
-"""Keys that speak to others, and say nothing of our purposes."""
+"""Known keys that are about none of our purposes."""
 VALUES: Final[dict[str, Value]] = {"yes": ALLOW, "no": DISALLOW}
 
 
 def pairs_of(statement: bytes) -> list[tuple[str, str]]:
-    """Return keys and values, lower case, with ``-`` for ``_`` in keys; what is no pair is not."""
+    """Return the pairs in lower case, with ``-`` for ``_`` in keys; other text is skipped."""
     pairs = (
         pair.partition("=") for pair in statement.decode("utf-8", "replace").lower().split(",")
     )
@@ -26,7 +26,7 @@ def pairs_of(statement: bytes) -> list[tuple[str, str]]:
 
 
 def read_signals(statement: bytes) -> dict[str, Value]:
-    """Return what a statement says of LABELS; a pair that can't be read is skipped."""
+    """Return the values of LABELS in a statement; invalid pairs are skipped."""
     values: dict[str, Value] = {}
     for key, value in pairs_of(statement):
         if key in LABELS and value in VALUES:

@@ -1,4 +1,4 @@
-"""Content-Usage, a Dictionary of RFC 9651: the one module that needs ``http-sf``."""
+"""Content-Usage, a Dictionary of RFC 9651, which is parsed by ``http-sf``."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ LABELS: Final = ("train-ai", "ai-use", "search")
 RETIRED: Final = frozenset(
     {"tdm", "ai", "genai", "inference", "all", "bots", "train-genai", "ai-output"}
 )
-"""Categories of earlier revisions, which are still met and say nothing."""
+"""Categories of earlier revisions, which are still in use and are ignored."""
 _VALUES: Final[dict[str, Value]] = {"y": ALLOW, "n": DISALLOW}
 
 
 class NotADictionaryError(ValueError):
-    """A statement that RFC 9651 doesn't take: it fails as a whole."""
+    """The statement is not valid by RFC 9651, and is ignored as a whole."""
 
 
 def labels_of(statement: bytes) -> dict[str, Value]:
-    """Return all that a statement says, other categories than LABELS among it.
+    """Return the values of all labels in a statement, not only of LABELS.
 
     Raises NotADictionaryError.
     """
-    # Few files have such lines: the others need no parser for them.
+    # Imported late, as few files have such lines.
     from http_sf import Token, parse
 
     try:
@@ -42,7 +42,7 @@ def labels_of(statement: bytes) -> dict[str, Value]:
 
 
 def read_usage(statement: bytes) -> dict[str, Value]:
-    """Return what a statement says of LABELS; nothing where it can't be parsed."""
+    """Return the values of LABELS in a statement; none if it is not valid."""
     try:
         values = labels_of(statement)
     except NotADictionaryError:

@@ -1,4 +1,4 @@
-"""Licenses of RSL 1.0: their URIs, which are told and not evaluated."""
+"""Licenses of RSL 1.0: their URIs are reported, and not evaluated."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ if TYPE_CHECKING:
 
 RSL: Final = "application/rsl+xml"
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*").fullmatch
-# RFC 8288 §3; a quoted string is passed over whole, one that isn't closed up to the end.
+# RFC 8288 §3. Quoted strings are skipped; one without an end extends to the end.
 _LINK: Final = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.?)*(?:"|\Z))*)')
 _PARAMETER: Final = re.compile(r';\s*(rel|type)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
 _CHALLENGE: Final = re.compile(r"(?:^|,)\s*license(?=[\s,]|$)", re.IGNORECASE).search
 
 
 def license_in(uri: str, line: int | None, place: str = ROBOTSTXT) -> list[Statement]:
-    """Return a statement with the URI of a license, none where that isn't absolute."""
+    """Return a statement with the URI of a license; none if the URI isn't absolute."""
     if not _ABSOLUTE(uri):
         return []
     return statements_of(LICENSE, {"license": UNKNOWN}, uri, line, place)
 
 
 def license_in_link(value: str) -> list[Statement]:
-    """Return the licenses that a ``Link`` header names."""
+    """Return the licenses in a ``Link`` header."""
     found = []
     for link in _LINK.finditer(value):
         parameters = {
@@ -39,5 +39,5 @@ def license_in_link(value: str) -> list[Statement]:
 
 
 def asks_for_license(value: str) -> bool:
-    """Say whether a ``WWW-Authenticate`` header asks for a license (RSL 1.0)."""
+    """Return whether a ``WWW-Authenticate`` header asks for a license (RSL 1.0)."""
     return _CHALLENGE(value) is not None

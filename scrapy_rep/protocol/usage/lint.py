@@ -1,4 +1,4 @@
-"""What is odd about a line about use."""
+"""The linter of lines about use."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CODES: Final = {
     "usage-abandoned": "of draft-canel-robots-ai-control-00, abandoned: an Allow or Disallow, too",
     "relative-license": "a license takes a full URL",
 }
-"""Every kind of finding about use, in words."""
+"""The kinds of findings about use, with their messages."""
 
 ABANDONED: Final = frozenset({b"allowaitraining", b"disallowaitraining"})
 
 
 def findings_in(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield codes, and what they are about, of a line of SOURCE_OF_FIELD that is no rule."""
+    """Yield the findings in a line with a field of SOURCE_OF_FIELD: a code and a detail."""
     name = line.field.lower()
     source = SOURCE_OF_FIELD[name]
     if source == LICENSE:

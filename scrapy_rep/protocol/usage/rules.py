@@ -1,4 +1,4 @@
-"""Lines about use that are meant for one crawler, and what they say of a target."""
+"""The lines about use in the groups for a crawler."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ SOURCE_OF_FIELD: Final = {
     b"disallowaitraining": LEGACY,
     b"allowaitraining": LEGACY,
 }
-"""Fields in lower case."""
+"""The source of each field; fields are in lower case."""
 USAGE_FIELDS: Final = tuple(field.decode() for field in SOURCE_OF_FIELD)
 USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowaitraining")
-"""One of these is in any file that has one of the fields."""
+"""Each field contains one of these."""
 
 _PATH: Final = re.compile(rb"(?s)(/[^ \t]*)[ \t]*(.*)").fullmatch
 _LINE_BYTES: Final = 500
-"""About what a line costs beside its text."""
+"""Approximate size of a line in memory without its text, in bytes."""
 
 
 def usage_lines(lines: Iterable[Line]) -> list[Line]:
-    """Return the lines about use among others, up to the one with which they are too many."""
+    """Return the lines about use in ``lines``, up to the first one above the limit."""
     found: list[Line] = []
     room = MAX_USAGE_BYTES
     for line in lines:
@@ -68,7 +68,7 @@ def _size_of(line: Line) -> int:
 
 
 class _Rule(NamedTuple):
-    """A line: its path, and what it says where that matches."""
+    """A line: its path, and its statements for targets that the path matches."""
 
     path: bytes
     statements: list[Statement]
@@ -79,28 +79,28 @@ TOO_MANY: Final = tuple(
     Statement(source, ANY, DISALLOW, _WHY, None)
     for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
 )
-"""What holds where there are more lines than are read."""
+"""The statements if there are more lines than are read."""
 
 
 class UsageRules:
-    """The lines about use of one crawler's groups, read when they are first asked for."""
+    """The lines about use in the groups for a crawler; they are read when they are first used."""
 
     __slots__ = ("_compiled", "_lines", "_said", "nbytes")
 
     def __init__(self, lines: Sequence[Line], outside: Sequence[Line] = ()) -> None:
-        """Take the lines of the groups, and those outside of all groups."""
+        """Take the lines in the groups, and those outside of all groups."""
         self._said = _licenses(lines) or _licenses(outside)
         if sum(map(_size_of, lines)) > MAX_USAGE_BYTES:
-            # Never less than what they may say.
+            # Unread lines may disallow anything.
             self._said += TOO_MANY
             lines = ()
         self._lines = lines
         self._compiled: list[list[dict[str, tuple[Statement, ...]]]] | None = None
         self.nbytes = sum(_LINE_BYTES + len(line.value) for line in lines)
-        """About how many bytes of memory it takes."""
+        """Approximate size in memory, in bytes."""
 
     def usage_for(self, target: str, *tokens: str) -> Usage:
-        """Return what is said of a target, in canonical form, to a crawler of these tokens."""
+        """Return the usage of a target in canonical form, for a crawler with these tokens."""
         if self._compiled is None:
             self._compiled = [
                 _by_length(_rules_of(source, self._lines))
@@ -135,13 +135,13 @@ def _rule_of(source: str, line: Line) -> _Rule | None:
 
 
 def path_and_statement(value: bytes) -> tuple[bytes, bytes]:
-    """Return the path of a line, empty where it has none, and the statement behind it."""
+    """Return the path of a line, which may be empty, and the statement after it."""
     parts = _PATH(value)
     return (parts[1], parts[2]) if parts else (b"", value)
 
 
 def _by_length(rules: Sequence[_Rule]) -> list[dict[str, tuple[Statement, ...]]]:
-    """Return statements by pattern, those of equal length together, the longest first."""
+    """Return the statements by pattern, in one dict per length of patterns, the longest first."""
     patterns = canonical_patterns(b"\n".join([rule.path for rule in rules])).split("\n")
     lengths: dict[int, dict[str, list[Statement]]] = {}
     for pattern, rule in zip(patterns, rules, strict=False):
@@ -153,9 +153,9 @@ def _by_length(rules: Sequence[_Rule]) -> list[dict[str, tuple[Statement, ...]]]
 
 
 def _longest(lengths: list[dict[str, tuple[Statement, ...]]], target: str) -> list[Statement]:
-    """Return what the lines say whose path is the longest that matches.
+    """Return the statements of the longest path that matches ``target``.
 
-    Of different paths that match and are equally long all hold: no line's place in the file counts.
+    If several paths of this length match, all are valid; their order in the file doesn't matter.
     """
     for patterns in lengths:
         found = [said for pattern, said in patterns.items() if is_match(pattern, target)]

@@ -1,4 +1,4 @@
-"""Statement about use: where it comes from, what it says, and what that means for a purpose."""
+"""Statements about use: their sources, values, and the purposes for which they count."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Value = Literal["allow", "disallow", "unknown"]
 ALLOW: Final = "allow"
 DISALLOW: Final = "disallow"
 UNKNOWN: Final = "unknown"
-"""Neither: of no statement can be told what it says. It is a value of its own."""
+"""The value if no statement allows or disallows."""
 
 CONTENT_USAGE: Final = "content-usage"
 CONTENT_SIGNAL: Final = "content-signal"
@@ -28,10 +28,10 @@ TDMREP_JSON: Final = "tdmrep.json"
 HEADER: Final = "header"
 META: Final = "meta"
 PLACES: Final = (ROBOTSTXT, TDMREP_JSON, HEADER, META)
-"""Where statements stand, in the order in which they are met."""
+"""The places of statements, in the order in which a crawl reads them."""
 
 ANY: Final = "*"
-"""The label of a statement that speaks of all purposes."""
+"""The label of a statement about all purposes."""
 
 REVISIONS: Final[dict[str, str]] = {
     CONTENT_USAGE: (
@@ -46,7 +46,7 @@ REVISIONS: Final[dict[str, str]] = {
     LICENSE: "RSL 1.0 of 10 December 2025",
     LEGACY: "an abandoned Internet-Draft, draft-canel-robots-ai-control-00 (October 2024)",
 }
-"""By source, what is read. Specifications change: another revision may mean something else."""
+"""The supported revision of the specification, by source."""
 
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """What an operator can declare to use pages for."""
@@ -70,40 +70,40 @@ MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (CONTENT_SIGNAL, ANY): PURPOSES,
     (LEGACY, ANY): PURPOSES,
 }
-"""By source and label, the purposes that a statement speaks of. This table is our policy."""
+"""The purposes of a statement, by source and label. This table is our policy."""
 
 
 class Statement(NamedTuple):
-    """One thing that a site says about use."""
+    """A statement of a site about use."""
 
     source: str
     """One of REVISIONS."""
     label: str
-    """What it speaks of, as its specification has it; empty where no label of it can be read."""
+    """The category or signal by its specification; empty if it can't be read."""
     value: Value
     raw: str
-    """As written, cut at 500 characters; bytes that are no UTF-8 are shown as escapes."""
+    """The text as written, cut at 500 characters; bytes that are not UTF-8 are escaped."""
     line: int | None
     """Its line in robots.txt, 1-based; None elsewhere."""
     place: str = ROBOTSTXT
-    """Where it stands, one of PLACES."""
+    """The place of the statement, one of PLACES."""
 
     @property
     def revision(self) -> str:
-        """The specification that it was read by."""
+        """The specification by which it was read."""
         return REVISIONS[self.source]
 
 
 def statements_of(
     source: str, values: Mapping[str, Value], raw: str, line: int | None, place: str
 ) -> list[Statement]:
-    """Return a statement for each label that was read; one without a label where none was."""
+    """Return a statement for each label; one with an empty label if there are none."""
     raw = raw[:MAX_USAGE_RAW]
     labels = values or {"": UNKNOWN}
     return [Statement(source, label, value, raw, line, place) for label, value in labels.items()]
 
 
 def combined(values: Iterable[Value]) -> Value:
-    """Return what values say together: any disallow, else any allow, else unknown."""
+    """Return the combined value: disallow if any is, else allow if any is, else unknown."""
     found = set(values)
     return DISALLOW if DISALLOW in found else ALLOW if ALLOW in found else UNKNOWN

@@ -1,4 +1,4 @@
-"""noai, noimageai and noml, in X-Robots-Tag and robots meta elements."""
+"""The tags noai, noimageai and noml in X-Robots-Tag headers and robots meta elements."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _words_in: Final = re.compile(r"[\w-]+").findall
 
 
 def tags_in_header(value: str, tokens: Iterable[str]) -> list[Statement]:
-    """Return what one X-Robots-Tag header says of use to a crawler of these tokens."""
+    """Return the statements in an X-Robots-Tag header for a crawler with these tokens."""
     return _tags_in(",".join(addressed(value, tokens)), value, HEADER)
 
 
 def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Statement]:
-    """Return what ``<meta name=… content=…>`` says of use to a crawler of these tokens."""
+    """Return the statements in ``<meta name=… content=…>`` for a crawler with these tokens."""
     if name.strip().lower() not in names_in_tags(tokens):
         return []
     return _tags_in(content, content, META)
@@ -33,9 +33,9 @@ def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Stateme
 
 def _tags_in(words: str, raw: str, place: str) -> list[Statement]:
     if len(words) > MAX_TAG_TEXT:
-        # Never less than what they may say.
+        # Unread text may disallow anything.
         return statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), raw, None, place)
-    # Some sites put blanks or semicolons between them.
+    # Some sites separate them by blanks or semicolons.
     found = set(_words_in(words.lower()))
     labels = [label for label in LABELS if label in found]
     return statements_of(TAGS, dict.fromkeys(labels, DISALLOW), raw, None, place) if labels else []

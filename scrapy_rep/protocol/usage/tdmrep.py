@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.statement import Statement, Value
 
 TDMREP_PATH: Final = "/.well-known/tdmrep.json"
-"""Where the file of an origin is."""
+"""The path of the file."""
 RESERVATION: Final = "tdm-reservation"
 POLICY: Final = "tdm-policy"
 _RESERVED: Final = "1"
@@ -32,10 +32,10 @@ _TOO_LONG: Final = f"a tdmrep.json of more than {MAX_USAGE_BYTES:,} bytes"
 
 
 def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
-    """Return what a header, or a meta element, with a name of TDMRep says.
+    """Return the statements in the values of a TDMRep header or meta element.
 
-    Of several values, which the report doesn't know, the restrictive one comes to count. Too many
-    reserve: never less than what they may say.
+    The specification has a single value; of several, the restrictive one counts. Too long values
+    count as a reservation.
     """
     if label == RESERVATION and sum(map(len, values)) > MAX_TAG_TEXT:
         return _said(label, _RESERVED, values[0], place)
@@ -48,9 +48,9 @@ def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
 
 
 class TdmRules:
-    """What a tdmrep.json says; any bytes will do.
+    """The rules of a tdmrep.json, which may be any bytes.
 
-    The first of its objects decides whose location matches.
+    The first object whose location matches decides.
     """
 
     __slots__ = ("_otherwise", "_rules", "nbytes")
@@ -59,9 +59,9 @@ class TdmRules:
         self._rules: list[tuple[str, list[Statement]]] = []
         self._otherwise: list[Statement] = []
         self.nbytes = 3 * len(body)
-        """About how many bytes of memory it takes."""
+        """Approximate size in memory, in bytes."""
         if len(body) > MAX_USAGE_BYTES:
-            # Never less than what it may say.
+            # The unread rest may reserve anything.
             reserved: dict[str, Value] = {RESERVATION: DISALLOW}
             self._otherwise = statements_of(TDMREP, reserved, _TOO_LONG, None, TDMREP_JSON)
             return
@@ -75,13 +75,13 @@ class TdmRules:
 
     @classmethod
     def unread(cls, why: str) -> TdmRules:
-        """Return what a file says that can't be had, which is unknown."""
+        """Return the rules of a file that could not be fetched: all is unknown."""
         rules = cls(b"[]")
         rules._otherwise = _unread(why)
         return rules
 
     def said_of(self, target: str) -> list[Statement]:
-        """Return what it says of a target, in canonical form."""
+        """Return the statements for a target in canonical form."""
         for pattern, said in self._rules:
             if is_match(pattern, target):
                 return said
@@ -89,7 +89,7 @@ class TdmRules:
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object; of members of one name a reservation counts, else the last."""
+    """Return a dict; of members with the same name the last one counts, but a reservation first."""
     reservations = [m for m in members if m[0] == RESERVATION and _text(m[1]) == _RESERVED]
     return dict([*members, *reservations])
 
@@ -119,5 +119,5 @@ def _said(label: str, value: str, raw: str, place: str) -> list[Statement]:
 
 def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
-        value = int(value)  # JSON has but one kind of number
+        value = int(value)  # JSON doesn't distinguish 1.0 from 1
     return "" if isinstance(value, bool) else str(value)

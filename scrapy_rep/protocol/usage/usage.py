@@ -1,4 +1,4 @@
-"""``Usage``: all that is said about the use of one page, and what it comes to."""
+"""``Usage``: the statements about the use of a page, and their results by purpose."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HEADERS: Final = (
     "TDM-Policy",
     "Link",
 )
-"""Response headers that say something about use."""
+"""Response headers with statements about use."""
 
 
 def _said_of_unread(why: str) -> tuple[Statement, ...]:
@@ -58,22 +58,22 @@ def _said_of_unread(why: str) -> tuple[Statement, ...]:
 
 
 TOO_MANY_ELEMENTS: Final = _said_of_unread(f"more than {MAX_META_ELEMENTS:,} meta elements")
-"""What a page is taken to say of which not all elements are read: never less than it may."""
+"""The statements of a page with more meta elements than are read."""
 UNREADABLE_ELEMENTS: Final = _said_of_unread("meta elements that can't be read")
-"""What a page is taken to say of which no elements can be read."""
+"""The statements of a page whose meta elements can't be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a site says about the use of one page; immutable."""
+    """The statements of a site about the use of one page; immutable."""
 
     statements: tuple[Statement, ...] = ()
-    """What holds for the page, in the order of PLACES."""
+    """The statements that apply to the page, in the order of PLACES."""
     tokens: tuple[str, ...] = ()
-    """The product tokens to whom it is said, the most specific first."""
+    """The product tokens of the crawler, the most specific first."""
 
     def value(self, label: str) -> Value:
-        """Return what Content-Usage says of one of its categories, all of its places together."""
+        """Return the combined value of a category in Content-Usage, from all places."""
         return combined(
             said.value
             for said in self.statements
@@ -81,16 +81,16 @@ class Usage:
         )
 
     def result(self, purpose: str) -> Value:
-        """Return what all sources say of a purpose: any disallow, else any allow, else unknown.
+        """Return the combined value of all statements for a purpose.
 
-        Raises ValueError where it is none of PURPOSES.
+        Raises ValueError if it is not one of PURPOSES.
         """
         if purpose not in PURPOSES:
             raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
         return combined(said.value for said in self._about(purpose))
 
     def disallowing(self, purposes: Iterable[str]) -> Statement | None:
-        """Return the first statement that disallows one of some purposes; None where none does."""
+        """Return the first statement that disallows one of ``purposes``; None if none does."""
         about = chain.from_iterable(map(self._about, purposes))
         return next((said for said in about if said.value == DISALLOW), None)
 
@@ -100,22 +100,22 @@ class Usage:
             said
             for said in self.statements
             if purpose in MEANINGS.get((said.source, said.label), ())
-            # TDMRep: what is met later replaces what was met before.
+            # TDMRep: a later place replaces earlier ones.
             and (said.source != TDMREP or PLACES.index(said.place) == last)
         ]
 
     def from_sources(self, sources: Collection[str]) -> Usage:
-        """Return what some sources say; licenses, which are not judged, stay.
+        """Return the statements of some sources, and all licenses.
 
-        To ``tags`` belongs what headers and meta elements say by TDMRep, too.
+        The source ``tags`` includes TDMRep headers and meta elements.
         """
         kept = (s for s in self.statements if s.source == LICENSE or _chosen_by(s) in sources)
         return replace(self, statements=tuple(kept))
 
     def with_header(self, name: str, values: Iterable[str | bytes]) -> Usage:
-        """Return this with what a response header of a name says, in all its lines.
+        """Return the usage with the statements of a response header added.
 
-        That is one of HEADERS; any other says nothing.
+        ``values`` are all values of the header. Other headers than HEADERS have no statements.
         """
         lines = [v.decode("latin-1") if isinstance(v, bytes) else v for v in values]
         name = name.lower()
@@ -138,7 +138,7 @@ class Usage:
         return self.with_statements(said)
 
     def with_meta(self, elements: Mapping[str, str]) -> Usage:
-        """Return this with what meta elements of HTML say: contents by names."""
+        """Return the usage with the statements of meta elements, contents by name, added."""
         said: list[Statement] = []
         for name, content in elements.items():
             if name.strip().lower() in {RESERVATION, POLICY}:
@@ -148,10 +148,10 @@ class Usage:
         return self.with_statements(said)
 
     def with_elements(self, elements: Iterable[tuple[str, str]]) -> Usage:
-        """Return this with what meta elements of a page say: names and contents, as they come.
+        """Return the usage with the statements of the meta elements of a page added.
 
-        Of a page with more than MAX_META_ELEMENTS that is TOO_MANY_ELEMENTS; those beyond aren't
-        read.
+        ``elements`` are names and contents in the order of the page. If there are more than
+        MAX_META_ELEMENTS, TOO_MANY_ELEMENTS are added instead.
         """
         names = {RESERVATION, POLICY, *names_in_tags(self.tokens)}
         contents: dict[str, list[str]] = {}
@@ -163,15 +163,15 @@ class Usage:
         return self.with_meta({name: ", ".join(values) for name, values in contents.items()})
 
     def with_tdmrep(self, body: bytes, url: str) -> Usage:
-        """Return this with what the tdmrep.json of its origin says of a URL; any bytes will do."""
+        """Return the usage with the statements of a tdmrep.json for a URL added."""
         return self.with_statements(TdmRules(body).said_of(target_of(url)))
 
     def with_statements(self, said: Iterable[Statement]) -> Usage:
-        """Return this with other statements."""
+        """Return the usage with other statements added."""
         return replace(self, statements=distinct((*self.statements, *said)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, which go through JSON and a JOBDIR as they are."""
+        """Return plain values, which can be written as JSON and to a JOBDIR."""
         return {
             "statements": [statement._asdict() for statement in self.statements],
             "tokens": list(self.tokens),
