@@ -6,7 +6,7 @@ All names for settings and imports are in ``scrapy_rep``, ``scrapy_rep.signals``
 **In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/queue.py``, which has a
 queue for each origin (``origin_queues.py``). With ``JOBDIR`` these are on disk (``disk.py``).
 Before a request is popped, the gate (``gate.py``) is asked why it may not leave yet, and until when
-(``hold.py``). If robots.txt is not known, a lookup is started (``look_ups.py``). If it is
+(``hold.py``). If robots.txt is not known, a lookup is started (``lookups.py``). If it is
 unreachable, requests wait for the next try. If the site asks for a delay, they wait for their
 download slot (``delays.py``) or, if the store outlives the crawl, for a turn that is reserved there
 (``turns.py``). The queue remembers what waits (``waiting.py``), with one timer for all

@@ -109,10 +109,10 @@ class Cache:
     @property
     def room(self) -> int:
         """The number of lookups that may begin now."""
-        return self.most_look_ups - len(self._flights) - self.tdmrep.fetching
+        return self.most_lookups - len(self._flights) - self.tdmrep.fetching
 
     @property
-    def most_look_ups(self) -> int:
+    def most_lookups(self) -> int:
         """Largest number of lookups under way, without those of slow sites and other workers."""
         return 2 * self._limit.places + self._limit.slow + self._lookup.waiting
 

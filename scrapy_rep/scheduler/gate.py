@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from scrapy_rep.scheduler.errors import log_error
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.idle import Idle
-from scrapy_rep.scheduler.look_ups import LookUps
+from scrapy_rep.scheduler.lookups import Lookups
 from scrapy_rep.scheduler.source import Source
 from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
 from scrapy_rep.utils.per_crawl import part
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 MARGIN: Final = 0.02
 """Seconds added to the time of the next try, so that it has come by all clocks."""
-_UNTIL_LOOKED_UP: Final = Hold(HoldReason.LOOK_UP, math.inf)
+_UNTIL_LOOKED_UP: Final = Hold(HoldReason.LOOKUP, math.inf)
 
 
 class Queue(Protocol):
@@ -95,8 +95,8 @@ class Gate:
         self.defer_timeout = options.defer_timeout
         self._queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
-        self._look_ups = LookUps(crawler, cache, decider, self._head_of, self._notify)
-        self.look_up = self._look_ups.begin
+        self._lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
+        self.look_up = self._lookups.begin
         """Begins the lookups that requests wait for, as many as there is room for."""
         self.idle = Idle(crawler, self._only_deferred, self._idle_line)
         """Sends ``spider_idle`` while all requests left wait for unreachable origins."""
@@ -132,7 +132,7 @@ class Gate:
     @property
     def has_room(self) -> bool:
         """Whether a lookup that is added now would begin soon."""
-        return self._look_ups.has_room
+        return self._lookups.has_room
 
     def listen(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin when the answer of ``hold`` may have changed."""
@@ -148,9 +148,9 @@ class Gate:
             return None  # it was written to disk by a crawl that had no such override
         entry = self._cache.known_entry(origin)
         if entry is None or self._decider.lacks_tdmrep(origin, head):
-            was_looked_up, result = self._look_ups.take_result(origin)
+            was_looked_up, result = self._lookups.take_result(origin)
             if not was_looked_up:
-                self._look_ups.add(origin)
+                self._lookups.add(origin)
                 return _UNTIL_LOOKED_UP
             entry = entry or result
             if entry is None:
@@ -242,18 +242,18 @@ class Gate:
 
     def look_up_later(self, origin: Origin, request: Request) -> None:
         """Look up ``origin`` with ``request`` when there is room; return at once."""
-        self._look_ups.add(origin, request)
-        self._look_ups.begin()
+        self._lookups.add(origin, request)
+        self._lookups.begin()
 
     def close(self) -> int:
         """Begin no more lookups; return how many requests are deferred in the scheduler."""
-        self._look_ups.close()
+        self._lookups.close()
         return sum(queue.stop() for queue in self._queues)
 
     # Callbacks of the parts.
 
     def _has_room_again(self) -> None:
-        self._look_ups.begin()
+        self._lookups.begin()
         nudge(self._crawler)  # a queue on disk may load more lanes
 
     def _notify(self, origin: Origin) -> None:

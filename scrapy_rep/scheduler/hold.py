@@ -12,7 +12,7 @@ class HoldReason(Enum):
     The docs have this as a table.
     """
 
-    LOOK_UP = "robots.txt is being looked up", "look_ups", "the lookup has ended"
+    LOOKUP = "robots.txt is being looked up", "lookups", "the lookup has ended"
     UNREACHABLE = (
         "robots.txt is unreachable",
         "gate",

@@ -164,7 +164,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
                 if self._is_overdue(hold):
                     return self._with_source(request, Source.OVERDUE)
                 self._defer(str(origin), request, hold)
-            elif hold.reason is not HoldReason.LOOK_UP or has_room or origin in self._held:
+            elif hold.reason is not HoldReason.LOOKUP or has_room or origin in self._held:
                 self._keep(str(origin), request)
                 self._wait(origin, request, hold)
             else:
@@ -222,7 +222,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         """Let this worker wait for a lookup or a turn of ``origin``."""
         self._held[origin] = self._held.get(origin, (request,))[0], hold
         self._due.set(origin, hold.until)
-        if hold.reason is HoldReason.LOOK_UP and self._gate is not None:
+        if hold.reason is HoldReason.LOOKUP and self._gate is not None:
             self._gate.look_up()
 
     def _wake(self, due: list[Origin | None]) -> None:

@@ -70,7 +70,7 @@ class Waiting:
         if hold is not None and hold.reason is HoldReason.UNREACHABLE:
             if self._is_overdue(lane, hold.until):
                 return True
-        elif hold is None or hold.reason is not HoldReason.LOOK_UP:
+        elif hold is None or hold.reason is not HoldReason.LOOKUP:
             self._deferred.discard(lane)
             lane.since, lane.overdue = None, False
         if hold is None:

@@ -15,7 +15,7 @@ import pytest
 from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parents[1]
-EXEMPT = {"benchmarks", "fuzz", "simulation"}
+EXEMPT = {"benchmarks", "fuzz", "mutants", "simulation"}
 CLOCKS = {"time", "monotonic", "perf_counter", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
 LATER = {"sleep", "call_later", "callLater", "call_at", "Timer"}

@@ -277,7 +277,7 @@ class Model:
         assert 0 <= len(self.queue) - len(self.waiting) <= len(self.spoilt)
 
     def whoever_waits_is_going_to_be_woken(self):
-        in_line = {origin for origin, _ in self.gate._look_ups._pending}
+        in_line = {origin for origin, _ in self.gate._lookups._pending}
         assert not in_line or self.cache.room <= 0
         assert self.judge.most <= self.places
         waiting = self.queue._waiting

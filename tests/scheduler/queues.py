@@ -79,7 +79,7 @@ class Doors:
         if self.is_open(origin):
             return None
         self.asked.append(str(origin))
-        return Hold(HoldReason.LOOK_UP, math.inf)
+        return Hold(HoldReason.LOOKUP, math.inf)
 
     def is_open(self, origin):
         return self.open is None or str(origin) in self.open

@@ -634,7 +634,7 @@ def test_links_that_come_meanwhile_have_their_turns(tmp_path, small_memory):
     assert len(queue) == 0
 
 
-def test_no_more_is_loaded_than_look_ups_have_room_for(tmp_path, small_memory):
+def test_no_more_is_loaded_than_lookups_have_room_for(tmp_path, small_memory):
     filled(tmp_path, *many_pages(100)).close()
     doors = Doors()
     doors.open = set()

@@ -30,7 +30,7 @@ from tests.waiting import settle
 
 TIMEOUT = 60.0
 DEFERRING = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": TIMEOUT}
-LOOK_UP, UNREACHABLE = HoldReason.LOOK_UP, HoldReason.UNREACHABLE
+LOOKUP, UNREACHABLE = HoldReason.LOOKUP, HoldReason.UNREACHABLE
 A, B, C = (origin_of(f"http://{name}.example") for name in "abc")
 
 
@@ -102,7 +102,7 @@ class Cache:
         return self.places - len(self.under_way)
 
     @property
-    def most_look_ups(self):
+    def most_lookups(self):
         return self.places
 
     def when_slow(self, call):
@@ -242,7 +242,7 @@ def test_what_no_robotstxt_governs_may_leave_and_is_not_looked_up():
 def test_an_unknown_origin_is_looked_up_once_and_told_of_once():
     scene = Scene()
     for _ in range(3):
-        assert scene.hold(A) is LOOK_UP
+        assert scene.hold(A) is LOOKUP
     assert scene.judge.asked == [scene.asker.heads[A]]
     assert scene.told == []
     nudges = scene.crawler.nudges
@@ -262,7 +262,7 @@ def test_one_origin_waits_for_no_other():
     scene.comes(B)
     assert scene.told == [B]
     assert scene.hold(B) is None
-    assert scene.hold(A) is LOOK_UP
+    assert scene.hold(A) is LOOKUP
 
 
 def test_nothing_is_looked_up_before_the_queue_says_so():
@@ -281,7 +281,7 @@ def test_what_has_expired_is_looked_up_again():
     scene.knows(A, seconds=10)
     assert scene.hold(A) is None
     scene.time.advance(10)
-    assert scene.hold(A) is LOOK_UP
+    assert scene.hold(A) is LOOKUP
     assert scene.asked == [A]
 
 
@@ -292,7 +292,7 @@ def test_what_is_forgotten_at_once_is_left_to_the_middleware_once():
     assert scene.told == [A]
     assert scene.hold(A) is None
     # The next one is looked up again.
-    assert scene.hold(A) is LOOK_UP
+    assert scene.hold(A) is LOOKUP
     assert scene.asked == [A, A]
 
 
@@ -371,7 +371,7 @@ def test_room_bounds_what_is_begun():
     assert scene.told == [B]
 
 
-def test_look_ups_that_were_handed_to_the_event_loop_count_before_they_begin():
+def test_lookups_that_were_handed_to_the_event_loop_count_before_they_begin():
     scene = Scene()
     scene.cache.places = 32
     origins = [origin_of(f"http://{number}.example") for number in range(1_000)]
@@ -460,7 +460,7 @@ def test_who_comes_to_what_was_put_off_waits_for_the_same_look_up():
     scene = Scene()
     scene.gate.look_up_later(A, Request(f"{A}/put-off"))
     settle()
-    assert scene.hold(A) is LOOK_UP
+    assert scene.hold(A) is LOOKUP
     assert scene.asked == [A]
     scene.comes(A)
     assert scene.told == [A]
@@ -476,14 +476,14 @@ def test_an_unreachable_origin_waits_for_its_next_try():
     assert hold.reason is UNREACHABLE
     assert hold.until == pytest.approx(scene.time.now + 10, abs=0.05)
     scene.time.advance(hold.until - scene.time.now)
-    assert scene.hold(A) is LOOK_UP
+    assert scene.hold(A) is LOOKUP
 
 
 def test_a_clock_that_is_set_back_makes_nobody_wait_for_it():
     scene = Scene()
     scene.knows(A, Reason.UNREACHABLE, seconds=10)
     scene.time.wall -= 1e6
-    assert scene.hold(A) is LOOK_UP
+    assert scene.hold(A) is LOOKUP
 
 
 @pytest.mark.parametrize("more", [{"REP_UNREACHABLE_ACTION": "drop"}, {"REP_DRY_RUN": True}])

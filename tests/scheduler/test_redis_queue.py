@@ -312,7 +312,7 @@ class Doors:
         """For how long origins are unreachable; None is not known."""
         self.turns = {}
         """Whether the turn has come of origins that ask for a delay."""
-        self.look_ups = 0
+        self.lookups = 0
         self.heads = []
         """The requests that would have left, of those who were asked about."""
 
@@ -327,7 +327,7 @@ class Doors:
             self.heads.append(head().url)
         seconds = self.seconds.get(str(origin), 0.0)
         if seconds is None:
-            return Hold(HoldReason.LOOK_UP, math.inf)
+            return Hold(HoldReason.LOOKUP, math.inf)
         if seconds:
             return Hold(HoldReason.UNREACHABLE, Clock().monotonic() + seconds)
         has_turn, self.turns[str(origin)] = self.turns.get(str(origin)), False
@@ -336,7 +336,7 @@ class Doors:
         return Hold(HoldReason.TURN, math.inf) if has_turn is False else None
 
     def look_up(self):
-        self.look_ups += 1
+        self.lookups += 1
 
     def tell(self, name):
         """Tell the queue that something has changed of an origin."""
@@ -418,18 +418,18 @@ def test_the_queue_asks_once_about_an_origin_that_is_not_known(redis):
     assert drain(queue) == []
     assert list(gate.waiting) == [DOWN]
     assert gate.waiting[DOWN].startswith(DOWN)
-    assert gate.look_ups
+    assert gate.lookups
     gate.seconds = {}
     gate.tell(DOWN)
     assert len(drain(queue)) == 3
     assert gate.waiting == {}
 
 
-def test_each_pop_begins_look_ups_for_which_there_is_room_now(redis):
+def test_each_pop_begins_lookups_for_which_there_is_room_now(redis):
     gate = Doors()
     queue = Fleet(redis).worker(gate)
     for number in range(3):
-        assert gate.look_ups == number
+        assert gate.lookups == number
         assert queue.pop() is None
 
 

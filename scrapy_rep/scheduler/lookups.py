@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class LookUps:
+class Lookups:
     """The pending lookups of origins, and those under way.
 
     ``head`` returns a waiting request of an origin, or None if none is left. ``ended`` is called
@@ -105,7 +105,7 @@ class LookUps:
         # cache.room alone counts no lookup that is between its robots.txt and its tdmrep.json.
         under_way = len(self._unfinished) - len(self._pending)
         cache = self._cache
-        return cache.room > self._handed_over and cache.most_look_ups > under_way
+        return cache.room > self._handed_over and cache.most_lookups > under_way
 
     def take_result(self, origin: Origin) -> tuple[bool, Entry | None]:
         """Return whether there is a result for ``origin`` that is not in the cache, and the result.
