@@ -1,0 +1,278 @@
+"""Feed arbitrary bytes to everything that reads data of sites, stores and files.
+
+    python -m tests.fuzz.targets [TARGET…] [--seconds N] [--corpus DIRECTORY]
+
+With atheris, each target is fuzzed by coverage, and the corpus of a target is kept in a directory of
+its own. Without it, the inputs of the corpus are changed at random. It stops at the first input that
+raises, and writes it to crash-TARGET.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import atexit
+import io
+import logging
+import random
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from contextlib import redirect_stderr, suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+TOKENS = (
+    b"User-agent: *\n", b"Disallow: /", b"Allow: /a*b$\n", b"Crawl-delay: 1\n", b"\r\n", b"\n", b"\0",
+    b"Content-Signal: /a ai-train=no\n", b"Content-Usage: train-ai=n\n", b"%2F", b"$", b"*", b"#",
+    b"License: https://a/\n", b"Sitemap: ", b"\xef\xbb\xbf", b"<html><body><pre>", b"noindex",
+    b'[{"location": "/", "tdm-reservation": 1}]', b"unavailable_after: 2026-01-01", b"\x1f\x8b",
+    b'{"kind":"page","url":"https://a/","robotstxt":null}\n', b"SQLite format 3\0", b"WARC/1.1\r\n",
+)  # fmt: skip
+KEY = "https://a"
+TARGETS = {}
+
+
+def target(fuzz):
+    TARGETS[fuzz.__name__] = fuzz
+    return fuzz
+
+
+@target
+def parser(data):
+    from scrapy_rep.protocol import RobotsTxt
+    from scrapy_rep.protocol.explain import explain
+    from scrapy_rep.protocol.lint import lint
+
+    robots = RobotsTxt.parse(data)
+    text = data.decode("utf-8", "surrogateescape")
+    url = f"https://a/{text[:200]}"
+    assert robots.groups is not None
+    assert robots.sitemaps is not None
+    verdict = robots.verdict(url, "a", "b")
+    assert robots.verdict(url, "a", "b") == verdict
+    explain(data, "/a", "a")
+    lint(data)
+
+
+@target
+def usage(data):
+    from scrapy_rep.protocol import RobotsTxt
+    from scrapy_rep.protocol.usage.usage import HEADERS, Usage
+
+    found = RobotsTxt.parse(data).usage("https://a/b", "a")
+    for name in HEADERS:
+        found = found.with_header(name, [data])
+    assert Usage.from_dict(found.as_dict()) == found
+
+
+@target
+def tags(data):
+    from scrapy_rep.protocol import meta_tags
+
+    text = data.decode("latin-1")
+    meta_tags.of_header(text, ["a"], 1e9)
+    meta_tags.of_meta("robots", text, ["a"], 1e9)
+
+
+@target
+def tdmrep(data):
+    from scrapy_rep.protocol.usage.tdmrep import TdmRules
+
+    TdmRules(data).said_of("/a")
+
+
+@target
+def urls(data):
+    from scrapy_rep.protocol.origin import origin_of, split_url, target_of
+
+    url = data.decode("utf-8", "surrogateescape")
+    target_of(url)
+    with suppress(ValueError):
+        assert split_url(url) == (origin_of(url), target_of(url))
+
+
+@target
+def answers(data):
+    from scrapy_rep.fetch.decoding import DecodingError, decode
+    from scrapy_rep.protocol.freshness import fresh_for, retry_after
+    from scrapy_rep.protocol.soft404 import says_not_found
+    from scrapy_rep.protocol.wrapped import unwrapped
+
+    text = data.decode("latin-1")
+    assert fresh_for(text, text, ttl=1, ttl_min=0, ttl_max=2) <= 2
+    retry_after(text, 1e9)
+    says_not_found(data)
+    unwrapped(data, truncated=True)
+    for coding in ("gzip", "deflate"):
+        with suppress(DecodingError):
+            assert len(decode(data, [coding], 1_000, complete=False)) <= 1_000
+
+
+@target
+def records(data):
+    from scrapy_rep.protocol.record import VERSION, Record, RecordError
+
+    header = len(data[:-1]).to_bytes(4, "big") + data
+    for form in (
+        data,
+        bytes([VERSION]) + zlib.compress(data),
+        bytes([VERSION]) + zlib.compress(header),
+    ):
+        with suppress(RecordError):
+            Record.decode(form, KEY, max_size=1_000)
+
+
+@target
+def evidence(data):
+    from scrapy_rep.extensions.evidence.reading import read
+
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "part-00001.jsonl").write_bytes(data)
+        read(Path(folder), "https://a/")
+        warc = Path(folder, "a.warc.gz")
+        warc.write_bytes(data)
+        with redirect_stderr(io.StringIO()):
+            read(warc, "https://a/")
+
+
+@target
+def sqlite(data):
+    from scrapy_rep.stores.base import StoreError
+    from scrapy_rep.stores.sqlite import SQLiteStore
+
+    async def use():
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "a.sqlite")
+            options = {"max_size": 1_000, "max_age": 9, "max_bytes": 9_999, "timeout": 1}
+            store = SQLiteStore(path, **options, clock=time.time)
+            await store.get(KEY)
+            await store.close()
+            whole = bytearray(path.read_bytes())
+            at = int.from_bytes(data[:2], "big") % len(whole)
+            whole[at : at + len(data)] = data
+            path.write_bytes(whole)
+            for call in (store.get(KEY), store.claim(KEY, "a", 1), store.reserve("a", 1)):
+                with suppress(StoreError):
+                    await call
+            with suppress(StoreError):
+                await store.close()
+
+    asyncio.run(use())
+
+
+@target
+def redis(data):
+    from scrapy_rep.stores.base import StoreError
+    from scrapy_rep.stores.redis import RedisStore
+
+    client = _redis()
+    if client is None:
+        return
+
+    async def use():
+        options = {"prefix": "r:", "max_size": 1_000, "max_age": 9, "timeout": 5}
+        store = RedisStore(f"redis://127.0.0.1:{client.port}", **options)
+        for kind, key in (("record", KEY), ("lease", KEY), ("turn", "a")):
+            client.set(f"r:{kind}:{{{key}}}", data)
+        for call in (store.get(KEY), store.claim(KEY, "a", 1), store.reserve("a", 1)):
+            with suppress(StoreError):
+                await call
+        await store.close()
+
+    asyncio.run(use())
+
+
+_clients = []
+
+
+def _redis():
+    from redis import Redis
+
+    from tests.redis_server import PROGRAM, RedisServer
+
+    if PROGRAM is None:
+        return None
+    if not _clients:
+        server = RedisServer(Path(tempfile.mkdtemp()))
+        atexit.register(server.stop)
+        client = Redis(port=server.port)
+        client.port = server.port
+        _clients.append(client)
+    return _clients[0]
+
+
+def changed(rng, corpus):
+    data = bytearray(rng.choice(corpus))
+    for _ in range(rng.randrange(1, 6)):
+        at = rng.randrange(len(data) + 1)
+        kind = rng.randrange(4)
+        if kind == 0:
+            data[at:at] = rng.choice(TOKENS)
+        elif kind == 1:
+            data[at : at + 1] = rng.randbytes(1)
+        elif kind == 2:
+            del data[at : at + rng.randrange(9)]
+        else:
+            other = rng.choice(corpus)
+            data[at:] = other[rng.randrange(len(other) + 1) :]
+    return bytes(data[:4_096])
+
+
+def run(name, seconds, corpus):
+    """Return the number of inputs that a target has read."""
+    fuzz, rng = TARGETS[name], random.Random(time.time_ns())
+    inputs = [*TOKENS, b"".join(TOKENS)]
+    inputs += [path.read_bytes() for path in sorted(corpus.glob("*"))] if corpus else []
+    end, number = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        data = changed(rng, inputs)
+        number += 1
+        try:
+            fuzz(data)
+        except BaseException:
+            Path(f"crash-{name}").write_bytes(data)
+            raise
+    return number
+
+
+def run_with_atheris(name, seconds, corpus):
+    """Fuzz a target by coverage; doesn't return."""
+    import atheris
+
+    with atheris.instrument_imports(include=["scrapy_rep"]):
+        TARGETS[name](b"")
+    for number, token in enumerate(TOKENS):
+        (corpus / f"token-{number}").write_bytes(token)
+    arguments = [f"-max_total_time={seconds}", "-max_len=4096", f"-artifact_prefix=crash-{name}-"]
+    atheris.Setup([sys.argv[0], str(corpus), *arguments], TARGETS[name])
+    atheris.Fuzz()
+
+
+def main():
+    arguments = argparse.ArgumentParser(prog="python -m tests.fuzz.targets")
+    arguments.add_argument("targets", nargs="*", metavar="TARGET", default=[*TARGETS])
+    arguments.add_argument("--seconds", type=int, default=60, help="of each target")
+    arguments.add_argument("--corpus", type=Path, help="directory with a directory for each target")
+    args = arguments.parse_args()
+    logging.disable()
+    for name in args.targets:
+        corpus = None if args.corpus is None else args.corpus / name
+        if corpus is not None:
+            corpus.mkdir(parents=True, exist_ok=True)
+        if find_spec("atheris") is None:
+            print(f"{name}: {run(name, args.seconds, corpus):,} inputs", flush=True)
+            continue
+        if corpus is not None and len(args.targets) == 1:
+            run_with_atheris(name, args.seconds, corpus)
+        # libFuzzer ends the process, so each target has one of its own.
+        place = ["--corpus", str(args.corpus or tempfile.mkdtemp())]
+        command = [sys.executable, "-m", "tests.fuzz.targets", name, "--seconds", str(args.seconds)]
+        print(f"== {name}", flush=True)
+        subprocess.run([*command, *place], check=True)
+
+
+if __name__ == "__main__":
+    main()
