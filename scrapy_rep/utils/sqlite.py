@@ -42,10 +42,13 @@ def version_of(connection: sqlite3.Connection, application_id: int, newest: int)
 
     Raises ForeignFileError, NewerFileError if the version is above ``newest``, and sqlite3.Error.
     """
-    identifier, version, tables = connection.execute(
-        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
-        " FROM pragma_application_id, pragma_user_version"
-    ).fetchone()
+    try:
+        identifier, version, tables = connection.execute(
+            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+            " FROM pragma_application_id, pragma_user_version"
+        ).fetchone()
+    except UnicodeDecodeError as error:
+        raise sqlite3.DatabaseError("its schema is not valid UTF-8") from error
     if identifier != application_id and (identifier, version, tables) != (0, 0, 0):
         raise ForeignFileError("of another program")
     if version > newest:

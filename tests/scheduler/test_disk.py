@@ -518,6 +518,14 @@ def test_a_file_that_is_damaged_is_refused_and_stays(tmp_path):
     refused(tmp_path, "damaged")
 
 
+def test_a_schema_that_is_not_utf_8_is_refused_and_stays(tmp_path):
+    filled(tmp_path, *pages("a.example", 1)).close()
+    content = file_of(tmp_path).read_bytes()
+    assert content.count(b"to_moveto_move") == 1
+    file_of(tmp_path).write_bytes(content.replace(b"to_moveto_move", b"\xefo_move\xefo_move"))
+    refused(tmp_path, "damaged")
+
+
 def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
     connection = sqlite3.connect(file_of(tmp_path))
     connection.execute("CREATE TABLE theirs (x)")

@@ -131,7 +131,21 @@ def make_altered(path):
         connection.execute("ALTER TABLE records RENAME COLUMN data TO body")
 
 
-BAD = [make_garbage, make_cut, make_overwritten, make_foreign, make_foreign_by_id, make_altered]
+def make_schema_without_utf_8(path):
+    """Python then fails to decode the message of SQLite."""
+    make_databases.make(path, len(STEPS))
+    path.write_bytes(path.read_bytes().replace(b"turnsturns", b"\xefurns\xefurns"))
+
+
+BAD = [
+    make_schema_without_utf_8,
+    make_garbage,
+    make_cut,
+    make_overwritten,
+    make_foreign,
+    make_foreign_by_id,
+    make_altered,
+]
 
 
 @pytest.mark.parametrize("make", BAD, ids=lambda make: make.__name__)
