@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
     from scrapy_rep.signals import Announcer
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _REASON_COUNTS: Final = {
     reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason

@@ -54,7 +54,7 @@ class RobotsUsageDisallowed(RobotsTxtDisallowed):
     def __init__(self, verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> None:
         super().__init__(verdict)
         self.usage = usage
-        self.results = dict(results)
+        self.results: dict[str, str] = dict(results)
 
     def __str__(self) -> str:
         return f"Forbidden by {explain_usage(self.verdict, self.usage, self.results)}"

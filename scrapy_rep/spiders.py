@@ -21,7 +21,7 @@ from scrapy_rep.utils.text import short, without_credentials
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _SCHEMES: Final = ("http://", "https://")
 _PAUSE: Final = 0.05

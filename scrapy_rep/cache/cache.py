@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of evicted origins at which the log suggests more memory."""
@@ -98,7 +98,7 @@ class Cache:
         self._limit = context.limit
         self._flights: Flights[_Found] = Flights(self._look_up, self._landed)
         self._lookup = Lookup(context, ROBOTSTXT, self.known_entry, count)
-        self.tdmrep = TdmrepCache(context, entries.max_bytes)
+        self.tdmrep: TdmrepCache = TdmrepCache(context, entries.max_bytes)
         """The cache of tdmrep.json."""
 
     @property

@@ -32,9 +32,9 @@ class Entry:
     __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "mark", "start")
 
     def __init__(self, access: Access) -> None:
-        self.start = access.start
-        self.end = access.end
-        self.mark = mark_of(access)
+        self.start: float = access.start
+        self.end: float = access.end
+        self.mark: int = mark_of(access)
         """A number that is equal for entries of equal ``Access``."""
         # The text stays in the store; memory has only the rules that are used.
         self._state = (

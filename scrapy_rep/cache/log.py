@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.site_file import SiteFile
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _MAX_TOLD: Final = 10
 """Largest number of lines of each kind above DEBUG; a crawl may have millions of sites."""

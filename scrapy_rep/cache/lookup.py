@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
     Learned = Callable[[Record, Record | None, Request], None]
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _POLL: Final = 0.05
 """Seconds before the store is first asked again while another worker fetches."""
@@ -95,7 +95,7 @@ class Lookup:
         self._path = path
         self._known = known
         self._count = count
-        self.waiting = 0
+        self.waiting: int = 0
         """Number of lookups that wait for other workers."""
         self._claims = 0
         self._began = context.clock.time()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.settings import Options
+    from scrapy_rep.stores.base import Store
 
 _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
 
@@ -25,7 +26,7 @@ class Shared:
     """
 
     def __init__(self, options: Options) -> None:
-        self.store = make_store(options.store_config)
+        self.store: Store = make_store(options.store_config)
         self.entries: BoundedCache[Origin, Entry] = BoundedCache(max_bytes=options.memory_max_bytes)
         self._users: set[object] = set()
 

@@ -8,8 +8,8 @@ from scrapy_rep.utils.scrapy_version import check_scrapy
 # Scrapy imports this package before it runs any command.
 try:
     check_scrapy()
-except ImportError as error:
-    raise SystemExit(str(error)) from None
+except ImportError as _error:
+    raise SystemExit(str(_error)) from None
 
 from scrapy_rep.commands.interactive import add_settings
 from scrapy_rep.commands.robots import Command

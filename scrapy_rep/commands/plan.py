@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.origin import Origin
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _AT_A_TIME: Final = 500
 """Number of lines that are read together."""

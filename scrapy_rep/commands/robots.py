@@ -135,6 +135,8 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
 class Command(ScrapyCommand):
     """``scrapy robots check|explain|lint|cache|evidence|plan``."""
 
+    exitcode: int = 0
+
     def syntax(self) -> str:
         """Return the usage line."""
         return (

@@ -69,7 +69,7 @@ class Asking:
 
     def __init__(self, process: CrawlerProcessBase) -> None:
         self._process = process
-        self.options = Options.from_settings(process.settings)
+        self.options: Options = Options.from_settings(process.settings)
 
     def ask(self, question: Question) -> Any:
         """Return the answer to ``question``.

@@ -68,8 +68,8 @@ class Decider:
         self._overrides = overrides
         self._has_overrides = bool(overrides)
         self._spellings = Spellings(crawler.settings)
-        self.tokens = ProductTokens.of_crawl(crawler, options)
-        self.usage = UsageJudge.of_crawl(crawler, options)
+        self.tokens: ProductTokens = ProductTokens.of_crawl(crawler, options)
+        self.usage: UsageJudge = UsageJudge.of_crawl(crawler, options)
         """Judges usage preferences."""
         self._has_purposes = bool(self.usage.purposes)
 

@@ -50,14 +50,14 @@ class UsageJudge:
         self._announcer = Announcer(crawler)
         self._sources = set(options.usage_sources)
         self._refusing = {DISALLOW, *([UNKNOWN] if options.usage_unknown == "disallow" else [])}
-        self.reads_tdmrep = TDMREP in self._sources
+        self.reads_tdmrep: bool = TDMREP in self._sources
         """Whether tdmrep.json is fetched."""
-        self.drops = options.usage_action == "drop"
+        self.drops: bool = options.usage_action == "drop"
         """Whether refused pages are dropped before they are requested."""
-        self.drops_items = options.usage_action != "record"
+        self.drops_items: bool = options.usage_action != "record"
         """Whether items of refused pages are dropped."""
         named = getattr(crawler.spider, PURPOSES_KEY, None)
-        self.purposes = (
+        self.purposes: tuple[str, ...] = (
             options.purposes if named is None else _named(named, "the spider", SettingsError)
         )
         """The purposes of the crawl."""

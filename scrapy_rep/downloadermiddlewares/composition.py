@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.verdict import Verdict
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _LEASE_SLACK: Final = 5.0
 """Seconds that a lease lasts beyond REP_TIMEOUT, in which the record is stored."""
@@ -64,37 +64,41 @@ class Composition:
         """Build them. Raises SettingsError."""
         self._crawler = crawler
         self._options = options = Options.of(crawler)
-        self.scheduler_keeps = _scheduler_keeps(crawler)
+        self.scheduler_keeps: bool = _scheduler_keeps(crawler)
         clock = Clock()
         overrides = read_overrides(options, clock)
-        self.has_overrides = bool(overrides)
-        self.announcer = Announcer(crawler)
-        self.drops = Drops(crawler, self.announcer, options)
-        self.events = Events(crawler, self.announcer, overrides)
+        self.has_overrides: bool = bool(overrides)
+        self.announcer: Announcer = Announcer(crawler)
+        self.drops: Drops = Drops(crawler, self.announcer, options)
+        self.events: Events = Events(crawler, self.announcer, overrides)
         self._shared = shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None
         count = partial(stats.count, crawler)
         lookups = self._lookup_context(clock, builtin)
-        self.cache = cache = Cache(lookups, self._shared.entries, self._parsed, count)
-        self.decider = decider = Decider(crawler, options, cache, overrides)
-        self.delays = Delays.from_options(crawler, options, clock)
-        self.turns = (
+        cache = Cache(lookups, self._shared.entries, self._parsed, count)
+        decider = Decider(crawler, options, cache, overrides)
+        self.cache: Cache = cache
+        self.decider: Decider = decider
+        self.delays: Delays | None = Delays.from_options(crawler, options, clock)
+        self.turns: Turns | None = (
             Turns(crawler, self._shared.store, decider.known_decision, self.delays, clock)
             if self.delays is not None
             else None
         )
         pauses = Pauses(self._shared.store, clock, options.back_off_max)
-        self.back_off = (
+        self.back_off: BackOff | None = (
             BackOff(crawler, options, pauses, clock)
             if options.back_off and not options.dry_run
             else None
         )
-        self.gate = Gate(
+        self.gate: Gate = Gate(
             crawler, cache, decider, options, clock, self.delays, self.turns, self.back_off
         )
         robots = Robots(cache, decider, self.gate.holds, pauses.until)
-        self.waits = Waits(crawler, decider, self.gate, self.turns, clock)
-        self.dry_run = DryRun(crawler, cache, self.drops, self.gate, builtin) if builtin else None
+        self.waits: Waits = Waits(crawler, decider, self.gate, self.turns, clock)
+        self.dry_run: DryRun | None = (
+            DryRun(crawler, cache, self.drops, self.gate, builtin) if builtin else None
+        )
         self._subresources = Subresources(crawler, decider, cache, options)
         # Scrapy's signals don't keep their receivers alive.
         for part in (self, self.drops, self.gate, robots, self._subresources):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduler.gate import Gate
     from scrapy_rep.scheduler.source import Source
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _MAX_PARSERS: Final = 1_000
 _MAX_BYTES: Final = 64 * 1024 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy_rep import stats
 from scrapy_rep.utils.text import show
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_rep.overrides import Override, Overrides
     from scrapy_rep.signals import Announcer
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class Events:

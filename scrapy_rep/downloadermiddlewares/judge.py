@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.decision.decider import Decider
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 DECIDED_KEY: Final = "_robotstxt_decided"
 """Private key of ``Request.meta``: the URL and the product tokens that were decided on.

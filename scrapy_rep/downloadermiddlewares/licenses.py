@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.decision.decider import Decider
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 STATUSES: Final = (401, 402, 403)
 """Statuses of responses that may ask for a license."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Answer = tuple[str, dict[str, Any]]
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _EVERYTHING: Final = {"patterns": [{"urlPattern": "*", "requestStage": "Request"}]}
 _CONTINUE: Final[Answer] = ("Fetch.continueRequest", {})

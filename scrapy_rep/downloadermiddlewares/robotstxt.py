@@ -38,8 +38,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from scrapy_rep.decision.decider import Decision
+    from scrapy_rep.decision.decider import Decider, Decision
     from scrapy_rep.decision.usage import Judgement
+    from scrapy_rep.scheduler.gate import Gate
 
 _PRIORITY_CUT: Final = 1_000
 """Amount by which the priority of a request is lowered when too many requests wait here."""
@@ -71,9 +72,9 @@ class RobotsTxtMiddleware:
         self._back_off = parts.back_off
         if parts.back_off is not None:
             parts.back_off.when_given_up(self._check_all)
-        self.decider = parts.decider
+        self.decider: Decider = parts.decider
         """Decides whether a request is allowed."""
-        self.gate = parts.gate
+        self.gate: Gate = parts.gate
         """The gate that queues ask before a request leaves the scheduler."""
         self._waits = parts.waits
         self._judge = Judge(crawler, self.decider, self.process_request)

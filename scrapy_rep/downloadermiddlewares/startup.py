@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
     from scrapy_rep.utils.clock import Clock
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
 _SCRAPYS_TOKENS: Final = ("Scrapy",)

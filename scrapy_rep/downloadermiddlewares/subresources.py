@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _BLANK: Final = {"", "about:blank"}
 """URLs of a frame that has loaded nothing yet."""

@@ -59,7 +59,7 @@ class Waits:
         self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}
         """Requests that wait for a turn, by origin and download slot, without the first of each."""
         self._closing = False
-        self.waiting = 0
+        self.waiting: int = 0
         """Number of requests that wait for lookups."""
         gate.listen(self._ask_again)
 

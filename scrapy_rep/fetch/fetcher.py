@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
     from scrapy_rep.settings import Options
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own limit."""

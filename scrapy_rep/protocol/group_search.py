@@ -74,7 +74,7 @@ class Contents:
             text = text.replace(b"\0", b"#")  # both end the content of a line
         if _may_have_long_line(text):
             text = _TOO_LONG.sub(rb"\1", text)
-        self.text = text
+        self.text: bytes = text
         self._lower = text.lower()
 
     @property

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
     from scrapy_rep.utils.clock import Clock
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _TOO_MANY_REQUESTS: Final = 429
 _SERVICE_UNAVAILABLE: Final = 503

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
     from scrapy_rep.utils.clock import Clock
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _MAX_SLOTS: Final = 100_000
 """Download slots, and origins, whose delays are remembered."""

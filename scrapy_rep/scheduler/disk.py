@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.origin_queues import Lane
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 FILE: Final = "requests.sqlite"
 _APPLICATION_ID: Final = 0x52455002

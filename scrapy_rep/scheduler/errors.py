@@ -13,7 +13,7 @@ from scrapy_rep.utils.text import show
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
 """Seconds between the tries to read requests from disk; after the last try they stay there."""

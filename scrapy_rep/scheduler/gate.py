@@ -92,13 +92,13 @@ class Gate:
             and not options.interactive
         )
         self._defers = self._would_defer and not options.dry_run
-        self.defer_timeout = options.defer_timeout
+        self.defer_timeout: float = options.defer_timeout
         self._queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
         self._lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
-        self.look_up = self._lookups.begin
+        self.look_up: Callable[[], None] = self._lookups.begin
         """Begins the lookups that requests wait for, as many as there is room for."""
-        self.idle = Idle(crawler, self._only_deferred, self._idle_line)
+        self.idle: Idle = Idle(crawler, self._only_deferred, self._idle_line)
         """Sends ``spider_idle`` while all requests left wait for unreachable origins."""
         cache.when_slow(self._has_room_again)
         if turns is not None:

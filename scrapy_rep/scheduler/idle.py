@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.outage import Outage
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _HEARTBEAT: Final = 20
 """Checks between two signals to a spider that raises DontCloseSpider, and between two questions to

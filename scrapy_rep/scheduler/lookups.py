@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.defer import deferred_from_coro
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy_rep.decision.decider import Decider
     from scrapy_rep.protocol.origin import Origin
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class Lookups:

@@ -64,10 +64,10 @@ class Lane:
     )
 
     def __init__(self, lanes: Lanes, slot: Slot, origin: Origin | None) -> None:
-        self.lanes = lanes
-        self.slot = slot
-        self.origin = origin
-        self.size = 0
+        self.lanes: Lanes = lanes
+        self.slot: Slot = slot
+        self.origin: Origin | None = origin
+        self.size: int = 0
         self.held: list[tuple[Any, ...]] = []
         """A heap of sort keys: priority, whether it is a start request, a unique position, and the
         request if it is in memory."""
@@ -77,9 +77,9 @@ class Lane:
         """Why it waits, and until when. A lane that waits is in no heap."""
         self.since: float | None = None
         """When its requests were deferred, in seconds of the monotonic clock."""
-        self.overdue = False
+        self.overdue: bool = False
         """Whether its requests leave to be dropped, as their origin is unreachable for too long."""
-        self.failures = 0
+        self.failures: int = 0
         """Number of failed tries in a row to read it."""
 
     def head(self) -> Request:
@@ -93,8 +93,8 @@ class Slot:
     __slots__ = ("lanes", "name", "ranks")
 
     def __init__(self, name: str) -> None:
-        self.name = name
-        self.lanes = 0
+        self.name: str = name
+        self.lanes: int = 0
         """Number of lanes. A slot without lanes is removed."""
         self.ranks: list[tuple[Rank, Lane]] = []
         """A heap. Pairs whose rank is no longer that of the lane are skipped."""
@@ -126,7 +126,7 @@ class Lanes:
         self._lanes: dict[tuple[str, Origin | None], Lane] = {}
         self.slots: dict[str, Slot] = {}
         """The download slots that have lanes, by name."""
-        self.size = 0
+        self.size: int = 0
         """Number of requests in all lanes."""
         self.on_disk = 0
         """Number of requests on disk whose slots have no lanes in memory yet."""

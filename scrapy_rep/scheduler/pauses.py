@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 LEASE: Final = 10.0
 """Seconds in which no other worker sends a request."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.origin_queues import Lane, Slot
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _FILE_CHECK_INTERVAL: Final = 5
 """Seconds between two checks that the file exists; the engine pops at least that often."""

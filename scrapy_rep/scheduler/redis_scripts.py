@@ -193,7 +193,10 @@ class Kept:
         self._scripts: dict[str, Any] = {}
         # In a Redis cluster, all keys of a script must be in one hash slot: that of the braces.
         beside = key if "{" in key else f"{{{key}}}"
-        self.keys = [key, *(f"{beside}:deferred{part}" for part in ("", ":due", ":since"))]
+        self.keys: list[str] = [
+            key,
+            *(f"{beside}:deferred{part}" for part in ("", ":due", ":since")),
+        ]
 
     def __len__(self) -> int:
         return int(self._run(SIZE))

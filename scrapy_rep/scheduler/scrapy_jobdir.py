@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduler.disk import Disk
     from scrapy_rep.utils.clock import Clock, Timer
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
-OURS: Final = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
+OURS: Final[list[str | int]] = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
 """The state that our queue leaves, which Scrapy's queues reject.
 
 DownloaderAwarePriorityQueue takes no list, and ScrapyPriorityQueue only a list of numbers.

@@ -36,7 +36,7 @@ class Rotation:
         self._downloader = downloader_of(crawler)
         self._last = ""
         """The name of the last slot of which a request was popped; the slots after it are next."""
-        self.passed = ""
+        self.passed: str = ""
         """Names up to this one belong to the next round."""
         # Heaps of the names of idle slots.
         self._this_round: list[str] = []

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy_rep.stores.base import Store
     from scrapy_rep.utils.clock import Clock
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _LATE: Final = 0.03
 """Seconds by which a turn may be used late; this shortens the gap to the next request."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from itemadapter import ItemAdapter
 
@@ -12,7 +12,7 @@ from scrapy_rep.utils.text import show_page
 if TYPE_CHECKING:
     from scrapy.http import Response
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 def mark(item: Any, field: str, value: Any, response: Response | None) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 TAGS_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` with the robots tags of the page."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 ITEM_FIELD: Final = "robots_usage"
 """Field of items that is set to the results by purpose."""

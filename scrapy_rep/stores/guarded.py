@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _PAUSE: Final = 1.0
 """Seconds without a call after the first failure; doubled with each further one."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 APPLICATION_ID: Final = 0x52455001
 """``PRAGMA application_id`` of the file."""

@@ -33,7 +33,7 @@ class Promise(Generic[T]):
     __slots__ = ("_future", "has_result")
 
     def __init__(self) -> None:
-        self.has_result = False
+        self.has_result: bool = False
         """Whether the value was set while it was awaited."""
         self._future: asyncio.Future[T] | Deferred[T] = (
             asyncio.get_event_loop().create_future() if is_asyncio_available() else Deferred()

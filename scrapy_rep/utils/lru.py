@@ -22,7 +22,7 @@ class BoundedCache(Generic[K, V]):
     def __init__(self, *, max_entries: float = math.inf, max_bytes: float = math.inf) -> None:
         self._max_entries = max_entries
         self.max_bytes = max_bytes
-        self.evicted = 0
+        self.evicted: int = 0
         """Number of evicted values."""
         self._bytes = 0
         self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _INTERVAL: Final = 0.25
 """Seconds between two checks of the engine."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _MAX_FILES: Final = 10_000
 """Largest number of robots.txt files in memory; for others the store is asked."""

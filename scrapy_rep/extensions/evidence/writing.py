@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _MAX_LINES: Final = 10_000
 """Largest number of lines that wait to be written; further lines are lost."""
@@ -51,7 +51,7 @@ class Writing:
         self._failed = 0
         self._lost_told = 0
         self._is_told = False
-        self.written = 0
+        self.written: int = 0
         """Number of written lines."""
 
     @property

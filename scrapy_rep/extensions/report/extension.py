@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import signals as scrapy_signals
 from scrapy.utils.job import job_dir
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 
 class RobotsReport:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.settings import Options
 
-logger = logging.getLogger(__name__)
+logger: Final = logging.getLogger(__name__)
 
 _NAME: Final = "robots-report.json"
 _FIGURES: Final = {

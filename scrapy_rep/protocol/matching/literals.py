@@ -61,7 +61,7 @@ class Literals:
         self._tails: dict[int, str] | None = None
         if tails:
             self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
-        self.heads = ""
+        self.heads: str = ""
         self.begins: tuple[str, ...] = ("",)
         if len(texts) <= _WITH_HEADS:
             heads = dict.fromkeys(map(_head_of, texts))

@@ -96,7 +96,7 @@ class UsageRules:
             lines = ()
         self._lines = lines
         self._compiled: list[list[dict[str, tuple[Statement, ...]]]] | None = None
-        self.nbytes = sum(_LINE_BYTES + len(line.value) for line in lines)
+        self.nbytes: int = sum(_LINE_BYTES + len(line.value) for line in lines)
         """Approximate size in memory, in bytes."""
 
     def usage_for(self, target: str, *tokens: str) -> Usage:

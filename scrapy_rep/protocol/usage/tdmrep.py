@@ -58,7 +58,7 @@ class TdmRules:
     def __init__(self, body: bytes) -> None:
         self._rules: list[tuple[str, list[Statement]]] = []
         self._otherwise: list[Statement] = []
-        self.nbytes = 3 * len(body)
+        self.nbytes: int = 3 * len(body)
         """Approximate size in memory, in bytes."""
         if len(body) > MAX_USAGE_BYTES:
             # The unread rest may reserve anything.
