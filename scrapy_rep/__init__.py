@@ -117,7 +117,7 @@ __all__ = [
     "keep_from_disallowed",
 ]
 
-# Imported when first asked for, so that scrapy_rep.protocol serves without Scrapy (PEP 562).
+# Imported on first access (PEP 562), so that scrapy_rep.protocol can be used without Scrapy.
 _HOMES = {
     "Addon": "scrapy_rep.addon",
     "Census": "scrapy_rep.cache.cache",
@@ -153,7 +153,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         import_module("scrapy_rep.utils.scrapy_version").check_scrapy()
         return getattr(import_module(_HOMES[name]), name)
-    if name == "addon":  # in ADDONS in the place of Addon: its module tells
+    if name == "addon":  # a mistake for Addon in ADDONS, which the module reports
         return import_module("scrapy_rep.addon")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

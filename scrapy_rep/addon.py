@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 _ORDER: Final = 100
 """The order of Scrapy's built-in RobotsTxtMiddleware."""
 _GUARD_ORDER: Final = 1_000_000
-"""Closest to the downloader; higher than any order that a user would choose."""
+"""Last before the downloader: no other middleware may change a request after the guard."""
 _RESPONSE_ORDER: Final = -_GUARD_ORDER
-"""Closest to the engine; lower than any order that a user would choose."""
+"""Next to the engine: no other middleware may change a response after this one."""
 _TAGS_ORDER: Final = 10
-"""Close to the engine, so that it sees what the spider middlewares of the user let through."""
+"""Near the engine, so that it gets what all other spider middlewares let through."""
 
 
 class Addon:
     """The add-on that enables scrapy-rep: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Replace the built-in, without changing what the user has set. Raises SettingsError."""
+        """Replace the built-in middleware; keep what the user has set. Raises SettingsError."""
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
         order: float = _ORDER
@@ -46,17 +46,18 @@ class Addon:
             if load_object(component) is BuiltInMiddleware:
                 moved = components.pop(component)
                 order = order if moved is None else moved
-        # By its path, as in the _BASE dict: before Scrapy 2.15 the class would be another key.
+        # By its path, as in the _BASE dict: before 2.15, Scrapy doesn't match its class with that.
         components[global_object_name(BuiltInMiddleware)] = None
         settings.set(name, components, settings.getpriority(name) or 0)
         # First among those of the same order, as the built-in is, because it is in the _BASE dict.
-        if isinstance(order, int | float):  # Scrapy raises for other types
+        if isinstance(order, int | float):  # Scrapy reports any other type
             order = nextafter(order, -inf)
         _enable(settings, name, RobotsTxtMiddleware, order)
         _enable(settings, name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
         _enable(settings, name, RobotsTxtResponseMiddleware, _RESPONSE_ORDER)
-        # Our queue, like Scrapy's, doesn't support that setting.
+        # The queue doesn't support that setting, nor does the one of Scrapy that it replaces.
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
+            # With this priority, settings of the user are kept.
             settings.set(
                 "SCHEDULER_PRIORITY_QUEUE",
                 "scrapy_rep.RobotsAwarePriorityQueue",
@@ -69,17 +70,17 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")
         if settings.getbool("ROBOTSTXT_OBEY"):
-            # An error that is raised here has the shortest traceback.
+            # Check them here, where the traceback is shortest.
             Options.from_settings(settings)
 
 
 def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes it
-    """Raise SettingsError: ADDONS names this module instead of the class."""
+    """Raise SettingsError: ADDONS has this module in place of the class."""
     raise SettingsError("ADDONS has 'scrapy_rep.addon': it must be 'scrapy_rep.Addon'")
 
 
 def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
-    """Add a component, unless the user has set it, or uses a subclass of it in its place."""
+    """Add a component, unless the user has set it, or enabled a subclass of it."""
     components = settings.getdict(name)
     for component, theirs in components.items():
         found = load_object(component)

@@ -32,9 +32,9 @@ _REASON_COUNTS: Final = {
 }
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
 _MAX_SHOWN: Final = 10
-"""Largest number of causes whose first drop is logged at INFO, and of lines of the summary."""
-_MAX_TOLD_APART: Final = 10_000
-"""Largest number of causes that are counted separately."""
+"""Number of causes whose first drop is logged at INFO, and number of lines of the summary."""
+_MAX_CAUSES: Final = 10_000
+"""Maximum number of causes that are counted apart."""
 _NOFOLLOW: Final = (None, Reason.NOFOLLOW, None)
 """The cause of ignored links."""
 
@@ -49,8 +49,9 @@ class Drops:
         self.announcer = announcer
         """Sends the signals of the crawl."""
         self._by_cause: dict[Hashable, int] = {}
-        self._texts: dict[Hashable, str] = {}
-        """The text of each cause in the summary."""
+        """Number of drops by cause: a rule, or the state of an origin."""
+        self._in_words: dict[Hashable, str] = {}
+        """Each cause in words, for the summary. Long rules are cut, as there may be thousands."""
         self._dropped = 0
         self._exempt = 0
 
@@ -66,10 +67,10 @@ class Drops:
         page: str | None = None,
         usage: Judgement | None = None,
     ) -> None:
-        """Log a dropped request, the first one of each rule and origin at INFO.
+        """Log ``request``, which is dropped: at INFO if it is the first of its cause.
 
-        ``page`` is the URL of the page with ``nofollow``, and ``usage`` the judgement of the usage
-        preferences, if that is the reason.
+        In a dry run, it is sent. ``page`` is the URL of the page with ``nofollow``, and ``usage``
+        the judgement about use, if that is the reason.
         """
         (self._would_drop if self._dry_run else self._drop)(request, verdict, page, usage)
         self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
@@ -87,7 +88,7 @@ class Drops:
             line = _line(request, verdict, page, usage)
             logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
         if self._is_interactive:
-            # Also shown with --nolog.
+            # Not logged, so that it is also shown with --nolog.
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
@@ -112,7 +113,7 @@ class Drops:
         stats.count(self._crawler, stats.EXEMPT)
 
     def summarise(self) -> None:
-        """Log the numbers of ignored links, exempt requests and drops, and the main causes."""
+        """Log the numbers of exempt requests, ignored links and drops, with the main causes."""
         ignored = self._by_cause.pop(_NOFOLLOW, 0)
         if ignored:
             self._dropped -= ignored
@@ -126,7 +127,7 @@ class Drops:
         if not self._dropped:
             return
         most = sorted(self._by_cause.items(), key=lambda item: -item[1])[:_MAX_SHOWN]
-        lines = [f"{count:>8}  {self._texts[cause]}" for cause, count in most]
+        lines = [f"{count:>8}  {self._in_words[cause]}" for cause, count in most]
         others = self._dropped - sum(count for _, count in most)
         if others:
             lines.append(f"{others:>8}  others")
@@ -137,15 +138,15 @@ class Drops:
         )
 
     def _level(self, verdict: Verdict, usage: Judgement | None) -> tuple[int, str]:
-        """Count a drop; return the level of its log line, and a text to append to it."""
+        """Count a drop; return the level of its log line, and the text to append to the line."""
         self._dropped += 1
         cause = _cause_of(verdict, usage)
         count = self._by_cause.get(cause, 0)
-        if not count and len(self._by_cause) >= _MAX_TOLD_APART:
+        if not count and len(self._by_cause) >= _MAX_CAUSES:
             return logging.DEBUG, ""
         self._by_cause[cause] = count + 1
-        if not count or verdict.rule is None:  # the text of a state may change, not that of a rule
-            self._texts[cause] = in_words(verdict, usage)
+        if not count or verdict.rule is None:  # the words for a state change with time
+            self._in_words[cause] = in_words(verdict, usage)
         if count or len(self._by_cause) > _MAX_SHOWN:
             return logging.DEBUG, ""
         is_last = len(self._by_cause) == _MAX_SHOWN
@@ -167,6 +168,6 @@ def _nofollow(page: str) -> str:
 
 
 def _cause_of(verdict: Verdict, usage: Judgement | None) -> tuple[Any, ...]:
-    """Return a key that is equal for drops by the same rule, or in the same state of an origin."""
-    said = verdict.line if usage is None else in_words(verdict, usage)
-    return verdict.robotstxt_url, verdict.reason, said
+    """Return a key that is equal for drops by one rule, or for one state of an origin."""
+    detail = verdict.line if usage is None else in_words(verdict, usage)
+    return verdict.robotstxt_url, verdict.reason, detail

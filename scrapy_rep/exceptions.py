@@ -69,15 +69,12 @@ class SettingsError(ValueError):
 
 
 def lead(verdict: Verdict) -> str:
-    """Return what a message about a dropped request begins with."""
+    """Return the beginning of a message about a dropped request."""
     return "Dropped" if verdict.rule is None else "Forbidden by robots.txt"
 
 
 def explain(verdict: Verdict) -> str:
-    """Return a verdict in words: the rule, its line and its file, or the state of the origin.
-
-    A long rule is cut.
-    """
+    """Return a verdict in words: the rule (cut if long), its line and file; or the reason."""
     where = verdict.robotstxt_url
     if verdict.rule is not None:
         return f"{short(str(verdict.rule))} (line {verdict.line} of {where or 'robots.txt'})"
@@ -90,17 +87,17 @@ def explain(verdict: Verdict) -> str:
 
 
 def explain_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
-    """Return a verdict because of statements about use in words: their file, and the results."""
-    where, _, said = decided_by(verdict, usage, results)
-    return f"statements about use in {where}: {said}"
+    """Return a verdict about use in words: the file of the statements, and the results."""
+    where, _, in_words = decided_by(verdict, usage, results)
+    return f"statements about use in {where}: {in_words}"
 
 
 def decided_by(
     verdict: Verdict, usage: Usage, results: Mapping[str, str]
 ) -> tuple[str, Statement | None, str]:
-    """Return the file of the statement about use that decided, that, and the results in words."""
+    """Return the URL of the deciding file, the statement in it, and the results in words."""
     where, statement = verdict.robotstxt_url or "robots.txt", usage.disallowing(results)
     if statement is not None and statement.place == TDMREP_JSON:
         where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
-    said = ", ".join(f"{purpose}: {result}" for purpose, result in results.items())
-    return where, statement, said
+    in_words = ", ".join(f"{purpose}: {result}" for purpose, result in results.items())
+    return where, statement, in_words

@@ -25,29 +25,29 @@ if TYPE_CHECKING:
 
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
 _NEEDS: Final = {"file": "path", "agent": "agent"}
-"""The additional key of a policy."""
+"""The additional key that a policy requires."""
 _KEYS: Final = ("host", "policy", "reason", "until")
 _ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
 DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
-"""The verdict on a host to which no request is sent."""
+"""The verdict on all pages of a host with the policy ``disallow``."""
 
 
 @dataclass(frozen=True)
 class Override:
-    """One valid entry."""
+    """An entry of REP_OVERRIDES, checked."""
 
     host: str
-    """A host, or ``.`` and a domain for the domain and its subdomains."""
+    """A host; or ``.`` and a domain, for the domain and its subdomains."""
     policy: str
     """One of POLICIES."""
     reason: str
-    """Why the user has set it."""
+    """The reason for the entry, as written by the user."""
     until: float | None = None
-    """When it expires, in seconds since the epoch."""
+    """The time at which it expires, in seconds since the epoch."""
     path: str | None = None
-    """The file with the rules as written in the setting, if ``policy`` is ``file``."""
+    """The path of the file with the rules as written, if ``policy`` is ``file``."""
     tokens: tuple[str, ...] = ()
-    """Product tokens, if ``policy`` is ``agent``."""
+    """The product tokens, if ``policy`` is ``agent``."""
 
     def __str__(self) -> str:
         what = {"file": f" {self.path}", "agent": f" {', '.join(self.tokens)}"}
@@ -55,14 +55,14 @@ class Override:
 
     @cached_property
     def file(self) -> Path | None:
-        """The absolute path of the file; relative paths are relative to the project's directory."""
-        # Without a project the name is empty, and its parent the current directory.
+        """The absolute ``path``; a relative one is relative to the project, if there is one."""
+        # Without a project, the name is empty, and its parent is the current directory.
         project = Path(closest_scrapy_cfg()).parent
         return None if self.path is None else (project / self.path).absolute()
 
     @cached_property
     def body(self) -> bytes:
-        """The content of the file, read once. Raises OSError."""
+        """The content of the file, read when Overrides is created. Raises OSError."""
         return b"" if self.file is None else self.file.read_bytes()
 
     @property
@@ -77,12 +77,12 @@ class Overrides:
     """All entries, by host; the most specific host decides."""
 
     def __init__(self, entries: Iterable[Override], clock: Callable[[], float]) -> None:
-        """Read the files that entries name. Raises OSError."""
+        """Read the files of the entries. Raises OSError."""
         self._clock = clock
         self._by_host: dict[str, Override] = {}
         self._files: dict[Path, RobotsTxt] = {}
         self.expired: list[Override] = []
-        """Expired entries that were not reported yet."""
+        """Entries that have expired; they don't apply any more."""
         for entry in entries:
             if entry.until is not None and entry.until <= clock():
                 self.expired.append(entry)
@@ -95,10 +95,10 @@ class Overrides:
         return bool(self._by_host)
 
     def of_host(self, host: str) -> Override | None:
-        """Return the entry for ``host``, if there is one.
+        """Return the entry that applies to ``host``, or None.
 
-        The policy ``disallow`` applies to a host name with and without a final dot. Other policies
-        may allow more than robots.txt, and apply to the name as it is written.
+        ``disallow`` applies to the host with and without a dot at the end of its name. Other
+        policies may allow more than robots.txt, so they apply to the exact name only.
         """
         entry = next(self._entries_of(host), None)
         if entry is None and host.endswith("."):
@@ -107,7 +107,7 @@ class Overrides:
         return entry
 
     def _entries_of(self, host: str) -> Iterator[Override]:
-        """Yield the entries that apply to ``host``, the most specific first."""
+        """Yield the entries for ``host``, the most specific first; remove those expired."""
         names = [host]
         rest = f".{host}"
         while rest:
@@ -127,7 +127,7 @@ class Overrides:
     def verdict(
         self, entry: Override, target: str, tokens: Tokens, effort: Effort | None = None
     ) -> Verdict | None:
-        """Return the verdict of ``entry``; None if robots.txt decides, with its tokens."""
+        """Return the verdict of ``entry``; None if robots.txt decides (policy ``agent``)."""
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         if entry.file is not None:
@@ -139,8 +139,8 @@ class Overrides:
 def overrides_of(value: Any) -> tuple[Override, ...]:
     """Return the entries of a setting: a list of dicts, or the same as JSON.
 
-    Raises TypeError if it is neither, with a hint if there is one, and ValueError for an invalid
-    entry, with the entry and the reason.
+    Raises TypeError, perhaps with a hint, if it is neither. Raises ValueError with the entry and
+    what is wrong with it, if an entry is invalid.
     """
     if isinstance(value, str | PathLike):
         value = _from_json(str(value))
@@ -172,7 +172,7 @@ def _from_json(text: str) -> Any:
 
 def _entry(entry: Any) -> Override:
     if not isinstance(entry, dict):
-        raise ValueError("it must be a dict")  # noqa: TRY004 - like all errors of entries
+        raise ValueError("it must be a dict")  # noqa: TRY004 - as for all errors here
     policy = entry.get("policy")
     if policy not in POLICIES:
         raise ValueError(f"'policy' must be one of {', '.join(POLICIES)}")
@@ -238,7 +238,7 @@ def _until(value: Any) -> float | None:
             is_date = len(value) == len("2026-12-31")
             value = date.fromisoformat(value) if is_date else _moment(value)
         if isinstance(value, date) and not isinstance(value, datetime):
-            # It is valid to the end of that day, in UTC.
+            # The entry applies until the end of that day, in UTC.
             value = datetime.combine(value, time(), timezone.utc) + timedelta(days=1)
         if isinstance(value, datetime):
             if value.tzinfo is None:
@@ -250,5 +250,5 @@ def _until(value: Any) -> float | None:
 
 
 def _moment(text: str) -> datetime:
-    # Python 3.10 doesn't read the Z.
+    # fromisoformat() of Python 3.10 doesn't accept a Z.
     return datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text[-1:] == "Z" else ""))

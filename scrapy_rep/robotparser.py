@@ -35,7 +35,7 @@ class RobotParser(BaseRobotParser):
         A name with letters beyond ASCII is compared as a whole.
         """
         if isinstance(url, bytes):
-            # In whatever encoding, octets are compared as escapes.
+            # The encoding is unknown; octets are compared as percent-escapes.
             url = quote(url, safe=_ASCII)
         return self.robots.verdict(url, *tokens_of_name(user_agent)).allowed
 

@@ -140,9 +140,9 @@ class Robots:
         return entry.end if entry is not None and entry.is_unreachable else None
 
     async def back_off(self, page: str | Request) -> float | None:
-        """Return until when the host of ``page`` is left alone, in seconds since the epoch.
+        """Return the end of the pause of ``page``'s host, in seconds since the epoch.
 
-        Return None if it is not, or if this is not in the store. See REP_BACK_OFF.
+        Return None if it has no pause, or none in the store. See REP_BACK_OFF.
         """
         return await self._pause_until(origin_of(_request(page).url).host)
 

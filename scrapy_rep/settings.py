@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _MAX_PREFIX: Final = 200
-"""Characters of REP_STORE_PREFIX."""
+"""Maximum number of characters of REP_STORE_PREFIX."""
 
 
 def _tokens(value: Any) -> tuple[str, ...] | None:
@@ -116,7 +116,10 @@ _positive: Final = number(low=0, above=True)
 
 @dataclass(frozen=True)
 class Options:
-    """All settings of scrapy-rep, validated. The metadata of a field names its setting."""
+    """All settings of scrapy-rep, checked.
+
+    The ``metadata`` of a field has the name of the setting, its parser and the values it takes.
+    """
 
     tokens: tuple[str, ...] | None = _setting(
         "ROBOTSTXT_USER_AGENT",
@@ -232,7 +235,7 @@ class Options:
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:
-        """Return the options of ``settings``.
+        """Return the options in ``settings``.
 
         Raises SettingsError with the name of the setting, its value and the valid values.
         """
@@ -256,33 +259,33 @@ class Options:
 
     @cached_property
     def policy(self) -> Policy:
-        """The options that the protocol uses: times and limits."""
+        """The lifetimes, delays and limits that the protocol package needs."""
         return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
 
     @property
     def store_config(self) -> registry.StoreConfig:
-        """The options that the store uses."""
+        """The options that the store is made from."""
         names = registry.StoreConfig._fields
         return registry.StoreConfig(*(getattr(self, name) for name in names))
 
     def shown(self) -> dict[str, Any]:
-        """Return all settings by name, as they may be logged."""
+        """Return all settings by name, without credentials."""
         return {
             option.metadata["name"]: option.metadata["shown"](getattr(self, option.name))
             for option in fields(self)
         }
 
     def changed(self) -> dict[str, Any]:
-        """Return the settings that differ from their defaults, as ``shown`` does."""
+        """Return the settings that differ from their defaults, by name, without credentials."""
         defaults = Options().shown()
         return {name: value for name, value in self.shown().items() if value != defaults[name]}
 
 
 def unknown_settings(settings: BaseSettings) -> dict[str, list[str]]:
-    """Return the unknown settings that begin with ``REP_``, each with a similar known name."""
+    """Return unknown names in ``settings`` that begin with REP_, each with similar known names."""
     known = {option.metadata["name"] for option in fields(Options)}
     unknown = sorted(name for name in settings if name.startswith("REP_") and name not in known)
-    # A high cutoff, as all names have the prefix in common.
+    # The cutoff is high, because the common prefix makes all names similar.
     return {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
 
 

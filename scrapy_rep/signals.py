@@ -27,42 +27,42 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
 
 robotstxt_verdict: Final = object()
-"""``(request, verdict)``: it was decided whether a request may be sent. Sent for each request."""
+"""``(request, verdict)``: it was decided whether a request may be sent. For all requests."""
 robotstxt_forbidden: Final = object()
-"""``(request, verdict, dropped)``: a request was dropped, or a dry run would have dropped it."""
+"""``(request, verdict, dropped)``: a request was dropped, or would be without a dry run."""
 robotstxt_fetched: Final = object()
-"""``(origin, outcome, request, record)``: a fetch of robots.txt has ended."""
+"""``(origin, outcome, request, record)``: a fetch of robots.txt ended, with or without success."""
 robotstxt_loaded: Final = object()
-"""``(origin, request, record)``: the store had a valid record of robots.txt."""
+"""``(origin, request, record)``: a valid record of robots.txt was found in the store."""
 robotstxt_changed: Final = object()
-"""``(origin, old, new, request)``: a robots.txt has changed."""
+"""``(origin, old, new, request)``: a fetched robots.txt differs from the one before."""
 robotstxt_overridden: Final = object()
 """``(request, override)``: an entry of REP_OVERRIDES decided instead of robots.txt."""
 robotstxt_differs: Final = object()
-"""``(request, verdict, builtin_allows)``: in a dry run, the built-in would decide differently."""
+"""``(request, verdict, builtin_allows)``: in a dry run, Scrapy's built-in decides otherwise."""
 robotstxt_crawl_delay: Final = object()
 """``(origin, delay, taken)``: a site asks for a delay between requests."""
 robotstxt_back_off: Final = object()
-"""``(origin, status, seconds)``: a site refused a request; a pause begins."""
+"""``(origin, status, seconds)``: a site refused a request, and its host gets a pause."""
 robotstxt_usage: Final = object()
-"""``(request, usage, results, refused)``: the usage preferences for a page were judged."""
+"""``(request, usage, results, refused)``: the statements about the use of a page were judged."""
 robotstxt_tdmrep: Final = object()
 """``(origin, record, source, request)``: a tdmrep.json was fetched, or found in the store."""
 robotstxt_followed: Final = object()
-"""``(request, hop)``: the response has the URL of ``hop``, which is checked next."""
+"""``(request, hop)``: the response has the URL of ``hop``, which is decided next."""
 
 META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` with the verdict."""
 
-# Used for every request, so it looks up the sender only: receivers that were connected to all
-# senders, without ``crawler.signals``, are not found.
+# By sender. A lookup of receivers for any sender would cost too much on the hot path; only those
+# connected with ``crawler.signals`` are found.
 _receivers_of: Final = dispatcher.connections.get
 
 
 def as_meta(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain values: ``rule`` is the path of the rule, as written."""
+    """Return a verdict as plain values; ``rule`` is the path of the rule as written."""
     values = verdict.as_dict()
-    del values["robotstxt_url"]  # that of the request
+    del values["robotstxt_url"]  # follows from the URL of the request
     return {**values, "rule": None if verdict.rule is None else verdict.rule.raw}
 
 
@@ -78,8 +78,8 @@ class Announcer:
     def send_verdict(
         self, request: Request, verdict: Verdict, origin: Origin | None, decision: object
     ) -> None:
-        """Send ``robotstxt_verdict``, and write the verdict to the meta of ``request``."""
-        # Most verdicts are the same object as the one before: no rule matches.
+        """Send the verdict on ``request``, and set its meta; ``decision`` is what led to it."""
+        # The verdict is nearly always the same object as before: no rule matches.
         if verdict is not self._last:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
@@ -88,11 +88,11 @@ class Announcer:
             self._send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
     def send_forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
-        """Send ``robotstxt_forbidden``; ``dropped`` is False in a dry run."""
+        """Send that ``request`` is dropped, or would be without a dry run."""
         self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
 
     def send_learned(self, record: Record, previous: Record | None, request: Request) -> None:
-        """Send the signals of a lookup; ``previous`` is the stored record."""
+        """Send the result of a lookup; ``previous`` is the stored record, perhaps the same."""
         origin = record.file.origin
         if not record.file.is_robotstxt:
             source = "store" if record is previous else "fetch"
@@ -112,7 +112,7 @@ class Announcer:
         )
         if previous is None or robotstxt_changed not in _receivers_of(self._sender, ()):
             return
-        # Unknown rules, before or now, can't be compared.
+        # The files can only be compared if they were known before, and are now.
         known = [r.copy is not None or isinstance(r.last, Unavailable) for r in (previous, record)]
         old, new = (None if r.copy is None else r.copy.body for r in (previous, record))
         if all(known) and old != new:
@@ -125,11 +125,11 @@ class Announcer:
             )
 
     def send_overridden(self, request: Request, override: Override) -> None:
-        """Send ``robotstxt_overridden``."""
+        """Send that ``override`` decides about ``request``."""
         self._send(robotstxt_overridden, request=request, override=override)
 
     def send_differs(self, request: Request, verdict: Verdict, *, builtin_allows: bool) -> None:
-        """Send ``robotstxt_differs``."""
+        """Send that Scrapy's built-in decides otherwise."""
         self._send(
             robotstxt_differs,
             request=request,
@@ -138,17 +138,17 @@ class Announcer:
         )
 
     def send_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
-        """Send ``robotstxt_crawl_delay``; ``taken`` are the seconds that are kept, if any."""
+        """Send the delay that ``origin`` asks for, and the seconds that its slot takes of it."""
         self._send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
 
     def send_back_off(self, origin: Origin, status: int, seconds: float) -> None:
-        """Send ``robotstxt_back_off``."""
+        """Send that ``origin`` answered ``status``, and its host gets a pause of ``seconds``."""
         self._send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
     def send_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool
     ) -> None:
-        """Send ``robotstxt_usage``."""
+        """Send the statements about the use of a page, and the results by purpose."""
         self._send(robotstxt_usage, request=request, usage=usage, results=results, refused=refused)
 
     def _send(self, signal: object, **what: Any) -> None:

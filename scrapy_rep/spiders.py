@@ -25,7 +25,7 @@ logger: Final = logging.getLogger(__name__)
 
 _SCHEMES: Final = ("http://", "https://")
 _PAUSE: Final = 0.05
-"""Smallest number of seconds between two tries, as timers may fire early."""
+"""Minimum seconds between two tries, as a timer may end a little early."""
 
 
 class RobotsSitemapMixin:
@@ -35,28 +35,28 @@ class RobotsSitemapMixin:
     names. The spider uses the robots.txt that the crawl has fetched, and fetches it only once.
     """
 
-    # mypy doesn't know that the other base is a SitemapSpider.
+    # The ignored attributes are those of SitemapSpider, which mypy doesn't know in a mixin.
 
     sitemap_urls: Sequence[str]
-    """URLs of sitemaps, and of robots.txt files that name sitemaps."""
+    """URLs of sitemaps, and of robots.txt files."""
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield requests for the sitemaps, those of a robots.txt as soon as it is known."""
+        """Yield requests for the sitemaps; those of a robots.txt as soon as it is known."""
         urls = list(self.sitemap_urls)
-        asked = [url for url in urls if url.endswith("/robots.txt")]
-        self.sitemap_urls = [url for url in urls if url not in asked]
+        robotstxt_urls = [url for url in urls if url.endswith("/robots.txt")]
+        self.sitemap_urls = [url for url in urls if url not in robotstxt_urls]
         async for request in super().start():  # type: ignore[misc]
             yield request
         seen = set(self.sitemap_urls)
-        async for sitemaps in as_completed(self._begin_with(url) for url in asked):
+        async for sitemaps in as_completed(self._sitemaps_or_none(url) for url in robotstxt_urls):
             for sitemap in sitemaps:
                 if sitemap not in seen:
                     seen.add(sitemap)
                     callback = self._parse_sitemap  # type: ignore[attr-defined]
                     yield Request(sitemap, callback=callback)
 
-    async def _begin_with(self, url: str) -> list[str]:
-        """Return the sitemaps of one robots.txt; none after an error, which is logged."""
+    async def _sitemaps_or_none(self, url: str) -> list[str]:
+        """Return the sitemaps of one robots.txt, and none after an error, so that others go on."""
         try:
             return await self.sitemaps_of(url)
         except CrawlClosingError:
@@ -68,29 +68,29 @@ class RobotsSitemapMixin:
     async def sitemaps_of(self, url: str) -> list[str]:
         """Return the sitemaps that the robots.txt of the origin of ``url`` names, as full URLs.
 
-        If it is unreachable, wait for its next tries as long as pages do. Raises ValueError if the
-        URL can't have a robots.txt, and CrawlClosingError.
+        If it is unreachable, wait for its next tries as long as pages do (REP_DEFER_TIMEOUT).
+        Raises ValueError if the URL can't have a robots.txt, and CrawlClosingError.
         """
         robots = Robots.of(self.crawler)  # type: ignore[attr-defined]
         options = Options.of(self.crawler)  # type: ignore[attr-defined]
         patience = options.defer_timeout if options.unreachable_action == "defer" else 0.0
         where = origin_of(url).robotstxt_url
         found = []
-        for sitemap in await _named(robots, url, patience):
-            full = _full(where, sitemap)
-            if full is None:
-                named = short(without_credentials(sitemap))
-                logger.debug("Not a sitemap's URL, in %s: %a", where, named)
+        for sitemap in await _sitemaps_in(robots, url, patience):
+            absolute = _absolute(where, sitemap)
+            if absolute is None:
+                shown = short(without_credentials(sitemap))
+                logger.debug("Not a sitemap's URL, in %s: %a", where, shown)
             else:
-                found.append(full)
+                found.append(absolute)
         if not found:
             known = robots.next_try(url) is None
             logger.warning("No sitemaps: %s %s", where, "names none" if known else "is unreachable")
         return found
 
 
-async def _named(robots: Robots, url: str, patience: float) -> list[str]:
-    """Return the sitemaps as written; retry an unreachable file for ``patience`` seconds."""
+async def _sitemaps_in(robots: Robots, url: str, patience: float) -> list[str]:
+    """Return the sitemaps as written; if robots.txt is unreachable, try for ``patience`` s."""
     end = monotonic() + patience
     while True:
         sitemaps = await robots.sitemaps(url)
@@ -100,11 +100,11 @@ async def _named(robots: Robots, url: str, patience: float) -> list[str]:
         await sleep(max(_PAUSE, min(due - time(), left)))
 
 
-def _full(where: str, sitemap: str) -> str | None:
-    """Return the full URL of a sitemap; None if it is not valid."""
+def _absolute(where: str, sitemap: str) -> str | None:
+    """Return the absolute URL of a sitemap; None if it can't be requested."""
     try:
-        full = urljoin(where, sitemap)
-        return full if full.startswith(_SCHEMES) and Request(full) else None
+        url = urljoin(where, sitemap)
+        return url if url.startswith(_SCHEMES) and Request(url) else None
     except ValueError:
         return None
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-# The names of Scrapy's built-in middleware.
+# The stats of Scrapy's built-in middleware.
 FORBIDDEN: Final = "robotstxt/forbidden"
 REQUEST_COUNT: Final = "robotstxt/request_count"
 RESPONSE_COUNT: Final = "robotstxt/response_count"
 RESPONSE_STATUS_COUNT: Final = "robotstxt/response_status_count/{status}"
 EXCEPTION_COUNT: Final = "robotstxt/exception_count/{exception}"
 
-# Names of scrapy-rep only.
+# The stats of scrapy-rep only.
 FORBIDDEN_REASON_COUNT: Final = "robotstxt/forbidden_reason_count/{reason}"
 FORBIDDEN_RESPONSE_COUNT: Final = "robotstxt/forbidden_response_count"
 REDIRECT_COUNT: Final = "robotstxt/redirect_count"

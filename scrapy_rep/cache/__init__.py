@@ -1,5 +1,5 @@
 """What is known about each origin: from memory, from the store or from a fetch.
 
-A request's origin is asked of ``cache``; what isn't known there becomes a flight, which looks it up
-under a lease, and may fetch.
+``cache`` holds what is known in memory. If an origin is not known, or its entry has expired, a
+flight looks it up: in the store, else by a fetch under a lease.
 """

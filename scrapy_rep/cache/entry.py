@@ -1,4 +1,8 @@
-"""An entry in memory for an origin: its compiled rules, and how long they are valid."""
+"""The in-memory entry of an origin: its compiled rules, and how long they are valid.
+
+An entry has no body of robots.txt, which stays in the store. It has only the rules for the product
+tokens that were needed so far; the rules for others are added when they are.
+"""
 
 from __future__ import annotations
 
@@ -20,23 +24,23 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.usage import Usage
 
 _ENTRY_BYTES: Final = 680
-"""Approximate size of an entry without its rules, in bytes."""
+"""Approximate size of an entry without rules, in bytes: its objects, and its place in a dict."""
 _MAX_TOKEN_LISTS: Final = 128
-"""Largest number of token lists whose rules an entry holds. A crawl may rotate the User-Agents of
-browsers, and there are fewer of those."""
+"""Maximum number of lists of product tokens whose rules an entry has. A crawl may rotate the
+User-Agents of browsers, and there are fewer of these."""
 
 
 class Entry:
-    """The access to an origin, and the rules for the product tokens of the crawl."""
+    """What may be fetched of an origin, from ``start`` to ``end``, in seconds since the epoch."""
 
     __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "mark", "start")
 
     def __init__(self, access: Access) -> None:
-        self.start: float = access.start
-        self.end: float = access.end
-        self.mark: int = mark_of(access)
-        """A number that is equal for entries of equal ``Access``."""
-        # The text stays in the store; memory has only the rules that are used.
+        self.start = access.start
+        self.end = access.end
+        self.mark = mark_of(access)
+        """The ``mark_of`` the access that the entry was made from."""
+        # The verdict on all pages, if it doesn't depend on rules.
         self._state = (
             None
             if access.grant is Grant.RULES
@@ -47,27 +51,27 @@ class Entry:
         self._usage: dict[Tokens, UsageRules] | None = None
 
     def is_of(self, access: Access) -> bool:
-        """Return whether this is the entry of ``access``, or of an equal one."""
+        """Return whether the entry was made from ``access`` or an equal one."""
         return self.mark == mark_of(access)
 
     @property
     def is_unreachable(self) -> bool:
-        """Whether all is disallowed because robots.txt is unreachable."""
+        """Whether robots.txt is unreachable, so that nothing may be fetched until the next try."""
         return self._state is not None and self._state.reason is Reason.UNREACHABLE
 
     @property
     def may_come_back(self) -> bool:
-        """Whether robots.txt is unreachable and will be tried again."""
+        """Whether robots.txt is unreachable, and there will be a next try."""
         return self.is_unreachable and self.end < math.inf
 
     @property
     def outage(self) -> Outage | None:
-        """The outage because of which the rules are unknown, if that decides."""
+        """Why robots.txt is unreachable, if that decides about the pages."""
         return None if self._state is None else self._state.outage
 
     @property
     def asks_for_delay(self) -> bool:
-        """Whether a group of the crawl's tokens asks for a delay between requests."""
+        """Whether the group for one of the lists of tokens asks for a delay."""
         return self._delays is not None
 
     @property
@@ -81,7 +85,7 @@ class Entry:
         return tokens in self._rules
 
     def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
-        """Add the rules for ``tokens``."""
+        """Add the rules of ``robots`` for ``tokens``."""
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             oldest = next(iter(self._rules))
             del self._rules[oldest]
@@ -98,11 +102,11 @@ class Entry:
             self._usage = {**(self._usage or {}), tokens: usage}
 
     def delay(self, tokens: Tokens) -> Delay | None:
-        """Return the delay that the group of ``tokens`` asks for, if it does."""
+        """Return the delay that the group for ``tokens`` asks for, or None."""
         return None if self._delays is None else self._delays.get(tokens)
 
     def usage(self, target: str, tokens: Tokens) -> Usage:
-        """Return the usage preferences of robots.txt for ``target``, which is allowed."""
+        """Return the statements of robots.txt about the use of ``target``, an allowed page."""
         rules = NO_USAGE_RULES if self._usage is None else self._usage.get(tokens, NO_USAGE_RULES)
         return rules.usage_for(target, *tokens)
 
@@ -117,7 +121,7 @@ class Entry:
 
 
 def mark_of(access: Access) -> int:
-    """Return a number that identifies an ``Access`` in this process."""
-    # With the body, as two workers may fetch different ones at the same time.
+    """Return a hash that is equal for equal ``Access``."""
+    # With the body, because two workers may fetch different files in the same clock tick.
     body = None if access.copy is None else access.copy.body
     return hash((access.start, access.end, access.reason, body))

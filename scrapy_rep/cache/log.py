@@ -1,4 +1,4 @@
-"""Log lines about the results of lookups."""
+"""Log lines about the results of lookups: which sites are unreachable, and reachable again."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger(__name__)
 
-_MAX_TOLD: Final = 10
-"""Largest number of lines of each kind above DEBUG; a crawl may have millions of sites."""
+_MAX_LOGGED: Final = 10
+"""Number of lines of each kind above DEBUG; a crawl may have any number of sites."""
 _DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s%s"
 _STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s%s"
 _KNOWN_DOWN: Final = (
@@ -30,19 +30,19 @@ _MEANWHILE: Final = {
     Grant.RULES: "its last copy is used",
     Grant.ALL: "all its pages are allowed",
 }
-"""What happens while a robots.txt is unreachable."""
+"""What holds for the pages of an unreachable site, in words."""
 
 
 class LookupLog:
-    """Logs fetched files, unreachable origins, and origins that are reachable again."""
+    """Logs the results of lookups."""
 
     def __init__(self, began: float) -> None:
-        """``began`` is the start of the crawl, in seconds since the epoch."""
+        """Take the begin of the crawl, in seconds since the epoch."""
         self._began = began
         self._lines: Counter[str] = Counter()
         """Number of lines of each kind."""
         self._down: dict[SiteFile, float] = {}
-        """Begin of each outage that was logged above DEBUG."""
+        """Files that a line above DEBUG has called unreachable, and since when they are."""
 
     def fetched(self, record: Record, previous: Record | None, access: Access) -> None:
         """Log how a fetch ended; ``previous`` is the record before it."""
@@ -55,23 +55,23 @@ class LookupLog:
             return
         evidence = record.last.evidence
         what = evidence.summary, _meanwhile(record, access), record.next_try - evidence.at
-        # The fetcher has already logged errors on the route.
+        # DEBUG if the fetch failed on the way to the origin: the fetcher has logged why.
         if previous is None or since is None:
-            self._tell_down(
+            self._log_down(
                 logging.WARNING if record.of_origin else logging.DEBUG, _DOWN, record, *what
             )
         else:
             is_known = previous.last.evidence.at >= self._began or record.file in self._down
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
-            self._tell_down(level, _STILL_DOWN, record, moment(since), *what)
+            self._log_down(level, _STILL_DOWN, record, moment(since), *what)
 
     def found(self, record: Record, access: Access) -> None:
-        """Log the record of an earlier fetch, by this crawl or another."""
+        """Log a record that was found in the store."""
         if access.outage is None:
             if record.unreachable_since is None:
                 self._is_back(record, None)
             return
-        self._tell_down(
+        self._log_down(
             logging.DEBUG if record.file in self._down else logging.INFO,
             _KNOWN_DOWN,
             record,
@@ -82,25 +82,25 @@ class LookupLog:
         )
 
     def _is_back(self, record: Record, since: float | None) -> bool:
-        """Log if an origin was unreachable until now; return whether it was."""
+        """Log an origin that is reachable again; return whether it is one."""
         since = self._down.pop(record.file, since)
         if since is None:
             return False
-        self._tell(logging.INFO, _BACK, record, moment(since), _answer(record))
+        self._log(logging.INFO, _BACK, record, moment(since), _answer(record))
         return True
 
-    def _tell_down(self, level: int, line: str, record: Record, *what: object) -> None:
-        if self._tell(level, line, record, *what) and record.unreachable_since is not None:
+    def _log_down(self, level: int, line: str, record: Record, *what: object) -> None:
+        if self._log(level, line, record, *what) and record.unreachable_since is not None:
             self._down[record.file] = record.unreachable_since
 
-    def _tell(self, level: int, line: str, record: Record, *what: object) -> bool:
-        """Log a line, the first ones of each kind above DEBUG; return whether it was above."""
+    def _log(self, level: int, line: str, record: Record, *what: object) -> bool:
+        """Log a line; return whether it is above DEBUG, as only the first of its kind may be."""
         more = ""
         if level > logging.DEBUG:
             self._lines[line] += 1
-            if self._lines[line] == _MAX_TOLD:
+            if self._lines[line] == _MAX_LOGGED:
                 more = " - further ones are logged at DEBUG level"
-            elif self._lines[line] > _MAX_TOLD:
+            elif self._lines[line] > _MAX_LOGGED:
                 level = logging.DEBUG
         logger.log(level, line, record.file, *what, more)
         return level > logging.DEBUG

@@ -1,4 +1,4 @@
-"""The store and the in-memory entries that crawls of one process share."""
+"""The store and the in-memory entries, which crawls of a process share."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
 
 
 class Shared:
-    """The store and the entries of all crawls with the same options.
+    """A store and the in-memory entries of crawlers with the same options of store and policy.
 
-    When the last crawl leaves, the store is closed and the entries are removed. A later crawl may
-    join again.
+    When the last user leaves, the store is closed and the entries are removed. Both can be used
+    again by the next one.
     """
 
     def __init__(self, options: Options) -> None:
@@ -31,11 +31,11 @@ class Shared:
         self._users: set[object] = set()
 
     def join(self, user: object) -> None:
-        """Add a crawl; adding it twice has no effect."""
+        """Add a user, unless it has been added already."""
         self._users.add(user)
 
     async def leave(self, user: object) -> None:
-        """Remove a crawl; close the store after the last one."""
+        """Remove a user; close the store after the last one."""
         if user not in self._users:
             return
         self._users.remove(user)
@@ -45,9 +45,9 @@ class Shared:
 
 
 def shared(options: Options) -> Shared:
-    """Return what the crawls with these options share."""
-    # The options that affect entries. Each thread has its own event loop, so nothing is shared
-    # between threads.
+    """Return the store and the entries for crawlers with these options."""
+    # The options that determine the content of entries, and their number. Threads are kept apart,
+    # because they have event loops of their own.
     key = (
         threading.get_ident(),
         options.store_config,

@@ -24,15 +24,16 @@ logger: Final = logging.getLogger(__name__)
 
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 _logged: Final[WeakSet[Response]] = WeakSet()
-"""Unreadable pages that were logged; each middleware reads them."""
+"""Pages that have been logged as unreadable; two middlewares read each page."""
 
 
 def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, str]] | None:
-    """Return names and contents of the meta elements of a page, at most one above the limit.
+    """Return the names and contents of the meta elements of a page.
 
-    If they can't be read, log that and return None.
+    The number is one more than the limit at most, so that an excess is noticed. Return None, and
+    log a warning, if they can't be read.
     """
-    # A site may name any codec of Python as its encoding, and these may raise anything.
+    # A site may name any codec of Python as its encoding, and these raise various errors.
     try:
         return list(islice(_elements(response), MAX_META_ELEMENTS + 1))
     except Exception as error:  # noqa: BLE001 - logged
@@ -52,6 +53,6 @@ def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, s
 
 def _elements(response: Response) -> Iterator[tuple[str, str]]:
     if isinstance(response, HtmlResponse) and _HAS_SOME(response.text):
-        # Faster than selectors, which copy all attributes of an element for each access.
+        # Not with selectors, as these copy all attributes of an element for each one that is read.
         for element in response.selector.root.iter("meta"):
             yield element.get("name", ""), element.get("content", "")

@@ -1,4 +1,4 @@
-"""Sets fields of items by the tags and preferences of their page."""
+"""Fields of items that have the results for their page."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ logger: Final = logging.getLogger(__name__)
 
 
 def mark(item: Any, field: str, value: Any, response: Response | None) -> None:
-    """Set a field of an item, if the item has it."""
-    # An exception here would end the callback and lose its further items.
+    """Set a field of an item, if its class or dict has such a field."""
+    # An error here would end the callback, and lose everything it has yet to yield.
     try:
         if ItemAdapter.is_item(item):
             adapter = ItemAdapter(item)

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 TAGS_KEY: Final = "robots_tags"
-"""Key of ``Response.meta`` with the robots tags of the page."""
+"""Key of ``Response.meta`` for what the page asks for: ``noindex`` and ``nofollow``."""
 ITEM_FIELD: Final = "robots_noindex"
-"""Field of items that is set to True if their page has ``noindex``."""
+"""Field of items that is set to True if their page asks not to be indexed."""
 _NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
 
 
@@ -56,14 +56,11 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if tags:
             request.meta[TAGS_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
         else:
-            # It may be copied from the meta of the page before.
+            # May be copied from the meta of the page before.
             request.meta.pop(TAGS_KEY, None)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
-        """Drop requests that come from a page with ``nofollow``.
-
-        A request for the page itself, such as a retry, is not dropped.
-        """
+        """Drop ``request`` if its page has ``nofollow``. A request for the page itself is kept."""
         if not _asks(response, "nofollow") or response is None:
             return request
         if request.meta.get("dont_obey_robotstxt") or request.url == response.url:
@@ -77,7 +74,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         return request if self._dry_run else None
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Drop or mark items of a page with ``noindex``."""
+        """Drop or mark ``item`` if its page has ``noindex``."""
         if not _asks(response, "noindex"):
             return item
         stats.count(self.crawler, stats.TAGS_NOINDEX)

@@ -1,4 +1,4 @@
-"""The spider middleware that drops or marks items by the usage preferences of their page."""
+"""The spider middleware that reads the statements of a page about its use, and obeys them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         self._judge = UsageJudge.of_crawl(crawler, options)
 
     def process_spider_input(self, response: Response) -> None:
-        """Add the preferences of the page to those of robots.txt, and judge them together."""
+        """Add the statements of the page to those of robots.txt in its meta, and judge them."""
         request = response.request
         values = noted(request)
         if request is None or values is None:
@@ -56,7 +56,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         self._judge.count(request, judgement)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Drop or mark items of a page that was judged."""
+        """Drop or mark ``item``, if its page was judged."""
         values = noted(None if response is None else response.request)
         if values is None:
             return item

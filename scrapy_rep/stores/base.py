@@ -1,4 +1,9 @@
-"""The interface of stores, for crawls and for the commands that list and change records."""
+"""The interfaces of a store: for crawls (``Store``), and for commands too (``BareStore``).
+
+A store keeps records, leases and turns. A record says how the last fetches of a file ended. A lease
+is the right to fetch the file, for a limited time: other workers wait for the record of its holder.
+A turn is a time that is reserved for one request, so that workers keep a site's delay together.
+"""
 
 from __future__ import annotations
 
@@ -11,87 +16,86 @@ if TYPE_CHECKING:
 
 
 class StoreError(Exception):
-    """The store can't be read or written now. The crawl goes on without it."""
+    """The store can't be read or written now; the crawl goes on without it."""
 
 
 class ForeignKeyError(StoreError):
-    """A key has a value of another program. All other keys can be used."""
+    """Another program has written one key; the rest of the store can be used."""
 
 
 class Held(NamedTuple):
-    """What a store has under a key."""
+    """The record and the lease of a key."""
 
     record: Record | None
-    """The last record that was put; None if there is none, or if it can't be read."""
+    """The last record that was put; None if there is none, or it can't be read."""
     holder: str | None
-    """The holder of the lease, the right to fetch the file; None if there is none."""
+    """The holder of the lease; None if there is no valid lease."""
 
 
 class Turn(NamedTuple):
-    """A reserved time for a request to a host with a delay."""
+    """The time that is reserved for a request to a site with a delay."""
 
     seconds: float
-    """Seconds from the call that reserved it."""
+    """Time until the turn, counted from the call that reserved it."""
     mark: int
-    """A number that identifies the turn among all turns of the host."""
+    """Identifies the turn among those of its key."""
 
 
 class Store(Protocol):
-    """Keeps records, leases of fetches, and turns of requests.
+    """Stores records, leases and turns by key.
 
-    The key of a record or lease is that of a :class:`~scrapy_rep.protocol.site_file.SiteFile`, that
-    of a turn is a host, and pauses have a key of their own.
-
-    Several workers may use a store at the same time: each sees what the others put or claim. Its
-    data is not trusted: a record that can't be read counts as missing.
+    The key of a record is that of a :class:`~scrapy_rep.protocol.site_file.SiteFile`; the key of a
+    turn is the name of a host; pauses have keys of their own. A store that outlives the process may
+    be shared with others: each sees what the others put or claim. Its content is not trusted: a
+    record that can't be read counts as missing.
     """
 
     async def get(self, key: str) -> Held:
-        """Return record and lease of ``key``. Raises StoreError."""
+        """Return the record and the lease of ``key``. Raises StoreError."""
 
     async def claim(self, key: str, holder: str, seconds: float) -> Held:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another holds it.
 
-        Return record and lease afterwards. The record is read after the lease is claimed, so the
-        new holder sees the record of the last one. Raises StoreError.
+        Return the record and the lease afterwards. The record is read after the lease is given, so
+        a worker that gets it after another's fetch sees the new record. Raises StoreError.
         """
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the one before. Raises StoreError.
 
-        The lease ends too, if it is that of ``holder``.
+        This also ends the lease, if ``holder`` has it.
         """
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if it is that of ``holder``. Raises StoreError."""
+        """End the lease of ``key``, if ``holder`` has it. Raises StoreError."""
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``, ``seconds`` after the one before.
+        """Reserve the next free turn of ``key``: ``seconds`` after the turn before.
 
-        Only the clock of the store counts, so workers are told how long to wait, not until when.
-        ``unused`` is the mark of a turn that was not used: if it is still the last one, it becomes
-        free again. Raises StoreError, and ForeignKeyError if ``key`` can't have turns.
+        The result is a time to wait, because only the clock of the store is used. ``unused`` is the
+        mark of a turn that was not used: if it is still the last one, its time is free again.
+        Raises StoreError, and ForeignKeyError if another program has written ``key``.
         """
 
     async def close(self) -> None:
-        """Finish all writes and close files and connections; later calls open them again."""
+        """Finish all writes, and close connections and files; the next call opens them again."""
 
 
 class BareStore(Store, Protocol):
-    """A store without a guard: commands get its errors. They can list and remove records."""
+    """A store without a guard, for commands that list and change records; its errors are raised."""
 
     def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records, also of those that can't be read.
+        """Yield the keys of all records, including those that can't be read.
 
         A key that is put or dropped meanwhile may be missing, and a key may come twice. Raises
         StoreError.
         """
 
     async def drop(self, key: str) -> bool:
-        """Remove the record of ``key``; return whether there was one. Raises StoreError."""
+        """Delete the record of ``key``; return whether there was one. Raises StoreError."""
 
     async def prune(self) -> int:
-        """Remove the records that are too old or too many, as the store does by itself.
+        """Delete records that are too old or too many, as the store also does by itself.
 
-        Return their number. Raises StoreError.
+        Return how many. Raises StoreError.
         """

@@ -1,4 +1,4 @@
-"""The store in memory, for one process and as long as its crawls run."""
+"""Records in the memory of this process, for the time of a crawl."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 _MAX_LEASES: Final = 10_000
-"""Number of leases or turns at which those in the past are removed."""
+"""Number of leases, or of turns, above which those that have ended are removed."""
 _RECORD_BYTES: Final = 350
-"""Approximate size of a record without its text, in bytes."""
+"""Approximate size of a record without its text, in bytes: objects, and an entry in a dict."""
 _MICROSECONDS: Final = 1_000_000
 
 
 class MemoryStore:
-    """Keeps records encoded, as other stores do, up to a number of bytes."""
+    """A store in memory; records are encoded as in other stores, and limited by their size."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class MemoryStore:
         self._records: BoundedCache[str, bytes] = BoundedCache(max_bytes=max_bytes)
         self._leases: dict[str, tuple[str, float]] = {}
         self._turns: dict[str, int] = {}
-        """Time of the next free turn of each host, in microseconds."""
+        """Begin of the next free turn of a key, in microseconds of ``clock``."""
         self._max_size = max_size
         self._clock = clock
 
@@ -40,7 +40,7 @@ class MemoryStore:
         return len(self._records)
 
     async def get(self, key: str) -> Held:
-        """Return record and lease of ``key``."""
+        """Return the record and the lease of ``key``."""
         return Held(self._record(key), self._holder(key))
 
     async def claim(self, key: str, holder: str, seconds: float) -> Held:
@@ -60,7 +60,7 @@ class MemoryStore:
             await self.release(key, holder)
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if it is that of ``holder``."""
+        """End the lease of ``key``, if ``holder`` has it."""
         if key in self._leases and self._leases[key][0] == holder:
             del self._leases[key]
 
@@ -80,13 +80,13 @@ class MemoryStore:
             yield key
 
     async def drop(self, key: str) -> bool:
-        """Remove the record of ``key``; return whether there was one."""
-        held = key in self._records
+        """Delete the record of ``key``; return whether there was one."""
+        found = key in self._records
         self._records.discard(key)
-        return held
+        return found
 
     async def prune(self) -> int:
-        """Return 0: the limit holds at any time."""
+        """Return 0, as records above the limit are removed at once."""
         return 0
 
     async def close(self) -> None:

@@ -1,7 +1,9 @@
-"""The store in Redis or Valkey, for a fleet of crawlers.
+"""Records in Redis or Valkey, shared by the crawlers of a fleet.
 
-All calls that wait for a thread are sent in one pipeline, so that a thousand lookups take a few
-round trips.
+Each record, lease and turn is a key that expires, so Redis itself removes what is too old. Calls
+run in threads, because redis-py's asyncio client would only work with the asyncio reactor. Calls
+that wait at the same time are sent in one pipeline. A key of another type, which another program
+has written, is not used: each worker then does without that lease or turn.
 """
 
 from __future__ import annotations
@@ -31,25 +33,26 @@ T = TypeVar("T")
 logger: Final = logging.getLogger(__name__)
 
 _THREADS: Final = 4
-"""Number of concurrent calls to a cluster."""
+"""Number of threads for calls to a cluster."""
 _BATCH: Final = 100
-"""Largest number of calls in one pipeline."""
+"""Maximum number of calls in one round trip."""
 _PAGE: Final = 1_000
-"""COUNT of SCAN: a step takes the server about a millisecond."""
+"""Number of keys per step of SCAN, which takes about a millisecond of the server's time."""
 _MAX_HOLDER: Final = 200
-"""Largest size of the value of a lease, in bytes."""
+"""Maximum number of bytes read from a lease."""
 _MICROSECONDS: Final = 1_000_000
 
 _NO_LEASE: Final = "of another type"
-"""Replaces the holder of a lease whose key has a value of another type."""
+"""Holder of a lease if its key is of another type. No worker has this name."""
 
-# pcall, as the key may have a value of another type.
+# pcall, because the key may be of another type.
 _RELEASE: Final = """
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
-# In microseconds of the server's clock. If that is set back, the time left is counted from when the
-# value was written. Redis before 7 tells the type of an error only if pcall has caught it.
+# The key holds two times in microseconds of the server's clock: when it was written, and the begin
+# of the next free turn. If the clock was set back, the wait is counted from the time of writing.
+# The reply to a failed GET is returned, because Redis before 7 hides the type of a raised error.
 _RESERVE: Final = """
 local time = redis.call('TIME')
 local now, step = time[1] * 1000000 + time[2], tonumber(ARGV[1])
@@ -70,33 +73,29 @@ return {wait, next}
 
 
 class RedisStore:
-    """One key per record, lease and turn, each with an expiration time.
-
-    It uses redis-py's blocking client in threads, as the asyncio client works only with the asyncio
-    reactor.
-    """
+    """A store in Redis: one key per record, lease and turn."""
 
     def __init__(
         self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
     ) -> None:
-        """Raise ValueError if redis-py can't parse ``uri``."""
+        """Raise ValueError if redis-py can't read ``uri``."""
         self._connector = Connector(uri, timeout=timeout)
         self._prefix = prefix
         self._limit = max_encoded(max_size)
         self._max_size = max_size
         self._max_age = max(1, round(max_age * 1000))
-        self._told = Once()
-        # In a cluster, a pipeline would fail as a whole if one of its nodes is down.
+        self._logged = Once()
+        # Not batched for a cluster: one node that is down would fail the whole batch.
         at_a_time = {"threads": _THREADS} if self._connector.is_cluster else {"batch": _BATCH}
         self._calls = Workers("robots.txt-redis", run=self._run, **at_a_time)
-        # A thread of their own: turns must not wait for records.
+        # Separate threads, so that turns don't wait until records are read.
         self._turns = Workers("robots.txt-turns", batch=_BATCH, run=self._run)
         self._workers = Workers("robots.txt-keys")
 
     async def get(self, key: str) -> Held:
-        """Return record and lease of ``key``."""
-        ask = partial(self._get, key)
-        return self._without_lease(await self._calls.call(ask), key, None)
+        """Return the record and the lease of ``key``."""
+        get = partial(self._get, key)
+        return self._without_lease(await self._calls.call(get), key, None)
 
     async def claim(self, key: str, holder: str, seconds: float) -> Held:
         """Give ``holder`` the lease of ``key``, unless another holds it."""
@@ -121,31 +120,31 @@ class RedisStore:
         await self._calls.call(put)
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if it is that of ``holder``."""
+        """End the lease of ``key``, if ``holder`` has it."""
         await self._calls.call(partial(self._release, key, holder))
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
         """Reserve the next free turn of ``key``."""
-        asked, step = monotonic(), round(seconds * _MICROSECONDS)
+        called_at, step = monotonic(), round(seconds * _MICROSECONDS)
         name = self._key("turn", key)
 
-        def ask(pipeline: Any) -> Any:
-            used = "" if unused is None else unused
-            pipeline.execute_command("EVAL", _RESERVE, 1, name, step, used)
+        def reserve(pipeline: Any) -> Any:
+            returned = "" if unused is None else unused
+            pipeline.execute_command("EVAL", _RESERVE, 1, name, step, returned)
             return lambda replies: (replies[0], monotonic())
 
-        reply, answered = await self._turns.call(ask)
+        reply, answered_at = await self._turns.call(reserve)
         if _is_of_another_type(reply):
-            self._tell_foreign(name, "keeps the delay of this site by itself")
+            self._log_foreign(name, "keeps the delay of this site by itself")
             raise ForeignKeyError(name)
-        with self._telling():
+        with self._store_errors():
             _checked([reply])
         wait, mark = reply
-        # From when the reply came, so that the turn is never too early.
-        return Turn(answered - asked + wait / _MICROSECONDS, int(mark))
+        # The wait is counted from the reply, so that a request is never sent too early.
+        return Turn(answered_at - called_at + wait / _MICROSECONDS, int(mark))
 
     async def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records in any order; a key may come twice while keys change."""
+        """Yield the keys of all records, unordered; a key may come twice while keys change."""
         for node in await self._workers.call(self._nodes):
             cursor = 0
             while True:
@@ -156,7 +155,7 @@ class RedisStore:
                     break
 
     async def drop(self, key: str) -> bool:
-        """Remove the record of ``key``; return whether there was one."""
+        """Delete the record of ``key``; return whether there was one."""
 
         def drop(pipeline: Any) -> Any:
             pipeline.delete(self._key("record", key))
@@ -166,7 +165,7 @@ class RedisStore:
         return bool(count)
 
     async def prune(self) -> int:
-        """Return 0, as Redis removes expired keys itself. Raises StoreError if Redis is down."""
+        """Return 0, as keys expire by themselves. Raises StoreError if Redis can't be reached."""
 
         def ping() -> int:
             with self._client() as client:
@@ -176,15 +175,16 @@ class RedisStore:
         return await self._workers.call(ping)
 
     async def close(self) -> None:
-        """Finish all writes and close the connections."""
+        """Finish all calls, and close the connections."""
         for workers in (self._calls, self._turns, self._workers):
             await workers.stop()
         self._connector.close()
 
     def _run(self, jobs: list[Job]) -> None:
-        """Run jobs in one pipeline. Each adds its commands and returns the reader of the replies.
+        """Make calls in one round trip.
 
-        The pipeline is no transaction: an error of one command fails only the job that sent it.
+        Each job adds commands to the pipeline and returns a function that reads the replies to
+        them. The pipeline is no transaction: an error concerns only the job of its command.
         """
         try:
             spans = []
@@ -204,7 +204,7 @@ class RedisStore:
         deliver(jobs)
 
     def _read(self, read: Callable[[list[Any]], T], replies: list[Any]) -> T:
-        with self._telling():
+        with self._store_errors():
             return read(replies)
 
     def _release(self, key: str, holder: str, pipeline: Any) -> Any:
@@ -212,12 +212,12 @@ class RedisStore:
         return _checked
 
     def _nodes(self) -> list[Any]:
-        """Return the servers with keys; None stands for a single server."""
+        """Return the primaries of a cluster; a single None without a cluster."""
         with self._client() as client:
             return list(client.get_primaries()) if self._connector.is_cluster else [None]
 
     def _scan(self, node: Any, cursor: int) -> tuple[int, list[str]]:
-        """Return the next cursor of a server (0 at the end) and the keys of a step."""
+        """Return the next cursor of a server, 0 at the end, and the keys of one step of SCAN."""
         start, end = self._key("record", "\0").split("\0")
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*" + end
         with self._client() as client:
@@ -226,21 +226,21 @@ class RedisStore:
             else:
                 cursors, keys = client.scan(cursor, pattern, _PAGE, target_nodes=node)
                 cursor = cursors[node.name]
-        # Keys of scrapy-rep are valid UTF-8.
+        # Keys of scrapy-rep are UTF-8; others are read without their invalid bytes.
         names = (key.decode("utf-8", "ignore") for key in dict.fromkeys(keys))
         return int(cursor), [name.removeprefix(start).removesuffix(end) for name in names]
 
     def _key(self, kind: str, key: str) -> str:
-        # In a cluster, the text in braces determines the server of a key.
+        # A cluster chooses the node of a key by the part in braces.
         return f"{self._prefix}{kind}:{{{key}}}"
 
     def _get(self, key: str, pipeline: Any) -> Any:
-        # GETRANGE, as another program may have put a huge value there.
+        # Read in part, because another program may have written a value of any size.
         pipeline.getrange(self._key("record", key), 0, self._limit)
         pipeline.getrange(self._key("lease", key), 0, _MAX_HOLDER)
-        return partial(self._held, key)
+        return partial(self._read_held, key)
 
-    def _held(self, key: str, replies: list[Any]) -> Held:
+    def _read_held(self, key: str, replies: list[Any]) -> Held:
         *before, data, holder = replies
         if _is_of_another_type(holder):
             holder = _NO_LEASE.encode()
@@ -252,15 +252,15 @@ class RedisStore:
         return Held(record, holder.decode("utf-8", "replace") or None)
 
     def _without_lease(self, held: Held, key: str, holder: str | None) -> Held:
-        """Let ``holder`` fetch without a lease if its key has a value of another type."""
+        """Give ``holder`` the lease if its key is of another type and can't be used."""
         if held.holder != _NO_LEASE:
             return held
-        self._tell_foreign(self._key("lease", key), "fetches this robots.txt itself")
+        self._log_foreign(self._key("lease", key), "fetches this robots.txt itself")
         return held._replace(holder=holder)
 
-    def _tell_foreign(self, key: str, what: str) -> None:
-        """Log once that another program has written ``key``, and what workers do instead."""
-        if self._told.is_first(key):
+    def _log_foreign(self, key: str, what: str) -> None:
+        """Log once that another program has written ``key``, and what each worker does instead."""
+        if self._logged.is_first(key):
             logger.warning(
                 "The Redis key %a was not written by scrapy-rep and is not used: each worker %s",
                 key,
@@ -269,21 +269,21 @@ class RedisStore:
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
-        """Return the client. Raises StoreError."""
-        with self._telling():
+        """Yield the client; raise its errors as StoreError."""
+        with self._store_errors():
             yield self._connector.client()
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Convert errors of redis-py to StoreError."""
+    def _store_errors(self) -> Iterator[None]:
+        """Raise errors of redis-py as StoreError."""
         try:
             yield
         except ERRORS as error:
-            raise StoreError(self._connector.told(error)) from None
+            raise StoreError(self._connector.message_of(error)) from None
 
 
 def _checked(replies: list[Any]) -> list[Any]:
-    """Return ``replies``; raise the first error among them."""
+    """Return ``replies``. Raises the first error among them."""
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply

@@ -1,7 +1,7 @@
-"""The client of redis-py for REP_STORE: for one server, a cluster, or a primary by its sentinels.
+"""The client of redis-py for a value of REP_STORE: for a server, a cluster, or sentinels.
 
-redis-py has URLs for one server only. Those for the others are ``redis+cluster://host,host`` and
-``redis+sentinel://host,host/service``, as in libraries that build on it.
+redis-py has URLs for a single server only. Those for clusters and sentinels have the form used by
+other libraries: ``redis+cluster://host,host`` and ``redis+sentinel://host,host/service``.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 ERRORS: Final = (RedisError, RedisClusterException, OSError)
-"""Exceptions that a call of a client may raise."""
+"""The exceptions that a call of the client may raise."""
 _HOST: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:@\s]+)(?::(?P<port>[0-9]{1,5}))?")
 _PORTS: Final = {"cluster": 6379, "sentinel": 26379}
 _PATHS: Final = {"cluster": "(/0?)?", "sentinel": "/[^/]+(/[0-9]*)?"}
-"""A cluster has no databases; a primary is found by the name of its service."""
+"""Paths by kind: a cluster has only database 0; sentinels need the name of a service."""
 _TRIES: Final = 3
-"""Number of tries of a call while a cluster changes."""
+"""Number of retries of a call while the nodes of a cluster change."""
 
 
 class Connector:
-    """The client for a URL."""
+    """Makes and closes the client for a URL."""
 
     def __init__(self, uri: str, *, timeout: float) -> None:
-        """Parse a URL, without connecting. Raises ValueError."""
+        """Read ``uri``, without opening a connection. Raises ValueError if it can't be read."""
         self._kind, self._hosts, self._path, url = _parts(uri)
         try:
-            # redis-py gives it no types.
+            # It has no types in redis-py.
             options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
             self._sentinel = {
                 name: options.pop(f"sentinel_{name}")
@@ -57,26 +57,26 @@ class Connector:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether the keys are on several servers."""
+        """Whether the keys are spread over several servers."""
         return self._kind == "cluster"
 
     def client(self) -> Any:
-        """Return the client, the same each time. Raises what is in ERRORS."""
+        """Return the client, always the same until ``close``. Raises one of ERRORS."""
         if self._client is None:
-            # The client of a cluster connects at once, to ask for its nodes.
+            # Not made before the first call, as it connects to the cluster at once.
             self._client = self._cluster(dict(self._options))
         return self._client
 
     def close(self) -> None:
-        """Close all connections; they open again when they are used."""
+        """Close all connections; they open again with the next call."""
         if self._client is not None and self.is_cluster:
             self._client.close()
             self._client = None
         elif self._client is not None:
             self._client.connection_pool.disconnect()
 
-    def told(self, error: BaseException) -> str:
-        """Return the message of an error without credentials."""
+    def message_of(self, error: BaseException) -> str:
+        """Return the message of an error, without credentials."""
         if isinstance(error, ReadOnlyError):
             return (
                 "it is a read-only replica: REP_STORE must name the primary, or the sentinels "
@@ -88,17 +88,18 @@ class Connector:
         return message
 
     def _client_of(self, options: dict[str, Any]) -> Any:
-        # A connection that the server has closed, or a former primary, is worth one more try.
+        # One retry, because the server may have closed an idle connection, or sentinels may have
+        # chosen another primary.
         retry = Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
         if not self._kind:
             return Redis(connection_pool=ConnectionPool(**options, retry=retry))
         service, _, database = self._path.strip("/").partition("/")
         options = self._without_place(options)
         tls = {name: value for name, value in options.items() if name.startswith("ssl")}
-        asked = {**self._limits, **tls, **self._sentinel}
-        # redis-py gives them no types.
+        sentinel_options = {**self._limits, **tls, **self._sentinel}
+        # It has no types in redis-py.
         make: Any = Sentinel
-        sentinels = make(self._hosts, sentinel_kwargs=asked, **options)
+        sentinels = make(self._hosts, sentinel_kwargs=sentinel_options, **options)
         return sentinels.master_for(service, db=int(database or 0), retry=retry)
 
     def _cluster(self, options: dict[str, Any]) -> Any:
@@ -109,14 +110,14 @@ class Connector:
 
     @staticmethod
     def _without_place(options: dict[str, Any]) -> dict[str, Any]:
-        """Return options without the address of a server; TLS becomes the option ``ssl``."""
+        """Return options without the address of a server; the class for TLS becomes ``ssl``."""
         tls = {"ssl": True} if options.pop("connection_class", None) is not None else {}
         place = ("host", "port", "db", "path")
         return {**{name: options[name] for name in options if name not in place}, **tls}
 
 
 def names_hosts(uri: str) -> bool:
-    """Return whether the URI of a cluster or of sentinels is valid."""
+    """Return whether ``uri`` is a valid URI of a cluster or of sentinels."""
     try:
         _parts(uri)
     except ValueError:
@@ -125,9 +126,9 @@ def names_hosts(uri: str) -> bool:
 
 
 def _parts(uri: str) -> tuple[str, list[tuple[str, int]], str, str]:
-    """Return kind, hosts and path of ``uri``, and a URL that redis-py can parse.
+    """Return the kind of ``uri``, its hosts, its path, and a URL for redis-py.
 
-    Raises ValueError.
+    The kind is ``cluster``, ``sentinel``, or empty for a single server. Raises ValueError.
     """
     scheme, _, rest = uri.partition("://")
     base, _, kind = scheme.partition("+")

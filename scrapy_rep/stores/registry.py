@@ -1,6 +1,6 @@
-"""Creates the store that REP_STORE names, by a table of URI schemes.
+"""The schemes of REP_STORE, and the store for each.
 
-To add a kind of store, add a row to the table, and a module to this package.
+A new kind of store needs a row in ``_SCHEMES``, and a module in this package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class StoreConfig(NamedTuple):
-    """The options that a store is created from; the fields have the names of the options."""
+    """The options that a store is made from; the names are those in ``Options``."""
 
     store: str
     """The URI."""
@@ -36,7 +36,7 @@ class StoreConfig(NamedTuple):
     store_timeout: float
     """Seconds."""
     max_size: int
-    """Bytes of a robots.txt."""
+    """Maximum size of a robots.txt, in bytes."""
     memory_max_bytes: int
 
 
@@ -45,17 +45,17 @@ class _Scheme:
     """One row of the table: a kind of store."""
 
     form: str
-    """The form of its URIs, for messages."""
-    is_right: Callable[[str], bool]
-    """Returns whether a URI is valid; may raise ValueError."""
+    """The form of the URI, for messages."""
+    is_valid: Callable[[str], bool]
+    """Returns whether a URI of this scheme is valid; may raise ValueError."""
     make: Callable[[StoreConfig, bool], BareStore]
-    """Creates a store; the flag tells whether a file of another program is renamed."""
+    """Makes the store; the bool says whether a bad file may be renamed."""
 
 
 def make_store(config: StoreConfig) -> Store:
-    """Return the store that REP_STORE names, with a guard. It is opened when it is used.
+    """Return the store that REP_STORE names, with a guard. It opens nothing before its first use.
 
-    Raises SettingsError if a package that it needs isn't installed, or the URI is not valid.
+    Raises SettingsError if a library isn't installed, or can't read the URI.
     """
     if not outlives_the_process(config.store):
         return _memory(config, True)
@@ -68,37 +68,37 @@ def make_store(config: StoreConfig) -> Store:
 
 
 def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> BareStore:
-    """Return the store that REP_STORE names, without a guard.
+    """Return the store that REP_STORE names, without a guard: its errors are raised.
 
-    ``set_aside`` tells whether a file of another program is renamed, so that a new one can take its
-    place. Raises SettingsError as make_store does.
+    ``set_aside`` says whether a bad file is renamed and replaced by a new one. Raises SettingsError
+    as make_store does.
     """
     return _SCHEMES[_scheme(config.store)].make(config, set_aside)
 
 
 def is_store(uri: str) -> bool:
-    """Return whether ``uri`` is a value of REP_STORE. May raise ValueError in place of False."""
+    """Return whether ``uri`` is a valid REP_STORE. May raise ValueError instead of False."""
     scheme = _SCHEMES.get(_scheme(uri))
     readable = "://" in uri and uri == uri.strip() and "\0" not in uri
-    return readable and scheme is not None and scheme.is_right(uri)
+    return readable and scheme is not None and scheme.is_valid(uri)
 
 
 def outlives_the_process(uri: str) -> bool:
-    """Return whether the next crawl finds the records of the store."""
+    """Return whether the next crawl finds the records of this one in the store."""
     return _scheme(uri) != "memory"
 
 
 def path_of(uri: str) -> Path | None:
-    """Return the file of ``sqlite:///PATH``; None for other URIs.
+    """Return the file that ``sqlite:///PATH`` names; None for another scheme.
 
-    Relative paths are relative to the data directory of the project.
+    A relative path is relative to the project's data directory.
     """
     return _file_of(uri) if _scheme(uri) == "sqlite" else None
 
 
 def shown(uri: str) -> str:
-    """Return the value of REP_STORE without credentials, for logs and messages."""
-    # Text before an @ and in the query may be a password, also in a URI that isn't valid.
+    """Return a value of REP_STORE without credentials, for messages."""
+    # Everything before an @ and in the query may be a password, even in a malformed URI.
     before, at, rest = uri.rpartition("@")
     if at:
         scheme, slashes, _ = before.partition("://")
@@ -134,7 +134,7 @@ def _names_hosts(uri: str) -> bool:
     try:
         from scrapy_rep.stores.redis_client import names_hosts
     except ImportError:
-        return True  # _redis raises the error
+        return True  # make_store reports that redis-py is missing
     return names_hosts(uri)
 
 
@@ -176,7 +176,7 @@ def _redis(config: StoreConfig, _: bool) -> BareStore:
             timeout=config.store_timeout,
         )
     except ValueError:
-        # The message of the error may contain credentials.
+        # Its message may contain credentials.
         raise SettingsError(
             f"REP_STORE is {shown(config.store)!r}: redis-py can't read that URL"
         ) from None
@@ -194,4 +194,4 @@ _SCHEMES: Final = {
 }
 *_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
 TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"
-"""The valid forms of REP_STORE, in words."""
+"""The values that REP_STORE takes, in words."""

@@ -1,4 +1,10 @@
-"""Records in an SQLite file, which outlives the crawl and serves every process of a machine."""
+"""Records in an SQLite file, shared by all processes of a machine.
+
+The file has a row per record, lease and turn, and is in write-ahead mode, so reads don't wait for
+writes. One thread reads, another writes. Calls that arrive while the writer is busy go into its
+next transaction together. After a transaction, old records are pruned if it is time. If a process
+is killed, only its current transaction is lost.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +25,31 @@ if TYPE_CHECKING:
 
     from scrapy_rep.utils.concurrency import Job
 
-# A lease holds for its seconds, and as long again before it was taken: clocks are set back, and two
-# processes do not read them in the order in which they write.
-_HOLDS: Final = """
+# A lease is valid for its seconds after it was taken, and for as long before: clocks may be set
+# back, and two processes may not write in the order in which they read the clock.
+_LEASE_IS_VALID: Final = """
 typeof(leases.holder) = 'text' AND typeof(leases.taken) = 'real'
 AND typeof(leases.seconds) = 'real' AND abs(:now - leases.taken) < leases.seconds
 """
-# As blobs, because reading a text that is not UTF-8 would fail the whole statement.
+# Cast to blobs, because a text that is not valid UTF-8 would fail the whole statement.
 _GET: Final = f"""
 SELECT (SELECT data FROM records
         WHERE origin = :origin AND typeof(data) = 'blob' AND length(data) <= :limit),
-       (SELECT CAST(holder AS BLOB) FROM leases WHERE origin = :origin AND {_HOLDS})
+       (SELECT CAST(holder AS BLOB) FROM leases WHERE origin = :origin AND {_LEASE_IS_VALID})
 """  # noqa: S608 - a constant
 _CLAIM: Final = f"""
 INSERT INTO leases (origin, holder, taken, seconds) VALUES (:origin, :holder, :now, :seconds)
 ON CONFLICT (origin) DO UPDATE
 SET holder = excluded.holder, taken = excluded.taken, seconds = excluded.seconds
-WHERE NOT ({_HOLDS})
+WHERE NOT ({_LEASE_IS_VALID})
 """  # noqa: S608 - a constant
 _PUT: Final = """
 INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET written = excluded.written, data = excluded.data
 """
 _RELEASE: Final = "DELETE FROM leases WHERE origin = ? AND holder = ?"
-# In microseconds of the monotonic clock, which all processes of a machine share and which is never
-# set. It restarts with the machine: then the time left is counted from when the row was written.
+# In microseconds of the monotonic clock: the processes of a machine share it, and it is never set.
+# It restarts at 0 with the machine; the wait is then counted from the time of writing (made).
 _RESERVE: Final = """
 INSERT INTO turns (origin, made, next) VALUES (:origin, :now, :now + :step)
 ON CONFLICT (origin) DO UPDATE
@@ -69,23 +75,19 @@ DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY written L
 
 _MICROSECONDS: Final = 1_000_000
 _PRUNE_EVERY: Final = 300.0
-"""Seconds between two runs of pruning."""
+"""Maximum seconds between two prunings while something is written."""
 _PRUNE_AFTER: Final = 2_000
-"""Number of written records between two runs of pruning."""
+"""Number of records written after which to prune earlier."""
 _PRUNE_ROWS: Final = 2_000
-"""Largest number of records deleted in one transaction, so that writes don't wait long."""
+"""Maximum number of records deleted per transaction, so that other writers don't wait long."""
 _PAGE: Final = 1_000
 """Number of keys read at a time."""
 _FREE_PAGES: Final = 2_000
-"""Largest number of pages returned to the file system per run."""
+"""Maximum number of free pages returned to the file system after a pruning."""
 
 
 class SQLiteStore:
-    """An SQLite file with one row per record, lease and turn.
-
-    One thread reads and one writes. The writes that arrive during a transaction are made together
-    in the next one. If the process is killed, only the transaction under way is lost.
-    """
+    """A store in an SQLite file."""
 
     def __init__(
         self,
@@ -111,9 +113,9 @@ class SQLiteStore:
         self._prune_at = 0.0
 
     async def get(self, key: str) -> Held:
-        """Return record and lease of ``key``."""
+        """Return the record and the lease of ``key``."""
         return await self._reader.call(
-            lambda: self._reading.run(lambda connection: self._held(connection, key))
+            lambda: self._reading.run(lambda connection: self._read_held(connection, key))
         )
 
     async def claim(self, key: str, holder: str, seconds: float) -> Held:
@@ -124,7 +126,7 @@ class SQLiteStore:
                 _CLAIM,
                 {"origin": key, "holder": holder, "now": self._clock(), "seconds": seconds},
             )
-            return self._held(connection, key)
+            return self._read_held(connection, key)
 
         return await self._writer.call(claim)
 
@@ -140,7 +142,7 @@ class SQLiteStore:
         await self._writer.call(put)
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if it is that of ``holder``."""
+        """End the lease of ``key``, if ``holder`` has it."""
 
         def release(connection: sqlite3.Connection) -> None:
             connection.execute(_RELEASE, (key, holder))
@@ -149,18 +151,18 @@ class SQLiteStore:
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
         """Reserve the next free turn of ``key``."""
-        asked, step = _now(), round(seconds * _MICROSECONDS)
+        called_at, step = _now(), round(seconds * _MICROSECONDS)
 
         def reserve(connection: sqlite3.Connection) -> Turn:
             values = {"origin": key, "now": _now(), "step": step, "unused": unused}
             connection.execute(_RESERVE, values)
             ((mark,),) = connection.execute(_RESERVED, (key,))
-            return Turn((mark - step - asked) / _MICROSECONDS, mark)
+            return Turn((mark - step - called_at) / _MICROSECONDS, mark)
 
         return await self._writer.call(reserve)
 
     async def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records, in their order."""
+        """Yield the keys of all records, sorted."""
 
         def page(after: bytes, connection: sqlite3.Connection) -> list[bytes]:
             return [row[0] for row in connection.execute(_PAGE_OF_ORIGINS, (after, _PAGE))]
@@ -174,7 +176,7 @@ class SQLiteStore:
                 return
 
     async def drop(self, key: str) -> bool:
-        """Remove the record of ``key``; return whether there was one."""
+        """Delete the record of ``key``; return whether there was one."""
 
         def drop(connection: sqlite3.Connection) -> bool:
             return connection.execute(_DROP, (key,)).rowcount > 0
@@ -182,7 +184,7 @@ class SQLiteStore:
         return await self._writer.call(drop)
 
     async def prune(self) -> int:
-        """Remove the records that are too old or too many; return their number."""
+        """Delete records that are too old or too many; return how many."""
         pruned = 0
         while True:
             step = await self._reader.call(lambda: self._writing.run(self._prune))
@@ -191,7 +193,7 @@ class SQLiteStore:
                 return pruned
 
     async def close(self) -> None:
-        """Finish all writes and close the file."""
+        """Finish all writes, and close the file."""
         await self._writer.stop()
         await self._reader.call(self._close)
         await self._reader.stop()
@@ -200,7 +202,7 @@ class SQLiteStore:
         self._reading.close()
         self._writing.close()
 
-    def _held(self, connection: sqlite3.Connection, key: str) -> Held:
+    def _read_held(self, connection: sqlite3.Connection, key: str) -> Held:
         values = {"origin": key, "now": self._clock(), "limit": max_encoded(self._max_size)}
         data, holder = connection.execute(_GET, values).fetchone()
         record = None
@@ -210,7 +212,7 @@ class SQLiteStore:
         return Held(record, None if holder is None else holder.decode("utf-8", "replace"))
 
     def _write(self, jobs: list[Job]) -> None:
-        """Run jobs in one transaction: all of them are done, or none."""
+        """Run jobs in one transaction: all of them succeed or fail together."""
         try:
             self._writing.run(lambda connection: self._transact(connection, jobs))
         except Exception as error:  # noqa: BLE001 - raised where each is awaited
@@ -218,7 +220,7 @@ class SQLiteStore:
                 job.error = error
         deliver(jobs)
         if self._written >= _PRUNE_AFTER or monotonic() >= self._prune_at:
-            # The jobs have their results; a later write prunes again.
+            # The writers have their results already; a pruning that fails is repeated later.
             with suppress(StoreError):
                 self._writing.run(self._prune)
 
@@ -229,30 +231,30 @@ class SQLiteStore:
                 job.result = job.func(connection)
 
     def _prune(self, connection: sqlite3.Connection) -> int:
-        """Remove records that are too old, then the oldest ones above the limit, in a small step.
+        """Delete some records that are too old; if the file is too large, also the oldest ones.
 
-        Return their number; if it is _PRUNE_ROWS, there may be more.
+        Return how many: _PRUNE_ROWS or more if there may be others to delete.
         """
         self._written = 0
         self._prune_at = monotonic() + _PRUNE_EVERY
         with transaction(connection):
-            now = self._clock()  # only now, as the transaction may have waited for others
+            now = self._clock()  # read only now, as the transaction may have waited for others
             connection.execute(_DROP_LEASES, {"now": now})
             connection.execute(_DROP_TURNS, {"now": _now()})
-            # Also those written in the future, by a wrong clock.
+            # Also records far in the future, which were written with a wrong clock.
             ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS
             pruned = connection.execute(_DROP_OLD, ages).rowcount
-        if self._used(connection) > self._max_bytes:
+        if self._used_bytes(connection) > self._max_bytes:
             with transaction(connection):
                 pruned += connection.execute(_DROP_OLDEST, (_PRUNE_ROWS,)).rowcount
         if pruned >= _PRUNE_ROWS:
             self._prune_at = 0.0
-        # execute() would stop after one page, as each page is a row without columns.
+        # execute() would stop after the first freed page, which it returns as an empty row.
         connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")
         return int(pruned)
 
     @staticmethod
-    def _used(connection: sqlite3.Connection) -> int:
+    def _used_bytes(connection: sqlite3.Connection) -> int:
         pages, free, size = (
             connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("page_count", "freelist_count", "page_size")

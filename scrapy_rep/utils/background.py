@@ -1,4 +1,4 @@
-"""Background tasks, which a crawl waits for at its end."""
+"""Tasks in the background, which a crawl waits for before it ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ logger: Final = logging.getLogger(__name__)
 
 
 class Background:
-    """A set of background tasks."""
+    """Runs coroutines in the background; logs their errors."""
 
     def __init__(self) -> None:
         self._tasks: set[Deferred[None]] = set()
         self._ended: list[Deferred[None]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
-        """Run a coroutine in the background; return a Deferred that may be cancelled."""
+        """Run a coroutine in the background; return a Deferred, which may be cancelled."""
         task: Deferred[None] = deferred_from_coro(coroutine)
         self._tasks.add(task)
         task.addErrback(self._failed)

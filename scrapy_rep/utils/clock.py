@@ -1,4 +1,4 @@
-"""Time and timers of a crawl, in one object that tests can replace."""
+"""The clock and timers of a crawl, which tests replace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Timer(Protocol):
-    """A scheduled call."""
+    """A call that is scheduled."""
 
     def cancel(self) -> None:
         """Cancel the call."""
@@ -21,11 +21,11 @@ class Timer(Protocol):
 
 @dataclass(frozen=True)
 class Clock:
-    """The time in seconds, and scheduled calls."""
+    """The functions by which the parts of a crawl read the time, and set timers."""
 
     time: Callable[[], float] = time
-    """Seconds since the epoch; may be set back."""
+    """Returns the seconds since the epoch; may be set back."""
     monotonic: Callable[[], float] = monotonic
-    """Seconds that are never set back."""
+    """Returns seconds that never decrease."""
     call_later: Callable[..., Any] = call_later
-    """Calls a function after some seconds; returns a Timer."""
+    """Takes seconds, a function and its arguments; returns a Timer."""

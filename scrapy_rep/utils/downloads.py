@@ -1,4 +1,4 @@
-"""The download handler of a scheme, and the time limits of downloads."""
+"""Scrapy's settings for downloads: the handler of a scheme, and time limits."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def handler_of(settings: BaseSettings, scheme: str) -> Any:
-    """Return the class of the download handler of a scheme.
+    """Return the class of the handler of a scheme; None if none is set, or it can't be loaded.
 
-    None if there is none, or if it can't be loaded: Scrapy logs that with the first request.
+    Scrapy reports an error of loading with the first request.
     """
     try:
         return load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
@@ -24,20 +24,20 @@ def handler_of(settings: BaseSettings, scheme: str) -> Any:
 
 
 def timeout_of_crawl(crawler: Crawler) -> float:
-    """Return the seconds that a download may take, 0 for no limit.
+    """Return the time limit of downloads in seconds; 0 means none.
 
-    It is the spider's ``download_timeout``, else ``DOWNLOAD_TIMEOUT``, as for Scrapy's
-    DownloadTimeoutMiddleware.
+    As in Scrapy's DownloadTimeoutMiddleware, the spider's ``download_timeout`` comes before
+    DOWNLOAD_TIMEOUT.
     """
     of_crawl = crawler.settings.getfloat("DOWNLOAD_TIMEOUT")
     return _seconds(getattr(crawler.spider, "download_timeout", of_crawl))
 
 
 def timeout_of(request: Request) -> float:
-    """Return the ``download_timeout`` of a request in seconds, 0 if it has none."""
+    """Return the ``download_timeout`` of a request in seconds; 0 means none."""
     return _seconds(request.meta.get("download_timeout"))
 
 
 def _seconds(limit: Any) -> float:
-    # Scrapy's download handlers raise for other values.
+    # An invalid value is reported by Scrapy, as its download handlers raise an error.
     return float(limit) if isinstance(limit, int | float) and limit > 0 else 0.0

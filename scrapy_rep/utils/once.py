@@ -1,4 +1,4 @@
-"""Remembers what was logged, so that it is logged once."""
+"""Remembers what has been logged, so that it is logged only once."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _MAX_ENTRIES: Final = 10_000
-"""Number of things that are remembered; older ones may be logged again."""
+"""Maximum number of keys that are remembered; older ones count as new again."""
 
 
 class Once:
-    """Tells the first occurrence of a thing from later ones."""
+    """Distinguishes the first occurrence of a key from all later ones."""
 
     def __init__(self) -> None:
-        self._told: BoundedCache[Hashable, None] = BoundedCache(max_entries=_MAX_ENTRIES)
+        self._seen: BoundedCache[Hashable, None] = BoundedCache(max_entries=_MAX_ENTRIES)
 
-    def is_first(self, thing: Hashable) -> bool:
-        """Return whether this is the first call with ``thing``."""
-        if thing in self._told:
+    def is_first(self, key: Hashable) -> bool:
+        """Return whether this is the first call with ``key``."""
+        if key in self._seen:
             return False
-        self._told.put(thing, None)
+        self._seen.put(key, None)
         return True

@@ -1,6 +1,6 @@
-"""Download slots: their names, their delays, and when they are free.
+"""All accesses to download slots, which are private in Scrapy: their names, delays and free times.
 
-All access to private parts of Scrapy's downloader is here.
+They may be missing in another version of Scrapy; ``missing`` names one that is.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _now: Final[Callable[[], float]] = getattr(downloader_module, "monotonic", time)
-"""The clock of download slots; older versions of Scrapy use another one."""
+"""The clock of download slots; ``time`` in older versions of Scrapy."""
 _LONG_AGO: Final = -1e9
-"""Time of the last request of an unused slot, further back than any delay."""
+"""Time of the last request of a slot that has sent none: before any delay."""
 
 NEEDED: Final = {
     "slots": "tells how busy a download slot is",
     "get_slot_key": "names the download slot of a request",
     "domain_concurrency": "bounds what waits in a slot with a delay",
 }
-"""The private attributes of Scrapy's downloader that are used, and why."""
-_OF_SLOT: Final = (
+"""Private attributes of Scrapy's downloader that are needed, and why."""
+_NEEDED_OF_SLOT: Final = (
     "active",
     "close",
     "concurrency",
@@ -44,12 +44,12 @@ _OF_SLOT: Final = (
     "queue",
     "transferring",
 )
-"""The attributes of download slots that are used."""
+"""Attributes of download slots that are needed."""
 
 
 def missing(crawler: Crawler) -> str | None:
-    """Return a message about the first missing attribute; None if there is none."""
-    # The slots first: if they are deprecated, so is the access to the downloader.
+    """Return a sentence about the first attribute that is missing; None if none is."""
+    # Slots first: where Scrapy deprecates them, reading them from the downloader warns.
     if (name := _missing_of_slot()) is not None:
         return f"Scrapy has no {name}, which tells when a download slot is free"
     downloader = downloader_of(crawler)
@@ -63,9 +63,9 @@ def missing(crawler: Crawler) -> str | None:
 def _missing_of_slot() -> str | None:
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
-        # In older versions of Scrapy the class doesn't have the attributes, only its objects.
+        # Slots of older versions of Scrapy have their attributes only after construction.
         slot = downloader_module.Slot(1, 0.0, False)
-        names = [name for name in _OF_SLOT if not hasattr(slot, name)]
+        names = [name for name in _NEEDED_OF_SLOT if not hasattr(slot, name)]
         if not hasattr(slot, "jitter") and not hasattr(slot, "randomize_delay"):
             names.append("jitter")
         return f"scrapy.core.downloader.Slot.{names[0]}" if names else None
@@ -81,7 +81,7 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 
 
 def slot_of(crawler: Crawler, name: str) -> Slot | None:
-    """Return the download slot ``name``, if it exists."""
+    """Return the download slot ``name``; None if there is none."""
     return None if missing(crawler) else downloader_of(crawler).slots.get(name)
 
 
@@ -93,10 +93,10 @@ def is_in_slot(crawler: Crawler, request: Request) -> bool:
 
 @contextmanager
 def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
-    """Give the download slot ``name`` no delay, and remove it at the end.
+    """Give the download slot ``name`` no delay in the ``with`` block, then remove it.
 
-    With a delay, a new slot would wait until the monotonic clock, which begins when the machine is
-    started, has reached DOWNLOAD_DELAY.
+    A new slot counts its delay from 0 of the monotonic clock, the start of the machine. With a
+    delay, its first request would wait if the machine has been up for less than the delay.
     """
     if missing(crawler):
         yield
@@ -115,16 +115,16 @@ def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
 
 def delay_of_new_slots(crawler: Crawler) -> float:
     """Return the delay of a new download slot, in seconds."""
-    # AutoThrottle sets it: in the downloader, before Scrapy 2.19 in the spider.
+    # AutoThrottle sets it in the downloader; before Scrapy 2.19, in the spider.
     delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
     delay = getattr(crawler.spider, "download_delay", delay)
     return float(getattr(downloader_of(crawler), "_delay", delay))
 
 
 def own_delay_of(crawler: Crawler, name: str, seconds: float | None = None) -> float:
-    """Return the delay of the download slot ``name`` by DOWNLOAD_SLOTS, else DOWNLOAD_DELAY.
+    """Return the delay of the download slot ``name`` by Scrapy's settings, in seconds.
 
-    ``seconds`` replaces DOWNLOAD_DELAY. AutoThrottle may set a longer delay.
+    ``seconds`` replaces DOWNLOAD_DELAY, if given. AutoThrottle may set a longer one.
     """
     if seconds is None:
         seconds = crawler.settings.getfloat("DOWNLOAD_DELAY")
@@ -135,8 +135,8 @@ def own_delay_of(crawler: Crawler, name: str, seconds: float | None = None) -> f
 def seconds_until_free(slot: Slot) -> float:
     """Return the seconds until the delay of ``slot`` is over.
 
-    Switches off RANDOMIZE_DOWNLOAD_DELAY for the slot, and cancels the timer that it has set with
-    its last request: AutoThrottle may have changed the delay since.
+    From now on only ``slot.delay`` counts. The random part is switched off. The timer of the slot
+    is cancelled, because AutoThrottle may have changed the delay since it was set.
     """
     if not slot.lastseen:  # nothing was sent yet; see slot_without_delay
         slot.lastseen = _LONG_AGO

@@ -1,4 +1,4 @@
-"""The parts of a crawl: one object per class, found by its class and the crawler."""
+"""The parts of a crawl: objects that exist once per crawl, and are found by crawler and class."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ATTRIBUTE: Final = "_scrapy_rep"
-"""Attribute of a crawler with the parts of its crawl."""
+"""Attribute of a crawler with the parts of its crawl; they are freed with the crawler."""
 _crawlers: Final[WeakSet[Crawler]] = WeakSet()
-"""The crawlers of the process to which parts were added."""
+"""All crawlers of the process with parts."""
 
 
 def add_part(crawler: Crawler, part: object) -> None:
-    """Add ``part`` to the crawl of ``crawler``, in place of another one of its class."""
+    """Add ``part`` to a crawl, in place of one of the same class."""
     _parts(crawler)[type(part)] = part
     _crawlers.add(crawler)
 
@@ -30,7 +30,7 @@ def part(crawler: Crawler, cls: type[T]) -> T | None:
 
 
 def part_or_new(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
-    """Return the part of a class; if the crawl has none, add the one that ``make`` returns."""
+    """Return the part of a class; if the crawl has none, make it with ``make``."""
     parts = _parts(crawler)
     if cls not in parts:
         parts[cls] = make()
@@ -38,7 +38,7 @@ def part_or_new(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
 
 
 def remove_part(crawler: Crawler, cls: type) -> None:
-    """Remove the part of a class."""
+    """Remove the part of a class from a crawl, if there is one."""
     _parts(crawler).pop(cls, None)
 
 

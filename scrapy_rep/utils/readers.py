@@ -1,6 +1,6 @@
-"""Readers of setting values, which come from Python code or, as strings, from the command line.
+"""Readers of settings: each takes a Python value, or a string from the command line.
 
-Each reader returns the value, or raises ValueError, TypeError or OverflowError.
+A reader returns the value, or raises ValueError, TypeError or OverflowError.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FALSE: Final = {"0", "false"}
 
 
 def number(*, low: float, above: bool = False) -> Callable[[Any], float]:
-    """Return a reader of finite numbers of at least ``low``, or above it."""
+    """Return a reader of finite numbers: ``low`` or more; with ``above``, more than ``low``."""
 
     def read(value: Any) -> float:
         if isinstance(value, bool):
@@ -31,7 +31,7 @@ def number(*, low: float, above: bool = False) -> Callable[[Any], float]:
 
 
 def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
-    """Return a reader of integers from ``low`` to ``high``."""
+    """Return a reader of whole numbers from ``low`` to ``high``."""
 
     def read(value: Any) -> int:
         if isinstance(value, bool | float) and value != int(value):
@@ -45,7 +45,7 @@ def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
 
 
 def boolean(value: Any) -> bool:
-    """Return a bool; 0, 1 and their strings are read, too."""
+    """Return a bool; it may also be written as 0 or 1."""
     text = str(value).lower()
     if text not in _TRUE | _FALSE:
         raise ValueError
@@ -64,7 +64,7 @@ def one_of(*choices: str) -> Callable[[Any], str]:
 
 
 def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
-    """Return a reader of several of ``choices``: a list, or a string with commas."""
+    """Return a reader of a list of ``choices``, or a string with commas between them."""
 
     def read(value: Any) -> tuple[str, ...]:
         if not isinstance(value, str | list | tuple):
@@ -79,12 +79,12 @@ def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
 
 
 def a_list_of(choices: Sequence[str]) -> str:
-    """Return the values of ``several_of`` in words."""
+    """Return a description of the values that ``several_of`` takes."""
     return f"a list of {', '.join(map(repr, choices))}"
 
 
 def path(value: Any) -> str | None:
-    """Return a path; None for None and an empty string."""
+    """Return a path; None if ``value`` is None or empty."""
     if value is None or value == "":
         return None
     if not isinstance(value, str | PathLike):

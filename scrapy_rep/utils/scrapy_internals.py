@@ -1,6 +1,7 @@
-"""All access to private parts of Scrapy's engine and requests.
+"""All accesses to private attributes of Scrapy's engine and requests; ``pace`` has those of slots.
 
-The private parts of the downloader are used in ``pace``.
+They may be missing in another version of Scrapy. The queue and the gate are used only if
+``missing`` finds all that they need; the other functions work without.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _INTERVAL: Final = 0.25
-"""Seconds between two checks of the engine."""
+"""Seconds between two checks whether the engine closes the spider."""
 
 
 def user_agents_of(request: Request) -> list[bytes] | None:
-    """Return the values of the User-Agent header of a request; None if it has no headers yet.
+    """Return the values of the User-Agent header of a request; None if it has none yet.
 
-    Called twice for every request. ``request.headers`` would create the object of the headers, and
-    its methods would normalize the name of the header: each takes a fifth of the time of
-    ``process_request`` for a request whose origin is known.
+    This is on the hot path, and called twice per request. Scrapy may create the headers object on
+    first access, and its methods normalize the name of the header; each would take a fifth of the
+    time that a request to a known origin takes here.
     """
     if getattr(request, "_headers", True) is None:
         return None
@@ -46,11 +47,11 @@ NEEDED: Final = {
     "_slot.inprogress": "tells which requests the engine is done with",
     "downloader.active": "tells whether all that is left waits",
 }
-"""The private attributes of Scrapy's engine that the queues and the gate use, and why."""
+"""Private attributes of Scrapy's engine that the queue and the gate need, and why."""
 
 
 def missing(crawler: Crawler) -> str | None:
-    """Return a message about the first missing attribute of NEEDED; None if there is none."""
+    """Return a sentence about the first attribute of NEEDED that is missing; None if none is."""
     for path, reason in NEEDED.items():
         found: Any = crawler.engine
         for name in path.split("."):
@@ -61,31 +62,31 @@ def missing(crawler: Crawler) -> str | None:
 
 
 def downloader_of(crawler: Crawler) -> Any:
-    """Return Scrapy's downloader; None before the engine is created."""
+    """Return Scrapy's downloader; None if there is none."""
     return getattr(crawler.engine, "downloader", None)
 
 
 def is_closing(crawler: Crawler) -> bool:
     """Return whether the engine has begun to close the spider.
 
-    There is no signal for it: ``spider_closed`` is sent after all requests in progress have ended,
-    and requests that wait for a robots.txt are in progress.
+    There is no signal for this: ``spider_closed`` is sent only when all requests in progress have
+    ended, and these include requests that wait for a robots.txt.
     """
     slot = getattr(crawler.engine, "_slot", None)
     return getattr(slot, "closing", None) is not None
 
 
 def in_progress(crawler: Crawler) -> set[Request]:
-    """Return the requests that are being downloaded or whose callback runs."""
+    """Return the requests of the engine that are being downloaded or processed by a callback."""
     slot = getattr(crawler.engine, "_slot", None)
     return set() if slot is None else slot.inprogress
 
 
 def nudge(crawler: Crawler) -> None:
-    """Let the engine ask the scheduler for a request soon.
+    """Make the engine ask the scheduler for a request soon.
 
-    By itself it asks when a request ends or is scheduled, else every five seconds. It doesn't know
-    that a lookup has ended, or that a turn has come.
+    By itself it asks when a request ends or is scheduled, and every five seconds. So it must be
+    nudged when robots.txt has become known, or a wait has ended.
     """
     slot = getattr(crawler.engine, "_slot", None)
     schedule = getattr(getattr(slot, "nextcall", None), "schedule", None)
@@ -94,7 +95,7 @@ def nudge(crawler: Crawler) -> None:
 
 
 def is_waiting(crawler: Crawler, but_for: str) -> bool:
-    """Return whether the engine has nothing to do but requests that the scheduler holds.
+    """Return whether the engine has nothing to do but the requests that wait in the scheduler.
 
     Downloads whose meta has the key ``but_for`` don't count.
     """
@@ -111,18 +112,18 @@ def is_waiting(crawler: Crawler, but_for: str) -> bool:
 
 
 def has_pending_requests(crawler: Crawler) -> bool:
-    """Return whether the scheduler has requests. Raises what the scheduler raises."""
+    """Return whether the scheduler has requests. It may raise any error, as with a database."""
     engine: Any = crawler.engine
     return bool(engine._slot.scheduler.has_pending_requests())
 
 
 @contextmanager
 def beside_the_pages(crawler: Crawler) -> Iterator[None]:
-    """Leave a request out of CONCURRENT_REQUESTS while it waits, or fetches a robots.txt.
+    """Increase CONCURRENT_REQUESTS by one in the ``with`` block, so that one request is extra.
 
-    The engine counts all requests in the downloader middlewares. Raising the limit of the
-    downloader by one is the only way to leave one out. A limit of 0 or less means no limit (Scrapy
-    2.19).
+    The downloader counts all requests of the engine: also robots.txt, and pages that wait for it.
+    Only its limit can be changed to make up for them. A limit of 0 or less means no limit (Scrapy
+    2.19), and is not changed.
     """
     downloader = downloader_of(crawler)
     limit = getattr(downloader, "total_concurrency", 0)
@@ -133,18 +134,18 @@ def beside_the_pages(crawler: Crawler) -> Iterator[None]:
     try:
         yield
     finally:
-        # Others may have changed it in the meantime, so it isn't reset to the old value.
+        # Not set to the value before, because other blocks may have changed it meanwhile.
         downloader.total_concurrency -= 1
 
 
 def lift_pool_limits(crawler: Crawler) -> None:
-    """Remove the connection limit of Scrapy's aiohttp and httpx handlers.
+    """Remove the connection limits of Scrapy's aiohttp and httpx download handlers.
 
-    It is CONCURRENT_REQUESTS, and fetches of robots.txt from sites that hang could take all of it.
-    The downloader limits the number of pages anyway.
+    They allow CONCURRENT_REQUESTS connections, and robots.txt of sites that hang would take them
+    all. The number of pages is still limited by the downloader.
     """
     engine: Any = crawler.engine
-    with suppress(AttributeError):  # of another version of Scrapy, or another downloader
+    with suppress(AttributeError):  # another version of Scrapy, or another downloader
         for handler in engine.downloader.handlers._handlers.values():
             modules = {base.__module__ for base in type(handler).__mro__}
             if "scrapy.core.downloader.handlers._aiohttp" in modules:
@@ -153,14 +154,14 @@ def lift_pool_limits(crawler: Crawler) -> None:
             elif "scrapy.core.downloader.handlers._httpx" in modules:
                 kept = handler._limits.max_keepalive_connections
                 handler._default_client._transport._pool._max_connections = math.inf
-                # Each proxy gets a client of its own later.
+                # Clients for proxies are created later, with these limits.
                 handler._limits = type(handler._limits)(max_keepalive_connections=kept)
 
 
 class PlacesBeside:
-    """Lets requests with a turn leave the scheduler, although CONCURRENT_REQUESTS is reached.
+    """Raises CONCURRENT_REQUESTS for requests that have waited for their turn, so that they leave.
 
-    At most a quarter of it, rounded up, may leave so. Other requests wait until there are places.
+    It is raised by a quarter of its value at most, rounded up.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -168,7 +169,7 @@ class PlacesBeside:
         self._given = 0
 
     def give(self, requests: int) -> None:
-        """Set the number of requests that may leave so from now on."""
+        """Raise the limit so that ``requests`` can leave now; 0 resets it."""
         downloader = downloader_of(self._crawler)
         limit = getattr(downloader, "total_concurrency", 0)
         if not isinstance(limit, int) or limit <= 0 or not hasattr(downloader, "active"):
@@ -182,7 +183,7 @@ class PlacesBeside:
 
 
 class ClosingWatch:
-    """Calls ``closing`` once when the engine begins to close the spider; ``look`` until then."""
+    """Calls ``look`` at intervals, until the engine begins to close; then ``closing``, once."""
 
     def __init__(
         self, crawler: Crawler, closing: Callable[[], None], look: Callable[[], None]
@@ -193,12 +194,12 @@ class ClosingWatch:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     def start(self) -> None:
-        """Start the checks."""
+        """Begin to check."""
         self._loop = create_looping_call(self._watch)
         self._loop.start(_INTERVAL, now=False)
 
     def stop(self) -> None:
-        """Stop the checks."""
+        """Stop checking."""
         if self._loop is not None and self._loop.running:
             self._loop.stop()
         self._loop = None

@@ -1,4 +1,4 @@
-"""The oldest supported version of Scrapy."""
+"""The check that Scrapy is not too old."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 import scrapy
 
 _OLDEST: Final = (2, 14)
-"""As in pyproject.toml; an older one may be installed afterwards."""
+"""The version in pyproject.toml. An older one may have been installed afterwards."""
 
 
 def check_scrapy() -> None:

@@ -1,4 +1,4 @@
-"""URLs, numbers and texts of sites for logs: without credentials and control characters."""
+"""URLs, numbers and texts of sites for messages: without credentials and control characters."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
 MAX_SHOWN: Final = 200
-"""Largest length of a rule, or another text of a site, in a log line or report."""
+"""Maximum number of characters of a rule or another text of a site, in log lines and reports."""
 _CREDENTIALS: Final = re.compile(r"^([^:/?#@]*:[/\\]*)[^/?#]*@")
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL without the userinfo in its authority.
+    """Return a URL without the user and password before the ``@`` of its authority.
 
-    Any number of slashes may come before it, as Scrapy accepts any number.
+    There may be any number of slashes before the authority, as Scrapy accepts such URLs.
     """
     return _CREDENTIALS.sub(r"\1", url) if "@" in url else url
 
 
 def show(request: Request) -> str:
-    """Return a request for a log line."""
+    """Return the method and URL of a request for a log line."""
     return f"<{request.method} {ascii(without_credentials(request.url))[1:-1]}>"
 
 
@@ -34,22 +34,22 @@ def show_page(response: Response | None) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text with escapes for all characters that are not printable."""
+    """Return ``text`` with escapes for invisible characters, and for those that turn the line."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def short(text: str, width: int = MAX_SHOWN) -> str:
-    """Return ``text``, shortened to ``width`` characters with an ellipsis."""
+    """Return ``text``, cut to ``width`` characters; an ellipsis is the last one if it is cut."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number and a noun, which gets an s unless the number is 1."""
+    """Return a number with a noun, in the plural if it is not 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def moment(seconds: float) -> str:
-    """Return a time, in UTC."""
+    """Return a time in UTC; ``seconds`` are since the epoch."""
     try:
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):

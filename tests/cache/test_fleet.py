@@ -299,7 +299,7 @@ async def test_what_a_crawl_with_other_bounds_has_stored_opens_nothing(
 async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     web, tmp_path, monkeypatch, clock
 ):
-    monkeypatch.setattr("scrapy_rep.cache.log._MAX_TOLD", 2)
+    monkeypatch.setattr("scrapy_rep.cache.log._MAX_LOGGED", 2)
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_RETRY_DELAY_MAX": LONG}
     sites = [web.site(answer(503)) for _ in range(3)]
     host = sites[0].url("").rpartition(":")[0]
@@ -399,7 +399,7 @@ async def test_crawls_of_one_process_at_a_time_cut_nothing_for_each_other(web, s
 async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_asked_for(
     web, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("scrapy_rep.cache.log._MAX_TOLD", 2)
+    monkeypatch.setattr("scrapy_rep.cache.log._MAX_LOGGED", 2)
     settings = {
         "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
         "REP_RETRY_DELAY": LONG,

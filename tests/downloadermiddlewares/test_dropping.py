@@ -138,7 +138,7 @@ async def test_the_first_drops_are_told_at_info_up_to_a_bound_and_most_at_the_en
 
 @pytest_twisted.ensureDeferred
 async def test_rules_and_origins_beyond_a_bound_are_counted_together(web, monkeypatch):
-    monkeypatch.setattr("scrapy_rep.drops._MAX_TOLD_APART", 1)
+    monkeypatch.setattr("scrapy_rep.drops._MAX_CAUSES", 1)
     site = web.site(robots("User-agent: *\nDisallow: /a\nDisallow: /b\n"))
     result = await crawl(site.url("/a"), site.url("/b"))
     (summary,) = told(result, "Requests dropped because of robots.txt: 2\n")

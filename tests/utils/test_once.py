@@ -18,4 +18,4 @@ def test_not_more_is_remembered_than_the_bound():
         assert once.is_first(number)
     assert once.is_first(0)
     assert not once.is_first(19_999)
-    assert len(once._told) == 10_000
+    assert len(once._seen) == 10_000
