@@ -217,9 +217,10 @@ def test_no_other_spelling_of_a_disallowed_page_reaches_the_wire(web, mode):
         "/public",
     ]
     crawl(mode, [site.url(path) for path in paths])
-    # Sent as it is, /a%3Db is another page than /a=b; without a reactor it would be sent as that.
-    other = {"/a%3Db"} if mode != "none" else set()
-    assert set(site.targets) == {"/public"} | other
+    # Sent as it is, /a%3Db is another page than /a=b. Without a reactor, the handlers of some
+    # versions of Scrapy would send it as that.
+    assert set(site.targets) - {"/a%3Db"} == {"/public"}
+    assert "/a%3Db" in site.targets or mode == "none"
 
 
 @pytest.mark.parametrize("mode", MODES)
