@@ -1,4 +1,4 @@
-"""Mutation testing: `python -m tests.mutants [ROOM…] [--sample N] [--seed N] [--workers N]`.
+"""Mutation testing: `python -m tests.mutants [ROOM…] [--sample N] [--only TEXT] [--seed N] [--workers N]`.
 
 Each mutant is one small change of one module. The tests of its room run against it until one of
 them fails: it is killed. A mutant that no test notices survives: a test is missing, or the mutant
@@ -23,8 +23,18 @@ from tests.mutants.mutations import mutants_of
 ROOT = Path(__file__).parents[2]
 ROOMS = {
     "protocol": ["tests/protocol", "tests/conformance"],
-    "decision": ["tests/decision", "tests/downloadermiddlewares", "tests/commands"],
-    "cache": ["tests/cache", "tests/simulation", "tests/stores", "tests/downloadermiddlewares"],
+    "decision": [
+        "tests/decision",
+        "tests/spidermiddlewares",
+        "tests/commands",
+        "tests/downloadermiddlewares",
+    ],
+    "cache": [
+        "tests/cache",
+        "tests/simulation",
+        "tests/spidermiddlewares",
+        "tests/downloadermiddlewares",
+    ],
     "fetch": ["tests/fetch"],
     "downloadermiddlewares": ["tests/downloadermiddlewares", "tests/stacks", "tests/crawling"],
     "scheduler": ["tests/scheduler", "tests/crawling"],
@@ -96,6 +106,7 @@ def main():
     parser.add_argument(
         "--sample", type=int, help="mutants per room, drawn at random (default: all)"
     )
+    parser.add_argument("--only", metavar="TEXT", help="mutants whose line of output has it")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     args = parser.parse_args()
@@ -117,6 +128,7 @@ def main():
 def run(room, args, folders, known_equal):
     modules = sorted(Path("scrapy_rep", room).rglob("*.py"))
     made = [mutant for module in modules for mutant in mutants_of(module)]
+    made = [mutant for mutant in made if (args.only or "") in str(mutant)]
     drawn = made
     if args.sample is not None and args.sample < len(made):
         drawn = sorted(random.Random(args.seed).sample(made, args.sample), key=made.index)

@@ -142,3 +142,8 @@ def test_a_usual_url_is_split_in_one_pass():
         "ftp://example.com/e%20",
     ):
         assert split_url(url) == (origin_of(url), target_of(url))
+
+
+def test_an_invalid_escape_stays_as_it_is_beside_others():
+    assert canonical_target("/%zz9%41%zz9") == "/%zz9A%zz9"
+    assert canonical_patterns(b"/%zz9%41%zz9*$") == "/%zz9A%zz9*$"

@@ -7,7 +7,12 @@ import json
 import pytest
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT, MAX_USAGE_URIS
+from scrapy_rep.protocol.limits import (
+    MAX_META_ELEMENTS,
+    MAX_TAG_TEXT,
+    MAX_USAGE_BYTES,
+    MAX_USAGE_URIS,
+)
 from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import PURPOSES, REVISIONS, Statement
 from scrapy_rep.protocol.usage.tdmrep import TdmRules
@@ -580,3 +585,23 @@ def test_the_same_is_said_when_asked_again():
 def test_a_reservation_is_lost_by_no_way_to_write_json(members, result):
     body = f'[{{"location": "/", {members}}}]'.encode()
     assert Usage().with_tdmrep(body, URL).result("tdm") == result
+
+
+def test_lines_are_read_up_to_the_limit_to_the_byte():
+    lines = [b"Content-Signal: /%d x=y" % number for number in range(4)]
+    lines = [line + b" " + b"z" * (MAX_USAGE_BYTES // 4 - len(line) - 1) for line in lines]
+    body = b"\n".join([b"User-agent: *", *lines, b""])
+    assert RobotsTxt.parse(body).usage(URL, "a").result("search") == "unknown"
+    more = RobotsTxt.parse(body + b"Content-Signal: /a x=y\n").usage(URL, "a")
+    assert more.result("search") == "disallow"
+
+
+def test_as_many_uris_of_licenses_and_policies_as_the_limit_are_kept():
+    links = [
+        f'<https://a.example/{n}>; rel="license"; type="application/rsl+xml"' for n in range(30)
+    ]
+    policies = [f"https://a.example/p{n}" for n in range(30)]
+    usage = Usage().with_header("Link", links).with_header("TDM-Policy", policies)
+    assert MAX_USAGE_URIS == 16
+    assert len(usage.statements) == MAX_USAGE_URIS
+    assert len(Usage().with_header("TDM-Policy", policies).statements) == MAX_USAGE_URIS
