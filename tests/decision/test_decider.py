@@ -163,13 +163,29 @@ def test_what_is_not_known_has_no_verdict_and_nothing_is_asked():
     assert scene.cache.calls == [("known", ORIGIN)]
 
 
-def test_rules_of_other_tokens_are_none():
+@pytest.mark.parametrize("path", ["/private", "/%70rivate", "/public/../private", "/private?"])
+def test_rules_of_other_tokens_are_none(path):
     scene = Scene()
     scene.knows(RULES, ("other",))
-    decision = scene.known("/private")
+    decision = scene.known(path)
     assert decision.verdict is None
     scene.will_find(RULES)
-    assert not run(scene.decider.decision(page("/private"), decision)).verdict.allowed
+    assert not run(scene.decider.decision(page(path), decision)).verdict.allowed
+
+
+def test_what_other_tokens_would_get():
+    scene = Scene(override("ignore", host="other.example"))
+    scene.knows(RULES, ("testbot",), ("partner",))
+    decision = scene.known("/partner")
+    assert decision.verdict.allowed
+    other = run(scene.decider.decision_for(("partner",), page("/partner"), decision))
+    assert not other.verdict.allowed
+    assert other.tokens == ("partner",)
+    assert scene.cache.calls == [("known", ORIGIN)]
+    ignored = scene.decider.known_decision(Request("http://other.example/a"))
+    assert run(scene.decider.decision_for(("partner",), page(), ignored)) is ignored
+    unknown = Scene().known("/partner")
+    assert run(scene.decider.decision_for(("partner",), page(), unknown)) is unknown
 
 
 @pytest.mark.parametrize(
