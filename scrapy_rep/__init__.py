@@ -19,7 +19,7 @@ only requests to unreachable origins are left, ``spider_idle`` is sent (``idle.p
 whose parts are built in ``composition.py``, removes the mark and asks the decider
 (``decision/decider.py``). Only the decider knows the product tokens of the crawler
 (``product_tokens.py``), the overrides, and the forms in which a URL may be sent (``spellings.py``,
-``handlers.py``), of which the strictest decides (``strictest.py``). It gets the rules from the
+``handlers.py``); the strictest verdict counts (``strictest.py``). It gets the rules from the
 cache. An allowed request to a known origin passes at once, in a few microseconds. For all others, a
 table defines whether the request is dropped, waits, or returns to the scheduler
 (``transitions.py``, ``waits.py``). ``drops.py`` counts, logs and signals dropped requests.

@@ -19,7 +19,7 @@ def one(args: list[str], usage: str) -> str:
 
 
 def read(path: str) -> bytes:
-    """Return what is in a file; ``-`` is standard input. Raises UsageError."""
+    """Return the content of a file; ``-`` is standard input. Raises UsageError."""
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
@@ -34,5 +34,5 @@ def read_robotstxt(path: str, max_size: int) -> bytes:
 
 
 def name_of(path: str) -> str:
-    """Return what a file is called in what is printed."""
+    """Return the name of a file for the output."""
     return "standard input" if path == "-" else path

@@ -185,9 +185,9 @@ def _obstacle_in_proxied(answer: Answer, proxy: str) -> Obstacle | None:
 
 
 def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Obstacle | None:
-    """Return what ``error`` was raised by, or None where it tells of the origin.
+    """Return the obstacle that raised ``error``; None if the error comes from the origin.
 
-    ``message`` is what it says, fit to be shown.
+    ``message`` is its printable message.
     """
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     advice, for_good = _SEE_COMPONENTS, False

@@ -56,7 +56,7 @@ class Queue(Protocol):
         """Return how many origins are deferred, and whether the queue holds nothing else."""
 
     def idle_line(self) -> str:
-        """Return what the log says when everything in the queue is deferred."""
+        """Return the log line for a queue in which everything is deferred."""
 
     def holds(self) -> Iterable[tuple[Origin, Hold, int]]:
         """Return the origins that wait, why, and how many requests they have."""

@@ -133,7 +133,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         return self._deferred, not self._held
 
     def idle_line(self) -> str:
-        """Return what the log says when everything in the queue is deferred."""
+        """Return the log line for a queue in which everything is deferred."""
         if not self._deferred:
             return ""
         return line_about_others(self._deferred, self._first_due - self._clock.monotonic())

@@ -35,7 +35,7 @@ class Rotation:
         self._backlog = backlog
         self._downloader = downloader_of(crawler)
         self._last = ""
-        """The name of the last slot of which a request was popped; the slots after it are next."""
+        """The name of the last slot that a request was popped from; the slots after it are next."""
         self.passed: str = ""
         """Names up to this one belong to the next round."""
         # Heaps of the names of idle slots.

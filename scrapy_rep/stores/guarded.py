@@ -121,7 +121,7 @@ class GuardedStore:
         """Records that are being written."""
 
     async def get(self, key: str) -> Held:
-        """Return what is held of ``key``."""
+        """Return record and lease of ``key``."""
         held = await self._try(self._reading, partial(self._store.get, key))
         return self._with_spare(held, await self._spared(key))
 
@@ -164,7 +164,7 @@ class GuardedStore:
         await self._try(self._writing, partial(self._release, key, holder))
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Return the next turn of ``key`` that nobody has.
+        """Reserve the next free turn of ``key``.
 
         While the store can't be written, or not for ``key``, turns are those of this process.
         """
@@ -193,7 +193,7 @@ class GuardedStore:
         await self._spare.close()
 
     async def _spared(self, key: str) -> Held:
-        """Return what is held of ``key`` here."""
+        """Return record and lease of ``key`` in the store in memory."""
         held = await self._spare.get(key)
         on_the_way = self._on_the_way.get(key)
         return held if on_the_way is None else held._replace(record=on_the_way)
@@ -221,7 +221,7 @@ class GuardedStore:
             await self._spare.drop(key)
 
     async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
-        """Return what the call returns; None where it fails, or is not made."""
+        """Return the result of a call; None if it fails, or is not made."""
         if not breaker.lets_through():
             return None
         try:

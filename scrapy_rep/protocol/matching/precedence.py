@@ -7,6 +7,6 @@ Deciding = tuple[str, int]
 
 
 def precedence(rule: Deciding) -> tuple[int, int, int]:
-    """Return what is compared: octets of the pattern, whether it allows, the file's order."""
+    """Return a sort key: octets of the pattern, whether it allows, and the order of the file."""
     pattern, word = rule
     return len(pattern), word & 1, -word

@@ -179,15 +179,15 @@ class Usage:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Usage:
-        """Return what ``as_dict`` was made of."""
+        """Return the usage from the values of ``as_dict``."""
         statements = tuple(Statement(**statement) for statement in values["statements"])
         return cls(statements, tuple(values["tokens"]))
 
 
 def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Return the first of statements that say the same, in the order of places and lines.
+    """Return statements without repetitions, in the order of places and lines.
 
-    So their number is bounded, whatever a site sends, and no disallow is lost by it.
+    This limits their number, whatever a site sends, and keeps each disallow.
     """
     first: dict[tuple[str, ...], Statement] = {}
     uris = 0
@@ -205,7 +205,7 @@ def _position(statement: Statement) -> tuple[int, int]:
 
 
 def _chosen_by(statement: Statement) -> str:
-    """Return the source by which an operator chooses a statement."""
+    """Return the source in REP_USAGE_SOURCES to which a statement belongs."""
     is_tag = statement.source == TDMREP and statement.place != TDMREP_JSON
     return TAGS if is_tag else statement.source
 
