@@ -280,8 +280,11 @@ async def test_an_error_while_a_record_is_stored_harms_no_answer(web, monkeypatc
 async def test_an_error_of_ours_makes_no_storm_of_fetches(web, monkeypatch):
     monkeypatch.setattr(RobotsTxt, "parse", boom)
     site = web.site(robots(""))
-    await crawl(*(site.url(f"/{i}") for i in range(20)), settings={"CONCURRENT_REQUESTS": 1})
+    urls = [site.url(f"/{i}") for i in range(20)]
+    result = await crawl(*urls, settings={"CONCURRENT_REQUESTS": 1})
     assert len(site.robots_requests) == 1
+    # Nor of lookups in the store: the error is remembered.
+    assert sum(text.startswith("Error while looking up") for text in result.messages(40)) == 1
 
 
 @pytest_twisted.ensureDeferred
