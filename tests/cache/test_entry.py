@@ -21,3 +21,11 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
     assert all(entry.has(tokens) for tokens in crawlers[2:])
     assert entry.delay(crawlers[1]) is None
     assert entry.delay(crawlers[2]).seconds == 2
+
+
+def test_robotstxt_itself_is_allowed_without_the_rules_for_the_tokens():
+    copy = Available(b"User-agent: *\nDisallow: /\n", Evidence(0.0, "https://a/robots.txt"))
+    entry = Entry(Access(Grant.RULES, Reason.RULE, copy, 0.0, 1.0))
+    entry.add(("a",), RobotsTxt.parse(copy.body))
+    assert entry.verdict("/robots.txt", ("b",)).reason is Reason.ROBOTSTXT
+    assert entry.verdict("/", ("b",)) is None
