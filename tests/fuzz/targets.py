@@ -25,6 +25,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 TOKENS = (
+    b'{"origin":"https://a","last":{"kind":"unavailable","at":1.0,"url":"https://a/robots.txt"},'
+    b'"copy":null,"unreachable_since":null,"unreachable_for":0.0,"tries":0,"next_try":null}',
     b"User-agent: *\n", b"Disallow: /", b"Allow: /a*b$\n", b"Crawl-delay: 1\n", b"\r\n", b"\n", b"\0",
     b"Content-Signal: /a ai-train=no\n", b"Content-Usage: train-ai=n\n", b"%2F", b"$", b"*", b"#",
     b"License: https://a/\n", b"Sitemap: ", b"\xef\xbb\xbf", b"<html><body><pre>", b"noindex",
