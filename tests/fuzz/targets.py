@@ -117,7 +117,7 @@ def answers(data):
 def records(data):
     from scrapy_rep.protocol.record import VERSION, Record, RecordError
 
-    header = len(data[:-1]).to_bytes(4, "big") + data
+    header = len(data).to_bytes(4, "big") + data + b"Disallow: /"
     for form in (
         data,
         bytes([VERSION]) + zlib.compress(data),
