@@ -73,9 +73,8 @@ class Composition:
         self.events: Events = Events(crawler, self.announcer, overrides)
         self._shared = shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None
-        count = partial(stats.count, crawler)
         lookups = self._lookup_context(clock, builtin)
-        cache = Cache(lookups, self._shared.entries, self._parsed, count)
+        cache = Cache(lookups, self._shared.entries, self._parsed, partial(stats.count, crawler))
         decider = Decider(crawler, options, cache, overrides)
         self.cache: Cache = cache
         self.decider: Decider = decider
