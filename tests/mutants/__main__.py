@@ -34,10 +34,12 @@ ROOMS = {
         "tests/simulation",
         "tests/spidermiddlewares",
         "tests/downloadermiddlewares",
+        "tests/fetch",
+        "tests/scheduler",
     ],
-    "fetch": ["tests/fetch"],
-    "downloadermiddlewares": ["tests/downloadermiddlewares", "tests/stacks", "tests/crawling"],
-    "scheduler": ["tests/scheduler", "tests/crawling"],
+    "fetch": ["tests/fetch", "tests/downloadermiddlewares"],
+    "downloadermiddlewares": ["tests/downloadermiddlewares", "tests/fetch", "tests/stacks"],
+    "scheduler": ["tests/scheduler", "tests/downloadermiddlewares"],
 }
 """The tests of each room of scrapy_rep."""
 COPIED = ("scrapy_rep", "tests", "docs", "example_project", "pyproject.toml", "README.md")

@@ -1,0 +1,78 @@
+"""Crawls of one process share a store and the entries in memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest_twisted
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import ensureDeferred
+
+from tests.crawling.crawl import ListSpider, close, crawl
+from tests.crawling.web import held, robots
+from tests.waiting import until
+
+RULES = "User-agent: *\nDisallow: /private\n"
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_goes_on_with_what_it_shares_when_another_one_ends(web):
+    site = web.site(robots(RULES))
+    settings = {"REP_STORE": "memory://"}
+
+    class OuterSpider(ListSpider):
+        async def parse(self, response):
+            if response.url.endswith("/a"):
+                inner = ensureDeferred(crawl(site.url("/b"), settings=settings))
+                await maybe_deferred_to_future(inner)
+                yield self.prepare(site.url("/c"))
+
+    await crawl(site.url("/a"), settings=settings, spidercls=OuterSpider)
+    assert [page["target"] for page in site.journal] == ["/robots.txt", "/a", "/b", "/c"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_last_crawl_to_end_removes_the_entries(web):
+    site = web.site(robots(RULES))
+    settings = {"REP_STORE": "memory://"}
+    first = await crawl(site.url("/a"), settings=settings)
+    second = await crawl(site.url("/b"), settings=settings)
+    assert first.crawler is not second.crawler  # what they share is still referred to
+    assert len(site.robots_requests) == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_last_crawl_to_end_closes_the_store(web, tmp_path):
+    site = web.site(robots(RULES))
+    path = tmp_path / "robots.sqlite"
+    write_ahead_log = Path(f"{path}-wal")
+    was_open = []
+    await crawl(
+        site.url("/a"),
+        settings={"REP_STORE": f"sqlite:///{path}"},
+        then=lambda _: was_open.append(write_ahead_log.exists()),
+    )
+    assert path.exists()
+    assert was_open == [True]
+    assert not write_ahead_log.exists()
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_is_closed_releases_its_lease_before_the_store_is_closed(web, tmp_path):
+    site = web.site(held(robots(RULES)))
+    path = tmp_path / "robots.sqlite"
+
+    async def close_during_the_lookup(crawler):
+        await until(lambda: site.robots_requests)
+        close(crawler)
+
+    await crawl(
+        site.url("/a"),
+        settings={"REP_STORE": f"sqlite:///{path}"},
+        meanwhile=close_during_the_lookup,
+    )
+    assert not Path(f"{path}-wal").exists()
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT count(*) FROM leases").fetchone() == (0,)
