@@ -14,6 +14,7 @@ from scrapy_rep.utils import pace
 from tests import forking
 from tests.certificate import make_certificate
 from tests.crawling.web import Web
+from tests.host_names import resolve_to_loopback
 from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, Clock, event_loop
 
@@ -53,6 +54,11 @@ def pytest_pyfunc_call(pyfuncitem):
     with event_loop():
         pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names})
     return True
+
+
+@pytest.fixture
+def all_names_are_here(monkeypatch):
+    yield from resolve_to_loopback(monkeypatch)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ httpx or Python that makes something else of a URL fails here.
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections import Counter
 from importlib import import_module
 
@@ -16,10 +15,7 @@ import pytest_twisted
 from scrapy import Request, Spider
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.test import get_crawler
-from twisted.internet.address import IPv4Address, IPv6Address
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IHostnameResolver
-from zope.interface import implementer
 
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.overrides import Overrides
@@ -179,34 +175,6 @@ async def compare(shipped, certificate):
         assert came in targets, (request.url, request.meta, wire.targets[number], targets)
         counts["in another form than asked"] += came != target_of(request.url)
     return counts
-
-
-@implementer(IHostnameResolver)
-class AllNamesAreHere:
-    """Finds every server on loopback; what a handler makes of its name is what is asked."""
-
-    def resolveHostName(self, receiver, name, portNumber=0, *args, **kwargs):  # noqa: N803
-        receiver.resolutionBegan(self)
-        version, address = (IPv6Address, "::1") if ":" in name else (IPv4Address, "127.0.0.1")
-        receiver.addressResolved(version("TCP", address, portNumber))
-        receiver.resolutionComplete()
-        return self
-
-
-@pytest.fixture
-def all_names_are_here(monkeypatch):
-    """For handlers that ask Twisted, and those that ask asyncio."""
-    from twisted.internet import reactor
-
-    real = socket.getaddrinfo
-
-    def getaddrinfo(host, *args, **kwargs):
-        return real("::1" if ":" in str(host) else "127.0.0.1", *args, **kwargs)
-
-    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    before = reactor.installNameResolver(AllNamesAreHere())
-    yield
-    reactor.installNameResolver(before)
 
 
 @pytest.mark.parametrize("name", SHIPPED)

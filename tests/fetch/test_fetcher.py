@@ -194,6 +194,16 @@ async def test_no_redirect_from_a_public_host_to_a_private_one(web):
     assert [entry["target"] for entry in proxy.journal] == ["http://public.example/robots.txt"]
 
 
+@pytest.mark.usefixtures("all_names_are_here")
+@pytest_twisted.ensureDeferred
+async def test_a_redirect_within_a_private_network_is_followed_whatever_its_host_name(web):
+    inside = web.site(robots(RULES))
+    intranet = web.site(paths={"/robots.txt": [redirect(inside.url("/robots.txt"))]})
+    result = await crawl(f"http://intranet.example:{intranet.port}/private")
+    assert set(result.dropped.values()) == {"rule"}
+    assert [entry["target"] for entry in inside.journal] == ["/robots.txt"]
+
+
 @pytest_twisted.ensureDeferred
 async def test_proxy_and_user_agent_of_the_page_are_carried_over(web):
     proxy = web.site(robots(RULES))
