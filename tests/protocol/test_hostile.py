@@ -68,7 +68,7 @@ def test_memory_is_that_of_32_mib_for_500_kib(name):
         tracemalloc.stop()
     assert peak < 32 * 2**20 // 8
     assert nbytes < 16 * 2**20 // 8
-    assert nbytes > 0.9 * held
+    assert nbytes > 0.9 * held - 1_024  # threads of the test runner allocate something, too
 
 
 STAGES = {
