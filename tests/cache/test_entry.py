@@ -10,7 +10,7 @@ from scrapy_rep.protocol.verdict import Reason
 
 
 def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
-    body = b"User-agent: *\nDisallow: /private\nCrawl-delay: 2\n"
+    body = b"User-agent: *\nDisallow: /private\nCrawl-delay: 2\nContent-Usage: search=y\n"
     copy = Available(body, Evidence(0.0, "http://a.example/robots.txt", 200))
     entry = Entry(Access(Grant.RULES, Reason.RULE, copy, 0.0, 1.0))
     robots = RobotsTxt.parse(body)
@@ -21,6 +21,8 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
     assert all(entry.has(tokens) for tokens in crawlers[2:])
     assert entry.delay(crawlers[1]) is None
     assert entry.delay(crawlers[2]).seconds == 2
+    assert entry.usage("/", crawlers[1]).result("search") == "unknown"
+    assert entry.usage("/", crawlers[2]).result("search") == "allow"
 
 
 def test_robotstxt_itself_is_allowed_without_the_rules_for_the_tokens():

@@ -435,6 +435,17 @@ async def test_builtin_robots_parsed_tells_a_parser_and_the_page(web):
     assert parser.crawl_delay("testbot") == 2.0
 
 
+@pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")
+@pytest_twisted.ensureDeferred
+async def test_robots_parsed_is_sent_once_in_each_crawl_for_all_user_agents(web, tmp_path):
+    site = web.site(robots(RULES))
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    pages = [Request(site.url(f"/{n}"), headers={"User-Agent": f"bot{n}"}) for n in range(3)]
+    results = [await crawl(*pages, settings=settings) for _ in range(2)]
+    assert [len(result.parsed) for result in results] == [1, 1]
+    assert len(site.robots_requests) == 1
+
+
 @pytest_twisted.ensureDeferred
 async def test_builtin_stats(web):
     site = web.site(robots(RULES))
