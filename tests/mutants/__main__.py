@@ -38,7 +38,7 @@ ROOMS = {
         "tests/scheduler",
     ],
     "fetch": ["tests/fetch", "tests/downloadermiddlewares"],
-    "downloadermiddlewares": ["tests/downloadermiddlewares", "tests/fetch", "tests/stacks"],
+    "downloadermiddlewares": ["tests/downloadermiddlewares", "tests/scheduler", "tests/stacks"],
     "scheduler": ["tests/scheduler", "tests/downloadermiddlewares"],
 }
 """The tests of each room of scrapy_rep."""
