@@ -29,6 +29,8 @@ def resolve_to_loopback(monkeypatch):
         return real("::1" if ":" in str(host) else "127.0.0.1", *args, **kwargs)
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    # Versions of Scrapy before 2.19 have a resolver of their own.
+    monkeypatch.setattr(socket, "gethostbyname", lambda name: "127.0.0.1")
     before = reactor.installNameResolver(LoopbackResolver())
     yield
     reactor.installNameResolver(before)
