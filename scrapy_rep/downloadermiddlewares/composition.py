@@ -174,7 +174,8 @@ def _scheduler_keeps(crawler: Crawler) -> bool:
     """Return whether the scheduler keeps its requests when the crawl ends."""
     if crawler.settings.get("JOBDIR"):
         return True
-    return not issubclass(load_object(crawler.settings["SCHEDULER"]), Scheduler)
+    # For issubclass() each class with the methods of a scheduler is a subclass of Scrapy's.
+    return Scheduler not in load_object(crawler.settings["SCHEDULER"]).__mro__
 
 
 def _note_scheduler(request: Request) -> None:

@@ -81,6 +81,26 @@ async def test_pages_are_as_far_apart_as_the_site_asks(web, line, queue):
     assert result.stats["robotstxt/crawl_delay"] == 1
 
 
+@pytest_twisted.ensureDeferred
+async def test_downloads_of_components_are_as_far_apart_too(web):
+    site = web.site(asks("Crawl-delay: 0.4"))
+    begun = []
+
+    class DirectSpider(ListSpider):
+        async def parse(self, response):
+            slot = self.crawler.engine.downloader.slots[response.meta["download_slot"]]
+            begun.append(slot.lastseen)
+            for number in range(3):
+                await self.crawler.engine.download_async(Request(site.url(f"/{number}")))
+                begun.append(slot.lastseen)
+            return
+            yield
+
+    await crawl(site.url("/"), spidercls=DirectSpider)
+    assert site.targets == ["/", "/0", "/1", "/2"]
+    assert min(later - sooner for sooner, later in pairwise(begun)) > 0.38
+
+
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
 @pytest_twisted.ensureDeferred
 async def test_pages_are_as_far_apart_where_download_slots_are_not_known(web, monkeypatch, queue):

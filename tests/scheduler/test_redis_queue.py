@@ -207,6 +207,18 @@ def test_it_is_told_what_becomes_of_requests_that_nobody_defers(workers, web):
     assert list(result["dropped"].values()) == ["unreachable"]
 
 
+def test_requests_that_wait_at_the_close_return_to_a_queue_that_defers_nothing(workers, web):
+    theirs = {"SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.PriorityQueue"}
+    site = web.site(held(RULES))
+    urls = [site.url("/1"), site.url("/2")]
+    first = workers.start(*urls, script=[["hear", "asked"], ["interrupt"]], **theirs)
+    wait_until(lambda: site.robots_requests)
+    first.tell("asked")
+    assert first.result()["dropped"] == {}
+    site.change(RULES)
+    assert sorted(workers.start(**theirs).result()["fetched"]) == urls
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
