@@ -36,9 +36,9 @@ class Entry:
     __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "mark", "start")
 
     def __init__(self, access: Access) -> None:
-        self.start = access.start
-        self.end = access.end
-        self.mark = mark_of(access)
+        self.start: float = access.start
+        self.end: float = access.end
+        self.mark: int = mark_of(access)
         """The ``mark_of`` the access that the entry was made from."""
         # The verdict on all pages, if it doesn't depend on rules.
         self._state = (

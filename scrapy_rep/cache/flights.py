@@ -54,7 +54,7 @@ class Flights(Generic[T]):
         self._landed = landed
         self._flights: dict[Origin, _Flight[T]] = {}
         self._tasks = Background()
-        self.closing = False
+        self.closing: bool = False
         """Whether the crawl is closing: no more lookups are started."""
 
     def __len__(self) -> int:

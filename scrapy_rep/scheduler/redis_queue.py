@@ -12,15 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from scrapy import signals
-from scrapy_redis.queue import (  # type: ignore[import-untyped]
-    Base,
-    FifoQueue,
-    LifoQueue,
-    PriorityQueue,
-)
 
 from scrapy_rep import stats
 from scrapy_rep.scheduler import redis_scripts as scripts
@@ -41,13 +35,31 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.hold import Hold
 
+    class Base:
+        """The types that the queues of scrapy-redis lack."""
+
+        server: Any
+        key: str
+
+        def __init__(self, server: Any, spider: Spider, key: str, serializer: Any) -> None: ...
+        def _encode_request(self, request: Request) -> Any: ...
+        def _decode_request(self, encoded_request: Any) -> Request: ...
+        def push(self, request: Request) -> None:
+            """Add a request."""
+
+    FifoQueue: TypeAlias = Base
+    LifoQueue: TypeAlias = Base
+    PriorityQueue: TypeAlias = Base
+else:
+    from scrapy_redis.queue import Base, FifoQueue, LifoQueue, PriorityQueue
+
 _NOTHING_DUE: Final = 3
 """What the script ``NEXT`` returns first if no request may leave."""
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""
 
 
-class _Deferring(Base):  # type: ignore[misc] # it has no types
+class _Deferring(Base):
     """Base of the queues: a request leaves only when the gate lets it.
 
     Like scrapy-redis, it calls Redis in the reactor's thread: once per request pushed or popped,
@@ -152,7 +164,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
 
     def _popped(self, data: Any, *, has_room: bool) -> Request | None:
         """Return the request that was popped, or None if it may not leave and is kept in Redis."""
-        request: Request = self._decode_request(data)
+        request = self._decode_request(data)
         try:
             origin = self._origin(request)
             if origin is None:
@@ -295,7 +307,7 @@ class _Deferring(Base):  # type: ignore[misc] # it has no types
         self._due.set(None, now + pause if milliseconds >= 0 else math.inf)
 
 
-class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]
+class RobotsAwareRedisQueue(_Deferring, PriorityQueue):
     """The PriorityQueue of scrapy-redis, which holds requests until they may leave.
 
     ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. Deferred requests are in Redis
@@ -305,13 +317,13 @@ class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]
     _kind = scripts.PRIORITY
 
 
-class RobotsAwareRedisFifoQueue(_Deferring, FifoQueue):  # type: ignore[misc]
+class RobotsAwareRedisFifoQueue(_Deferring, FifoQueue):
     """The same for the FifoQueue of scrapy-redis."""
 
     _kind = scripts.FIFO
 
 
-class RobotsAwareRedisLifoQueue(_Deferring, LifoQueue):  # type: ignore[misc]
+class RobotsAwareRedisLifoQueue(_Deferring, LifoQueue):
     """The same for the LifoQueue of scrapy-redis."""
 
     _kind = scripts.LIFO

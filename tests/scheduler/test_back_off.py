@@ -127,9 +127,7 @@ async def test_requests_to_a_site_that_refuses_for_too_long_are_dropped(web, ret
 
 @pytest_twisted.ensureDeferred
 async def test_if_the_one_request_gets_no_response_another_one_is_sent(web):
-    site = web.site(
-        answer(404), paths={"/0": [refuses(429, "1")], "/1": [[["close"]]], "*": [OK]}
-    )
+    site = web.site(answer(404), paths={"/0": [refuses(429, "1")], "/1": [[["close"]]], "*": [OK]})
     settings = {"CONCURRENT_REQUESTS": 1, "RETRY_ENABLED": False, "REP_DEFER_TIMEOUT": 20}
     result = await crawled(site, **settings)
     assert sorted(set(site.targets)) == PAGES
