@@ -33,8 +33,6 @@ ALLOWED = {
     ("fetch/fetcher.py", "_scheme_proxy"): "the same",
     ("fetch/handlers.py", "_base_streaming"): "handlers that stop on StopDownload",
     ("fetch/route.py", "twisted.web._newclient"): "home of the errors that tell of an origin",
-    ("scheduler/redis_queue.py", "_decode_request"): "what subclasses of scrapy-redis's queues use",
-    ("scheduler/redis_queue.py", "_encode_request"): "the same",
     ("spiders.py", "_parse_sitemap"): "the callback of SitemapSpider",
     ("utils/scrapy_internals.py", "_headers"): "a request without headers, in a tenth of the time",
     (
