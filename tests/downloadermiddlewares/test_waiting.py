@@ -14,6 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.stores.memory import MemoryStore
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, stat
 from tests.crawling.crawl import crawl as crawl_with
@@ -264,6 +265,18 @@ async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, 
     assert len(result.failures) == 3
     assert result.stats["finish_reason"] == "finished"
     assert [text for text in result.messages(40) if text.startswith("Error while ")]
+
+
+@pytest.mark.parametrize("name", ["hold", "hold_slot"])
+@pytest_twisted.ensureDeferred
+async def test_after_an_error_in_the_queue_the_middleware_decides(web, monkeypatch, name):
+    monkeypatch.setattr(Gate, name, boom)
+    site = web.site(robots("User-agent: *\nDisallow: /private"))
+    result = await crawl_with(site.url("/1"), site.url("/private"), site.url("/3"))
+    assert sorted(site.targets) == ["/1", "/3"]
+    assert list(result.dropped.values()) == ["rule"]
+    assert result.stats["robotstxt/queue/error_count"] >= 1
+    assert [text for text in result.messages(40) if text.startswith("Error while asking ")]
 
 
 @pytest_twisted.ensureDeferred
