@@ -61,6 +61,17 @@ async def test_a_dry_run_knows_that_the_built_in_reads_error_responses(web):
 
 
 @pytest_twisted.ensureDeferred
+async def test_error_responses_of_earlier_crawls_allow_everything_in_the_built_in(web, tmp_path):
+    site = web.site(answer(404, "User-agent: *\nDisallow: /private\n"))
+    settings = {"REP_DRY_RUN": True, "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    results = [await crawl(site.url("/private"), settings=settings) for _ in range(2)]
+    assert [
+        result.stats.get("robotstxt/dry_run/differs_from_builtin", 0) for result in results
+    ] == [1, 0]
+    assert len(site.robots_requests) == 1
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, clock):
     site = web.site(answer(503))
     urls = [site.url("/1"), site.url("/2")]
