@@ -166,14 +166,15 @@ async def test_a_dry_run_compares_an_override_with_a_robotstxt_that_it_knows(web
     assert [what["request"].url for _, what in ear.heard] == [site.url("/private")]
 
 
+@pytest.mark.parametrize("name", ["decision.decider.split_url", "decision.usage.explain"])
 @pytest_twisted.ensureDeferred
-async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch):
+async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch, name):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))
 
-    def broken(url):
+    def broken(_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr("scrapy_rep.decision.decider.split_url", broken)
+    monkeypatch.setattr(f"scrapy_rep.{name}", broken)
     result = await crawl(site.url("/private"), settings={"REP_DRY_RUN": True})
     assert result.fetched == [site.url("/private")]
     assert result.stats["robotstxt/error_count"] == 1

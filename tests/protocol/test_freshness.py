@@ -65,6 +65,7 @@ def test_seconds_are_ascii_digits():
     assert delta_seconds("1.5") is None
     assert delta_seconds("²") is None
     assert max_age("max-age=5") == 5
+    assert max_age("max-age=soon") == 0
 
 
 NOW = 1_900_000_000.0  # Sun, 17 Mar 2030 17:46:40 GMT
