@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.commands.spider import Asking
+    from scrapy_rep.commands.spider import CoroutineRunner
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.settings import Options
     from scrapy_rep.stores.base import BareStore, Held
@@ -53,9 +53,9 @@ _MAX_DIFF: Final = 2_000
 """Number of lines above which two versions are not compared line by line."""
 
 
-def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Run the action in ``args``; return the exit status."""
-    options = asking.options
+    options = runner.options
     action, arguments = (args[0] if args else ""), args[1:]
     if action not in (*_OF_ALL, *_OF_ORIGIN):
         got = f" (got: {action!a})" if args else ""
@@ -82,7 +82,7 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         print(f"nothing is kept yet: there is no file {path}", file=sys.stderr)
         return FINE if file is None else FOUND
 
-    async def question(crawler: Crawler) -> int:
+    async def in_crawl(crawler: Crawler) -> int:
         store = registry.make_bare_store(options.store_config, set_aside=False)
         shelf = _Cache(crawler, options, store, as_json=opts.json)
         try:
@@ -95,7 +95,7 @@ def cache(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         finally:
             await store.close()
 
-    status: int = asking.ask(question)
+    status: int = runner.run(in_crawl)
     return status
 
 

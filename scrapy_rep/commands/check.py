@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.arguments import name_of, read, read_robotstxt
-from scrapy_rep.commands.spider import Answer, answers_on
+from scrapy_rep.commands.spider import CheckResult, check_urls
 from scrapy_rep.commands.terminal import (
     FINE,
     FOUND,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from scrapy_rep.commands.spider import Asking
+    from scrapy_rep.commands.spider import CoroutineRunner
     from scrapy_rep.decision.spellings import Spellings
     from scrapy_rep.protocol.matching.ruleset import RuleSet
 
@@ -39,7 +39,7 @@ _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 _WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
 
 
-def check(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+def check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the verdicts on URLs; return the highest exit status among them."""
     if opts.file == opts.urls_from == "-":
         raise UsageError("rules and URLs can't both come from standard input", print_help=False)
@@ -51,32 +51,34 @@ def check(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
         raise UsageError("check requires URLs", print_help=False)
     started = time()
 
-    def show(url: str, answer: Answer) -> None:
-        print(_line(url, answer, started, as_json=opts.json), flush=True)
+    def show(url: str, result: CheckResult) -> None:
+        print(_line(url, result, started, as_json=opts.json), flush=True)
 
     if opts.file:
-        tokens, spellings = asking.names()
-        body = read_robotstxt(opts.file, asking.options.max_size)
+        tokens, spellings = runner.names()
+        body = read_robotstxt(opts.file, runner.options.max_size)
         rules = RobotsTxt.parse(body).rules_for(*tokens)
         name = name_of(opts.file)
-        found = [Answer(_verdict_of(rules, url, name, spellings)) for url in urls]
-        for url, answer in zip(urls, found, strict=True):
-            show(url, answer)
+        found = [CheckResult(_verdict_of(rules, url, name, spellings)) for url in urls]
+        for url, result in zip(urls, found, strict=True):
+            show(url, result)
     else:
-        found = _asked(urls, asking, show)
-    return max(status_of(answer.verdict) for answer in found)
+        found = _check_urls(urls, runner, show)
+    return max(status_of(result.verdict) for result in found)
 
 
-def _asked(urls: list[str], asking: Asking, show: Callable[[str, Answer], None]) -> list[Answer]:
-    """Return the answers on ``urls``; ``show`` is called with each one when it is there."""
+def _check_urls(
+    urls: list[str], runner: CoroutineRunner, show: Callable[[str, CheckResult], None]
+) -> list[CheckResult]:
+    """Return the results for ``urls``; ``show`` is called with each one as it comes."""
     progress = Progress(len(urls))
 
-    def answered(url: str, answer: Answer) -> None:
+    def show_result(url: str, result: CheckResult) -> None:
         progress.clear()
-        show(url, answer)
+        show(url, result)
         progress.step()
 
-    found: list[Answer] = asking.ask(lambda crawler: answers_on(crawler, urls, answered))
+    found: list[CheckResult] = runner.run(lambda crawler: check_urls(crawler, urls, show_result))
     return found
 
 
@@ -96,12 +98,12 @@ def status_of(verdict: Verdict | ValueError) -> int:
     return FINE if verdict.allowed else FOUND
 
 
-def _line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
-    """Return the line of an answer, as text or JSON, of a command that began at ``started``."""
-    verdict, asked_at, usage = answer
+def _line(url: str, result: CheckResult, started: float, *, as_json: bool) -> str:
+    """Return the line of a result, as text or JSON, of a command that began at ``started``."""
+    verdict, fetched_at, usage = result
     shown = printable(without_credentials(url))
     status = status_of(verdict)
-    remembered = None if asked_at is None else asked_at < started
+    remembered = None if fetched_at is None else fetched_at < started
     if isinstance(verdict, ValueError):
         if as_json:
             return json.dumps({"url": url, "error": str(verdict)})
@@ -111,6 +113,6 @@ def _line(url: str, answer: Answer, started: float, *, as_json: bool) -> str:
         return json.dumps({"url": url, **verdict.as_dict(), "from_store": remembered})
     word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
     how = ""
-    if asked_at is not None:
-        how = f", fetched {ago(time() - asked_at) if remembered else 'just now'}"
+    if fetched_at is not None:
+        how = f", fetched {ago(time() - fetched_at) if remembered else 'just now'}"
     return f"{word}  {shown}  {printable(in_words(verdict, usage))}{how}"

@@ -19,7 +19,7 @@ from scrapy_rep.utils.text import counted, printable, without_credentials
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_rep.commands.spider import Asking
+    from scrapy_rep.commands.spider import CoroutineRunner
     from scrapy_rep.extensions.evidence.reading import Found
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
@@ -31,7 +31,7 @@ _SOURCES = {
 }
 
 
-def evidence(args: list[str], opts: argparse.Namespace, _: Asking) -> int:
+def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> int:
     """Print the lines about a URL; return the exit status of the last decision."""
     url = one(args, "evidence takes one URL")
     if not opts.evidence:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.commands.spider import Asking
+    from scrapy_rep.commands.spider import CoroutineRunner
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.usage.usage import Usage
     from scrapy_rep.protocol.verdict import Verdict
@@ -79,7 +79,7 @@ class Got:
         return explained(access.copy.body, target, *tokens)
 
 
-def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the explanation of the verdict on a URL; return the exit status."""
     url = without_credentials(one(args, "explain takes one URL"))
     try:
@@ -90,23 +90,23 @@ def explain(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
     # With purposes, the crawl may fetch tdmrep.json, too.
     meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
 
-    async def question(crawler: Crawler) -> Got:
+    async def in_crawl(crawler: Crawler) -> Got:
         robots = robots_of(crawler)
         verdict, decision = await robots.decide(url)
         usage = await robots.usage(Request(url, meta=meta))
         record, back_off = await robots.record(url), await robots.back_off(url)
         return Got(url, verdict, decision, record, usage, started, back_off)
 
-    got = _by_file(url, opts.file, asking) if opts.file else asking.ask(question)
+    got = _by_file(url, opts.file, runner) if opts.file else runner.run(in_crawl)
     show = _as_json if opts.json else _as_text
-    print(show(got, asking.options, opts.purpose))
+    print(show(got, runner.options, opts.purpose))
     return status_of(got.verdict)
 
 
-def _by_file(url: str, path: str, asking: Asking) -> Got:
+def _by_file(url: str, path: str, runner: CoroutineRunner) -> Got:
     """Return the result for ``url`` by the rules of a local file."""
-    tokens, spellings = asking.names()
-    body = read_robotstxt(path, asking.options.max_size)
+    tokens, spellings = runner.names()
+    body = read_robotstxt(path, runner.options.max_size)
     robots = RobotsTxt.parse(body)
     verdict = verdict_of_rules(robots.rules_for(*tokens), url, spellings)
     verdict = verdict._replace(robotstxt_url=name_of(path))
@@ -129,7 +129,8 @@ def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
         "matching": [],
         "usage": {
             "statements": [
-                {**said._asdict(), "revision": said.revision} for said in got.usage.statements
+                {**statement._asdict(), "revision": statement.revision}
+                for statement in got.usage.statements
             ],
             "results": {purpose: got.usage.result(purpose) for purpose in purposes},
         },
@@ -191,13 +192,13 @@ def _as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
 
 def _use(usage: Usage, purposes: Sequence[str]) -> list[str]:
     lines = []
-    for said in usage.statements:
-        where = f"line {said.line}" if said.line else said.place
-        value = f"{said.label}: {said.value}" if said.label else "not valid"
-        if said.source == LICENSE:
+    for statement in usage.statements:
+        where = f"line {statement.line}" if statement.line else statement.place
+        value = f"{statement.label}: {statement.value}" if statement.label else "not valid"
+        if statement.source == LICENSE:
             value = "recorded, not evaluated"
-        lines.append(f"{where:8} {said.source}: {printable(said.raw)} -> {value}")
-    sources = dict.fromkeys(said.source for said in usage.statements)
+        lines.append(f"{where:8} {statement.source}: {printable(statement.raw)} -> {value}")
+    sources = dict.fromkeys(statement.source for statement in usage.statements)
     lines += [f"{source} is read by {REVISIONS[source]}" for source in sources]
     return lines + [f"for {purpose}: {usage.result(purpose)}" for purpose in purposes]
 

@@ -1,4 +1,4 @@
-"""Scrapy's commands at which somebody waits for an answer, which tell the crawl so.
+"""Scrapy's commands for which a user waits, which tell the crawl so.
 
 They are Scrapy's own. Commands of a package in their place would be listed outside of projects,
 too: Scrapy looks at ``requires_project`` only of its own, and of those of the project.

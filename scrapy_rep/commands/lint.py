@@ -19,7 +19,7 @@ from scrapy_rep.utils.text import counted, printable, short, without_credentials
 if TYPE_CHECKING:
     import argparse
 
-    from scrapy_rep.commands.spider import Asking
+    from scrapy_rep.commands.spider import CoroutineRunner
     from scrapy_rep.protocol.lint import Lint
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.robots import Robots
@@ -28,12 +28,12 @@ _WIDTH: Final = 56
 """Width of the column with the lines of the file, in characters."""
 
 
-def lint(args: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+def lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the problems in a file or the robots.txt of a site; return the exit status."""
     source = one(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)
-        record = asking.ask(lambda crawler: _record(robots_of(crawler), source))
+        record = runner.run(lambda crawler: _record(robots_of(crawler), source))
         if record is None or isinstance(record.last, Unreachable):
             why = "" if record is None else f": {record_text.what(record.last.evidence)}"
             print(f"{source}: robots.txt is unreachable{why}", file=sys.stderr)

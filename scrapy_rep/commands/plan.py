@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.commands.spider import Asking
+    from scrapy_rep.commands.spider import CoroutineRunner
     from scrapy_rep.decision.decider import Decision
     from scrapy_rep.protocol.origin import Origin
 
@@ -48,25 +48,25 @@ _MOST_WAITING: Final = 5_000
 """Largest number of URLs that wait for lookups."""
 _SITEMAPS_AT_A_TIME: Final = 16
 _HOUR: Final = 3_600
-_MAX_TOLD: Final = 10
+_MAX_WARNINGS: Final = 10
 """Largest number of messages about invalid URLs and sitemaps."""
 
 
-def plan(urls: list[str], opts: argparse.Namespace, asking: Asking) -> int:
+def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the plan for URLs, without fetching them; return the exit status."""
     stream = _opened(opts.urls_from) if opts.urls_from else None
     if not urls and stream is None:
         raise UsageError("plan requires URLs", print_help=False)
     plans: list[_Plan] = []
 
-    async def question(crawler: Crawler) -> bool:
-        plans.append(_Plan(crawler, opts, asking))
+    async def in_crawl(crawler: Crawler) -> bool:
+        plans.append(_Plan(crawler, opts, runner))
         await plans[0].make(urls, stream)
         return True
 
     complete = False
     try:
-        complete = asking.ask(question)
+        complete = runner.run(in_crawl)
     except CrawlClosingError:
         if not plans:
             raise
@@ -86,21 +86,21 @@ def _opened(path: str) -> BinaryIO:
 class _Plan:
     """Counts URLs by their decisions as they are read."""
 
-    def __init__(self, crawler: Crawler, opts: argparse.Namespace, asking: Asking) -> None:
+    def __init__(self, crawler: Crawler, opts: argparse.Namespace, runner: CoroutineRunner) -> None:
         self._crawler = crawler
         self._robots = robots_of(crawler)
         self._decider = self._robots.decider
-        self._delays = Delays.from_options(crawler, asking.options, Clock())
+        self._delays = Delays.from_options(crawler, runner.options, Clock())
         self._forecast = Forecast()
         self._seconds: float | None = opts.delay
         self._slower = None if opts.delay is None else Forecast()
         self._agent: str | None = opts.other_agent
         self._tokens = tokens_of_setting(opts.other_agent) if opts.other_agent else ()
         self._other = Forecast() if opts.other_agent else None
-        self._sitemaps = Sitemaps(crawler, self._tell) if opts.sitemaps else None
+        self._sitemaps = Sitemaps(crawler, self._warn) if opts.sitemaps else None
         self._progress = Progress()
         self._closing = False
-        self._urls = self._invalid = self._told = self._done = 0
+        self._urls = self._invalid = self._warnings = self._done = 0
         self._waiting: dict[Origin, list[Request]] = {}
         self._places = DeferredSemaphore(_MOST_WAITING)
         self._origins: dict[Origin, None] = {}
@@ -144,7 +144,7 @@ class _Plan:
         except ValueError as error:
             self._invalid += 1
             self._done += 1
-            self._tell(f"{printable(without_credentials(url))}: {error}{with_scheme(url)}")
+            self._warn(f"{printable(without_credentials(url))}: {error}{with_scheme(url)}")
             return
         if self._sitemaps is not None and not from_sitemap:
             self._origins[origin] = None
@@ -213,12 +213,12 @@ class _Plan:
                 async for url in self._sitemaps.urls(named, origin.robotstxt_url):
                     await self._add(url, from_sitemap=True)
 
-    def _tell(self, text: str) -> None:
-        self._told += 1
-        if self._told <= _MAX_TOLD:
+    def _warn(self, text: str) -> None:
+        self._warnings += 1
+        if self._warnings <= _MAX_WARNINGS:
             self._progress.clear()
             print(text, file=sys.stderr)
-        elif self._told == _MAX_TOLD + 1:
+        elif self._warnings == _MAX_WARNINGS + 1:
             print("further lines like these are left out", file=sys.stderr)
 
     def result(self, *, complete: bool) -> dict[str, Any]:

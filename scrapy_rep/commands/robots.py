@@ -21,7 +21,7 @@ from scrapy_rep.commands.evidence import evidence
 from scrapy_rep.commands.explain import explain
 from scrapy_rep.commands.lint import lint
 from scrapy_rep.commands.plan import plan
-from scrapy_rep.commands.spider import Asking
+from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.commands.terminal import UNKNOWN
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
@@ -220,12 +220,14 @@ class Command(ScrapyCommand):
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
-            self.exitcode = _SUBCOMMANDS[args[0]](args[1:], opts, Asking(self.crawler_process))
+            self.exitcode = _SUBCOMMANDS[args[0]](
+                args[1:], opts, CoroutineRunner(self.crawler_process)
+            )
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader has closed the pipe, as head does. Python would write again at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = UNKNOWN
         except CrawlClosingError:
-            print("the crawl ended before there was an answer", file=sys.stderr)
+            print("the crawl ended before there was a result", file=sys.stderr)
             self.exitcode = UNKNOWN

@@ -32,10 +32,10 @@ _MAX_URLS: Final = 1_000_000
 class Sitemaps:
     """Fetches sitemaps in a crawl, which obeys robots.txt for them, too."""
 
-    def __init__(self, crawler: Crawler, tell: Callable[[str], None]) -> None:
-        """Take a crawl; ``tell`` is called with errors and with exceeded limits."""
+    def __init__(self, crawler: Crawler, warn: Callable[[str], None]) -> None:
+        """Take a crawl; ``warn`` is called with errors and with exceeded limits."""
         self._crawler = crawler
-        self._tell = tell
+        self._warn = warn
 
     async def urls(self, sitemaps: Iterable[str], robotstxt_url: str) -> AsyncIterator[str]:
         """Yield the URLs in ``sitemaps`` of that robots.txt, and in the sitemaps of indexes."""
@@ -47,7 +47,7 @@ class Sitemaps:
             if url in seen:
                 continue
             if len(seen) == _MAX_SITEMAPS:
-                self._tell(f"{robotstxt_url}: more than {_MAX_SITEMAPS} sitemaps")
+                self._warn(f"{robotstxt_url}: more than {_MAX_SITEMAPS} sitemaps")
                 return
             seen.add(url)
             sitemap = await self._fetched(url)
@@ -57,12 +57,12 @@ class Sitemaps:
                 target = urljoin(url, entry["loc"])
                 if sitemap.type != "sitemapindex":
                     if found == _MAX_URLS:
-                        self._tell(f"{robotstxt_url}: more than {_MAX_URLS} URLs in sitemaps")
+                        self._warn(f"{robotstxt_url}: more than {_MAX_URLS} URLs in sitemaps")
                         return
                     found += 1
                     yield target
                 elif depth == _MAX_DEPTH:
-                    self._tell(f"{_shown(url)}: more than {_MAX_DEPTH} indexes in each other")
+                    self._warn(f"{_shown(url)}: more than {_MAX_DEPTH} indexes in each other")
                     break
                 elif len(queue) <= _MAX_SITEMAPS:
                     queue.append((target, depth + 1))
@@ -73,7 +73,7 @@ class Sitemaps:
             request = Request(url, callback=NO_CALLBACK, meta=meta)
             response = await self._crawler.engine.download_async(request)
             if response.status != HTTPStatus.OK:
-                self._tell(f"{_shown(url)}: status {response.status}")
+                self._warn(f"{_shown(url)}: status {response.status}")
                 return None
             body = response.body
             if gzip_magic_number(response):
@@ -82,9 +82,9 @@ class Sitemaps:
         except CrawlClosingError:
             raise
         except IgnoreRequest as error:
-            self._tell(f"{_shown(url)}: {printable(str(error)) or 'not fetched'}")
+            self._warn(f"{_shown(url)}: {printable(str(error)) or 'not fetched'}")
         except Exception as error:  # noqa: BLE001 - the plan goes on without this sitemap
-            self._tell(f"{_shown(url)}: {type(error).__name__}: {printable(str(error))}")
+            self._warn(f"{_shown(url)}: {type(error).__name__}: {printable(str(error))}")
         return None
 
 

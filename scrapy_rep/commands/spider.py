@@ -25,75 +25,75 @@ if TYPE_CHECKING:
 
     from scrapy_rep.decision.usage import Judgement
 
-    Question = Callable[[Crawler], Awaitable[Any]]
+    CrawlFunction = Callable[[Crawler], Awaitable[Any]]
 
 T = TypeVar("T")
 
 
-class Answer(NamedTuple):
+class CheckResult(NamedTuple):
     """The verdict on a URL."""
 
     verdict: Verdict | ValueError
     """The verdict, or the error if there is none."""
-    asked_at: float | None = None
+    fetched_at: float | None = None
     """When robots.txt was fetched, in seconds since the epoch."""
     usage: Judgement | None = None
     """The usage preferences, if purposes are declared."""
 
 
-class AskingSpider(Spider):
+class CommandSpider(Spider):
     """Runs a coroutine in a crawl, and sends no requests itself."""
 
     name = "robots"
 
-    def __init__(self, question: Question, answers: list[Any], **kwargs: Any) -> None:
+    def __init__(self, function: CrawlFunction, results: list[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._question = question
-        self._answers = answers
+        self._function = function
+        self._results = results
 
     async def start(self) -> AsyncIterator[Any]:
         """Run the coroutine, and yield nothing."""
         try:
-            self._answers.append(await self._question(self.crawler))
+            self._results.append(await self._function(self.crawler))
         except CrawlClosingError:
-            pass  # without an answer
+            pass  # without a result
         except (BrokenPipeError, UsageError) as error:
-            self._answers.append(error)
+            self._results.append(error)
         nothing: tuple[Any, ...] = ()
         for request in nothing:
             yield request
 
 
-class Asking:
+class CoroutineRunner:
     """Runs coroutines in crawls with the settings of the command."""
 
     def __init__(self, process: CrawlerProcessBase) -> None:
         self._process = process
         self.options: Options = Options.from_settings(process.settings)
 
-    def ask(self, question: Question) -> Any:
-        """Return the answer to ``question``.
+    def run(self, function: CrawlFunction) -> Any:
+        """Return the result of ``function``, run in a crawl.
 
-        Raises CrawlClosingError where the crawl ended before, BrokenPipeError and UsageError where
-        the question did, and UsageError where the file of an override can't be read.
+        Raises CrawlClosingError if the crawl ends before, BrokenPipeError and UsageError if
+        ``function`` raises them, and UsageError where the file of an override can't be read.
         """
         try:
             read_overrides(self.options, Clock())
         except SettingsError as error:
             raise UsageError(str(error), print_help=False) from None
-        answers: list[Any] = []
-        crawler = self._process.create_crawler(AskingSpider)
-        self._process.crawl(crawler, question=question, answers=answers)
+        results: list[Any] = []
+        crawler = self._process.create_crawler(CommandSpider)
+        self._process.crawl(crawler, function=function, results=results)
         self._process.start()
-        if not answers:
+        if not results:
             raise CrawlClosingError
-        if isinstance(answers[0], (BrokenPipeError, UsageError)):
-            raise answers[0]
-        return answers[0]
+        if isinstance(results[0], (BrokenPipeError, UsageError)):
+            raise results[0]
+        return results[0]
 
     def names(self) -> tuple[tuple[str, ...], Spellings]:
         """Return the product tokens of the crawler and the spellings of URLs, without a crawl."""
-        crawler = self._process.create_crawler(AskingSpider)
+        crawler = self._process.create_crawler(CommandSpider)
         return ProductTokens.of_crawl(crawler, self.options).default(), Spellings(
             self._process.settings
         )
@@ -108,33 +108,33 @@ def robots_of(crawler: Crawler) -> Robots:
         raise UsageError(why, print_help=False) from None
 
 
-async def answers_on(
-    crawler: Crawler, urls: list[str], answered: Callable[[str, Answer], None]
-) -> list[Answer]:
-    """Return the answers on URLs; their robots.txt are looked up concurrently.
+async def check_urls(
+    crawler: Crawler, urls: list[str], show: Callable[[str, CheckResult], None]
+) -> list[CheckResult]:
+    """Return the verdicts on URLs; their robots.txt are looked up concurrently.
 
-    ``answered`` is called with each URL and its answer as it comes.
+    ``show`` is called with each URL and its result as it comes.
     """
     robots = robots_of(crawler)
 
-    async def answer(url: str) -> Answer:
+    async def check(url: str) -> CheckResult:
         found = await find(url)
-        answered(url, found)
+        show(url, found)
         return found
 
-    async def find(url: str) -> Answer:
+    async def find(url: str) -> CheckResult:
         try:
             origin_of(url)  # has a better message than Request
             verdict, decision = await robots.decide(url)
         except ValueError as error:
-            return Answer(error)
+            return CheckResult(error)
         except CrawlClosingError:
-            return Answer(Verdict(allowed=False, reason=Reason.CLOSING))
+            return CheckResult(Verdict(allowed=False, reason=Reason.CLOSING))
         record = None if verdict.reason is Reason.OVERRIDE else await robots.record(url)
-        asked_at = None if record is None else record.last.evidence.at
-        return Answer(verdict, asked_at, decision.usage)
+        fetched_at = None if record is None else record.last.evidence.at
+        return CheckResult(verdict, fetched_at, decision.usage)
 
-    return await together(map(answer, urls))
+    return await together(map(check, urls))
 
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

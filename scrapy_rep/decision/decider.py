@@ -138,8 +138,8 @@ class Decider:
         found = Decision(origin, target, tokens, verdict, entry, override)
         judged = self._judged(request, found)
         if _awaits_tdmrep(judged):
-            said = await self._cache.tdmrep.rules(origin, tokens, request)
-            judged = self._judged(request, found, said)
+            tdm_rules = await self._cache.tdmrep.rules(origin, tokens, request)
+            judged = self._judged(request, found, tdm_rules)
         return judged
 
     async def decision_for(self, tokens: Tokens, request: Request, decision: Decision) -> Decision:

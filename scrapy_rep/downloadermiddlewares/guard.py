@@ -91,7 +91,7 @@ class RobotsTxtFetchMiddleware:
         judge = self._judge()
         if judge is None or _is_as_decided(request, decided, judge.decider):
             return None
-        return judge.ask(request)
+        return judge.process(request)
 
     def process_response(
         self, request: Request, response: Response

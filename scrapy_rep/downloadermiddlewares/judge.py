@@ -50,7 +50,7 @@ class Judge:
         self._process_request = process_request
         self._takes_spider = "spider" in signature(process_request).parameters
 
-    async def ask(self, request: Request) -> Request | None:
+    async def process(self, request: Request) -> Request | None:
         """Return what ``process_request`` of the middleware returns. Raises what it raises."""
         meta = request.meta
         meta[AGAIN_KEY] = True
@@ -70,7 +70,7 @@ class Judge:
     async def refusal(self, hop: Request) -> Verdict | None:
         """Return the verdict because of which ``hop`` is not to be sent; None if it may be sent."""
         try:
-            given_back = await self.ask(hop) is not None
+            given_back = await self.process(hop) is not None
         except RobotsTxtDisallowed as error:
             return error.verdict
         return CLOSING if given_back else None
@@ -98,7 +98,7 @@ class Judge:
             signal=signals.robotstxt_followed, request=request, hop=hop
         )
         try:
-            if await self.ask(hop) is not None:
+            if await self.process(hop) is not None:
                 return request.replace(dont_filter=True)
         except RobotsTxtDisallowed as error:
             raise dropped_response(

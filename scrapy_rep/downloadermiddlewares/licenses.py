@@ -69,7 +69,7 @@ class Licenses:
 
 
 def _uris(usage: Usage) -> list[str]:
-    return [said.raw for said in usage.statements if said.source == LICENSE]
+    return [statement.raw for statement in usage.statements if statement.source == LICENSE]
 
 
 def _shown(uris: list[str]) -> str:

@@ -251,7 +251,7 @@ class RobotsTxtMiddleware:
             note(request, decision.usage)
         entry = decision.entry
         if entry is not None and self._delays is not None and decision.origin is not None:
-            self._delays.say(request, decision.origin, entry.delay(decision.tokens))
+            self._delays.log_delay(request, decision.origin, entry.delay(decision.tokens))
 
     @staticmethod
     def _pass_ungoverned(request: Request) -> Awaitable[None]:

@@ -96,7 +96,7 @@ class Fetcher:
         self._keep_error = keep_error
         self._in_flight = 0
         self._numbers = count(1)
-        self._told = Once()
+        self._warned = Once()
         self._limits: BoundedCache[SiteFile, float] = BoundedCache(max_entries=_MAX_LIMITS)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
@@ -198,7 +198,7 @@ class Fetcher:
                 "robots.txt of %s is wrapped in the HTML of a browser, which is removed", origin
             )
             return replace(outcome, body=text)
-        if is_html(text) and self._told.is_first(origin):
+        if is_html(text) and self._warned.is_first(origin):
             logger.warning(
                 "robots.txt of %s is an HTML page: most likely it contains no rules; if it does, "
                 "they are obeyed",
@@ -238,7 +238,7 @@ class Fetcher:
     ) -> Unreachable:
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         logger.log(
-            logging.WARNING if self._told.is_first(obstacle.what) else logging.DEBUG,
+            logging.WARNING if self._warned.is_first(obstacle.what) else logging.DEBUG,
             "%s was not fetched: %s. This is not an error of the site%s%s; %s",
             chain.file,
             obstacle,

@@ -158,28 +158,28 @@ def _obstacle_in_pages(answer: Answer) -> Obstacle | None:
 
 
 def _obstacle_in_stand_ins(answer: Answer, url: str) -> Obstacle | None:
-    said = _said(answer.response, _SERVICE_ERRORS)
+    header = _header_in(answer.response, _SERVICE_ERRORS)
     location = answer.response.headers.get("Location")
     if location is not None and _leads_to_itself(location.decode("latin-1"), url):
         what = f"{_STAND_IN} redirected to itself"
-    elif said is None and _may_be_the_sites(answer.response):
+    elif header is None and _may_be_the_sites(answer.response):
         return None
     else:
         what = f"{_STAND_IN} refused"
     return Obstacle(
         what,
-        _detail(answer.response, _host(url), said),
+        _detail(answer.response, _host(url), header),
         "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
     )
 
 
 def _obstacle_in_proxied(answer: Answer, proxy: str) -> Obstacle | None:
-    response, said = answer.response, said_on_the_way(answer.response, proxied=True)
-    if said is None and response.status != _PROXY_AUTHENTICATION_REQUIRED:
+    response, header = answer.response, intermediary_error(answer.response, proxied=True)
+    if header is None and response.status != _PROXY_AUTHENTICATION_REQUIRED:
         return None
     return Obstacle(
         "a proxy refused",
-        _detail(response, _host(proxy), said),
+        _detail(response, _host(proxy), header),
         "see whether its credentials hold, and whether it lets the crawler through",
     )
 
@@ -223,13 +223,13 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
     return Obstacle(what, message, advice, for_good)
 
 
-def said_on_the_way(response: Response, *, proxied: bool) -> str | None:
+def intermediary_error(response: Response, *, proxied: bool) -> str | None:
     """Return the error of a service or proxy in ``response``; None if it is the site's."""
-    said = _said(response, _SERVICE_ERRORS)
+    header = _header_in(response, _SERVICE_ERRORS)
     # In an https tunnel the proxy can't add headers: they come from the origin's side.
-    if said is None and proxied and response.url.startswith("http:"):
-        said = _said_by_proxy(response)
-    return said
+    if header is None and proxied and response.url.startswith("http:"):
+        header = _proxy_header(response)
+    return header
 
 
 def _is_available(response: Response) -> bool:
@@ -271,21 +271,21 @@ def _host(url: str | None) -> str:
     return host if _HOST(host) else "…"
 
 
-def _said_by_proxy(response: Response) -> str | None:
-    said = _said(response, ("X-Squid-Error",))
-    if said is not None:
-        return said
+def _proxy_header(response: Response) -> str | None:
+    header = _header_in(response, ("X-Squid-Error",))
+    if header is not None:
+        return header
     if any(map(_PROXY_STATUS_ERROR.search, response.headers.getlist("Proxy-Status"))):
-        return _said(response, ("Proxy-Status",))
+        return _header_in(response, ("Proxy-Status",))
     if "Proxy-Authenticate" in response.headers:
-        return _said(response, ("Proxy-Authenticate",))
+        return _header_in(response, ("Proxy-Authenticate",))
     # The origin may have sent this through the proxy. As that can't be told, nothing is allowed.
     if not _may_be_the_sites(response):
-        return _said(response, ("Via",))
+        return _header_in(response, ("Via",))
     return None
 
 
-def _said(response: Response, names: tuple[str, ...]) -> str | None:
+def _header_in(response: Response, names: tuple[str, ...]) -> str | None:
     for name in names:
         value = response.headers.get(name)
         if value is not None:
@@ -293,5 +293,5 @@ def _said(response: Response, names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _detail(response: Response, where: str, said: str | None = None) -> str:
-    return ", ".join(filter(None, (where, f"status {response.status}", said)))
+def _detail(response: Response, where: str, header: str | None = None) -> str:
+    return ", ".join(filter(None, (where, f"status {response.status}", header)))

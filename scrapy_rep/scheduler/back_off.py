@@ -23,7 +23,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
-from scrapy_rep.fetch.route import said_on_the_way
+from scrapy_rep.fetch.route import intermediary_error
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.origin import origin_of
@@ -222,7 +222,7 @@ class BackOff:
             return
         if urlparse_cached(request).scheme not in {"http", "https"}:
             return
-        if may_refuse and said_on_the_way(response, proxied=bool(request.meta.get("proxy"))):
+        if may_refuse and intermediary_error(response, proxied=bool(request.meta.get("proxy"))):
             return
         value = (response.headers.get("Retry-After") or b"").decode("latin-1")
         asked = retry_after(value, self._clock.time())

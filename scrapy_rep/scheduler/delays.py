@@ -91,7 +91,7 @@ class Delays:
             self._slots.put(name, None)
         return seconds
 
-    def say(self, request: Request, origin: Origin, delay: Delay | None) -> None:
+    def log_delay(self, request: Request, origin: Origin, delay: Delay | None) -> None:
         """Log the delay that ``origin`` asks for, once for each change."""
         if delay is None or not self._max:
             if len(self._logged):

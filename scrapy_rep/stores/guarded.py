@@ -116,7 +116,7 @@ class GuardedStore:
         self._writing = Breaker(clock)
         self._holder = f"spare-{uuid4().hex}"
         self._quiet_until = -_QUIET
-        self._told = False
+        self._has_warned = False
         self._on_the_way: dict[str, Record] = {}
         """Records that are being written."""
 
@@ -239,7 +239,7 @@ class GuardedStore:
             self._warn(error)
             return None
         if breaker.succeeded() and not (self._reading.is_open or self._writing.is_open):
-            self._tell()
+            self._log_recovery()
         return result
 
     def _warn(self, error: Exception) -> None:
@@ -247,7 +247,7 @@ class GuardedStore:
         if self._clock() < self._quiet_until:
             return
         self._quiet_until = self._clock() + _QUIET
-        self._told = True
+        self._has_warned = True
         why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
         logger.warning(
             "%s can't be used, records of robots.txt are kept in memory: %s",
@@ -255,9 +255,9 @@ class GuardedStore:
             why,
         )
 
-    def _tell(self) -> None:
-        if self._told:
-            self._told = False
+    def _log_recovery(self) -> None:
+        if self._has_warned:
+            self._has_warned = False
             logger.info("%s can be used again", self._name)
 
     async def _release(self, key: str, holder: str) -> bool:

@@ -14,7 +14,7 @@ from scrapy_rep.commands.robots import Command
 from tests.crawling.web import HANGS
 from tests.waiting import PATIENCE, wait_until
 
-ENDED = "the crawl ended before there was an answer\n"
+ENDED = "the crawl ended before there was a result\n"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signal")

@@ -137,7 +137,7 @@ class RobotsEvidence:
 
     def _used(self, request: Request, usage: Usage, results: Mapping[str, Value]) -> None:
         # Other preferences are in the line of the page or the dropped request.
-        if any(said.place in _AFTER for said in usage.statements):
+        if any(statement.place in _AFTER for statement in usage.statements):
             url = without_credentials(request.url)
             self._put("usage", {"url": url, "usage": as_dict(usage, results)})
 

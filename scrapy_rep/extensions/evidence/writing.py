@@ -49,8 +49,8 @@ class Writing:
         self._bytes_done = 0
         self._crowded_out = 0
         self._failed = 0
-        self._lost_told = 0
-        self._is_told = False
+        self._lost_recorded = 0
+        self._has_logged = False
         self.written: int = 0
         """Number of written lines."""
 
@@ -66,7 +66,7 @@ class Writing:
         if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + nbytes > _MAX_BYTES):
             self._crowded_out += 1
             line.let_go()
-            self._tell(OSError("the disk is slower than the crawl"))
+            self._log_failure(OSError("the disk is slower than the crawl"))
             return
         self._bytes_put += nbytes
         if self._thread is None:
@@ -94,23 +94,23 @@ class Writing:
 
     def _write(self, lines: list[Line]) -> None:
         nbytes = sum(line.nbytes for line in lines)
-        lost = self.lost - self._lost_told
-        told = [Line({"kind": "lost", "time": iso(time()), "lines": lost})] if lost else []
+        lost = self.lost - self._lost_recorded
+        lost_line = [Line({"kind": "lost", "time": iso(time()), "lines": lost})] if lost else []
         try:
-            self._form.write([*told, *lines])
+            self._form.write([*lost_line, *lines])
         except Exception as error:  # noqa: BLE001 - logged and counted
             self._failed += len(lines)
-            self._tell(error)
+            self._log_failure(error)
         else:
             self.written += len(lines)
-            self._lost_told += lost
+            self._lost_recorded += lost
         for line in lines:
             line.let_go()
         self._bytes_done += nbytes
 
-    def _tell(self, error: Exception) -> None:
-        if not self._is_told:
-            self._is_told = True
+    def _log_failure(self, error: Exception) -> None:
+        if not self._has_logged:
+            self._has_logged = True
             logger.error(
                 "%s can't be written, the crawl continues: %s: %s",
                 self._what,

@@ -33,9 +33,9 @@ class Why(NamedTuple):
         url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
         cause = verdict.outage and verdict.outage.cause
         if verdict.reason is Reason.USAGE and usage is not None:
-            url, said, cause = decided_by(verdict, Usage.from_dict(usage), usage["results"])
-            rule = said and f"{said.source}: {said.raw}"
-            line = said and said.line
+            url, statement, cause = decided_by(verdict, Usage.from_dict(usage), usage["results"])
+            rule = statement and f"{statement.source}: {statement.raw}"
+            line = statement and statement.line
         return cls(url, rule and short(rule), line, cause and short(cause))
 
 

@@ -35,9 +35,9 @@ class UsageCounts:
         """Count a page."""
         self.results.update(results.items())
         self.refused += refused
-        said = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
+        keys = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
         uris = {without_credentials(s.raw) for s in usage.statements if s.source == LICENSE}
-        for key in said:
+        for key in keys:
             _count(self.statements, key, (_BEYOND, "", ""))
         for uri in uris:
             _count(self.licenses, (origin, uri), (_BEYOND, ""))

@@ -85,14 +85,14 @@ TOO_MANY: Final = tuple(
 class UsageRules:
     """The lines about use in the groups for a crawler; they are read when they are first used."""
 
-    __slots__ = ("_compiled", "_lines", "_said", "nbytes")
+    __slots__ = ("_compiled", "_licenses", "_lines", "nbytes")
 
     def __init__(self, lines: Sequence[Line], outside: Sequence[Line] = ()) -> None:
         """Take the lines in the groups, and those outside of all groups."""
-        self._said = _licenses(lines) or _licenses(outside)
+        self._licenses = _licenses(lines) or _licenses(outside)
         if sum(map(_size_of, lines)) > MAX_USAGE_BYTES:
             # Unread lines may disallow anything.
-            self._said += TOO_MANY
+            self._licenses += TOO_MANY
             lines = ()
         self._lines = lines
         self._compiled: list[list[dict[str, tuple[Statement, ...]]]] | None = None
@@ -107,8 +107,8 @@ class UsageRules:
                 for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
             ]
             self._lines = ()
-        found = [said for lengths in self._compiled for said in _longest(lengths, target)]
-        return Usage(distinct((*found, *self._said)), tokens)
+        found = [each for lengths in self._compiled for each in _longest(lengths, target)]
+        return Usage(distinct((*found, *self._licenses)), tokens)
 
 
 def _rules_of(source: str, lines: Iterable[Line]) -> list[_Rule]:
@@ -147,7 +147,7 @@ def _by_length(rules: Sequence[_Rule]) -> list[dict[str, tuple[Statement, ...]]]
     for pattern, rule in zip(patterns, rules, strict=False):
         lengths.setdefault(len(pattern), {}).setdefault(pattern, []).extend(rule.statements)
     return [
-        {pattern: distinct(said) for pattern, said in lengths[length].items()}
+        {pattern: distinct(statements) for pattern, statements in lengths[length].items()}
         for length in sorted(lengths, reverse=True)
     ]
 
@@ -158,9 +158,9 @@ def _longest(lengths: list[dict[str, tuple[Statement, ...]]], target: str) -> li
     If several paths of this length match, all are valid; their order in the file doesn't matter.
     """
     for patterns in lengths:
-        found = [said for pattern, said in patterns.items() if is_match(pattern, target)]
+        found = [patterns[pattern] for pattern in patterns if is_match(pattern, target)]
         if found:
-            return [statement for said in found for statement in said]
+            return [statement for statements in found for statement in statements]
     return []
 
 

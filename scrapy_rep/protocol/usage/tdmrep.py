@@ -38,12 +38,12 @@ def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
     count as a reservation.
     """
     if label == RESERVATION and sum(map(len, values)) > MAX_TAG_TEXT:
-        return _said(label, _RESERVED, values[0], place)
+        return _statements(label, _RESERVED, values[0], place)
     return [
         statement
         for value in values
         for item in (value.split(",") if label == RESERVATION else [value])
-        for statement in _said(label, item.strip(), item.strip(), place)
+        for statement in _statements(label, item.strip(), item.strip(), place)
     ]
 
 
@@ -82,9 +82,9 @@ class TdmRules:
 
     def said_of(self, target: str) -> list[Statement]:
         """Return the statements for a target in canonical form."""
-        for pattern, said in self._rules:
+        for pattern, statements in self._rules:
             if is_match(pattern, target):
-                return said
+                return statements
         return self._otherwise
 
 
@@ -101,18 +101,18 @@ def _is_rule(rule: Any) -> bool:
 
 def _rule_of(rule: dict[str, Any]) -> tuple[str, list[Statement]]:
     raw = json.dumps(rule)
-    said = _said(RESERVATION, _text(rule.get(RESERVATION)), raw, TDMREP_JSON)
+    statements = _statements(RESERVATION, _text(rule.get(RESERVATION)), raw, TDMREP_JSON)
     policy = rule.get(POLICY)
     if isinstance(policy, str):
-        said += _said(POLICY, policy, policy, TDMREP_JSON)
-    return canonical_patterns(rule["location"].encode("utf-8", "surrogatepass")), said
+        statements += _statements(POLICY, policy, policy, TDMREP_JSON)
+    return canonical_patterns(rule["location"].encode("utf-8", "surrogatepass")), statements
 
 
 def _unread(raw: str) -> list[Statement]:
     return statements_of(TDMREP, {}, raw, None, TDMREP_JSON)
 
 
-def _said(label: str, value: str, raw: str, place: str) -> list[Statement]:
+def _statements(label: str, value: str, raw: str, place: str) -> list[Statement]:
     read = _VALUES.get(value, UNKNOWN) if label == RESERVATION else UNKNOWN
     return statements_of(TDMREP, {label: read}, raw, None, place)
 

@@ -75,9 +75,9 @@ class Usage:
     def value(self, label: str) -> Value:
         """Return the combined value of a category in Content-Usage, from all places."""
         return combined(
-            said.value
-            for said in self.statements
-            if said.source == CONTENT_USAGE and said.label in {label, ANY}
+            statement.value
+            for statement in self.statements
+            if statement.source == CONTENT_USAGE and statement.label in {label, ANY}
         )
 
     def result(self, purpose: str) -> Value:
@@ -87,21 +87,21 @@ class Usage:
         """
         if purpose not in PURPOSES:
             raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
-        return combined(said.value for said in self._about(purpose))
+        return combined(statement.value for statement in self._about(purpose))
 
     def disallowing(self, purposes: Iterable[str]) -> Statement | None:
         """Return the first statement that disallows one of ``purposes``; None if none does."""
         about = chain.from_iterable(map(self._about, purposes))
-        return next((said for said in about if said.value == DISALLOW), None)
+        return next((statement for statement in about if statement.value == DISALLOW), None)
 
     def _about(self, purpose: str) -> list[Statement]:
         last = max((PLACES.index(s.place) for s in self.statements if _reserves(s)), default=0)
         return [
-            said
-            for said in self.statements
-            if purpose in MEANINGS.get((said.source, said.label), ())
+            statement
+            for statement in self.statements
+            if purpose in MEANINGS.get((statement.source, statement.label), ())
             # TDMRep: a later place replaces earlier ones.
-            and (said.source != TDMREP or PLACES.index(said.place) == last)
+            and (statement.source != TDMREP or PLACES.index(statement.place) == last)
         ]
 
     def from_sources(self, sources: Collection[str]) -> Usage:
@@ -122,30 +122,30 @@ class Usage:
         if not lines:
             return self
         joined = ", ".join(lines)
-        said: list[Statement] = []
+        statements: list[Statement] = []
         if name == CONTENT_USAGE:
             read = read_usage(joined.encode("utf-8", "surrogatepass"))
-            said = statements_of(CONTENT_USAGE, read, joined, None, HEADER)
+            statements = statements_of(CONTENT_USAGE, read, joined, None, HEADER)
         elif name == CONTENT_SIGNAL:
             read = read_signals(joined.encode("utf-8", "surrogatepass"))
-            said = statements_of(CONTENT_SIGNAL, read, joined, None, HEADER)
+            statements = statements_of(CONTENT_SIGNAL, read, joined, None, HEADER)
         elif name == "x-robots-tag":
-            said = [tag for line in lines for tag in tags_in_header(line, self.tokens)]
+            statements = [tag for line in lines for tag in tags_in_header(line, self.tokens)]
         elif name in {RESERVATION, POLICY}:
-            said = tdm_in(name, lines, HEADER)
+            statements = tdm_in(name, lines, HEADER)
         elif name == "link":
-            said = license_in_link(joined)
-        return self.with_statements(said)
+            statements = license_in_link(joined)
+        return self.with_statements(statements)
 
     def with_meta(self, elements: Mapping[str, str]) -> Usage:
         """Return the usage with the statements of meta elements, contents by name, added."""
-        said: list[Statement] = []
+        statements: list[Statement] = []
         for name, content in elements.items():
             if name.strip().lower() in {RESERVATION, POLICY}:
-                said += tdm_in(name.strip().lower(), [content], META)
+                statements += tdm_in(name.strip().lower(), [content], META)
             else:
-                said += tags_in_meta(name, content, self.tokens)
-        return self.with_statements(said)
+                statements += tags_in_meta(name, content, self.tokens)
+        return self.with_statements(statements)
 
     def with_elements(self, elements: Iterable[tuple[str, str]]) -> Usage:
         """Return the usage with the statements of the meta elements of a page added.
@@ -166,9 +166,9 @@ class Usage:
         """Return the usage with the statements of a tdmrep.json for a URL added."""
         return self.with_statements(TdmRules(body).said_of(target_of(url)))
 
-    def with_statements(self, said: Iterable[Statement]) -> Usage:
+    def with_statements(self, statements: Iterable[Statement]) -> Usage:
         """Return the usage with other statements added."""
-        return replace(self, statements=distinct((*self.statements, *said)))
+        return replace(self, statements=distinct((*self.statements, *statements)))
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values, which can be written as JSON and to a JOBDIR."""
@@ -191,11 +191,16 @@ def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """
     first: dict[tuple[str, ...], Statement] = {}
     uris = 0
-    for said in sorted(statements, key=_position):
-        is_uri = said.source == LICENSE or said.label == POLICY
-        key = (said.place, said.source, said.label, said.raw if is_uri else said.value)
+    for statement in sorted(statements, key=_position):
+        is_uri = statement.source == LICENSE or statement.label == POLICY
+        key = (
+            statement.place,
+            statement.source,
+            statement.label,
+            statement.raw if is_uri else statement.value,
+        )
         if key not in first and (not is_uri or uris < MAX_USAGE_URIS):
-            first[key] = said
+            first[key] = statement
             uris += is_uri
     return tuple(first.values())
 
