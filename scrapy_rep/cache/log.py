@@ -54,7 +54,7 @@ class LookupLog:
         if record.next_try is None:
             return
         evidence = record.last.evidence
-        what = evidence.summary, _meanwhile(record, access), record.next_try - evidence.at
+        what = evidence.summary, _effect_of(record, access), record.next_try - evidence.at
         # DEBUG if the fetch failed on the way to the origin: the fetcher has logged why.
         if previous is None or since is None:
             self._log_down(
@@ -77,7 +77,7 @@ class LookupLog:
             record,
             moment(access.outage.since),
             access.outage.cause,
-            _meanwhile(record, access),
+            _effect_of(record, access),
             moment(access.outage.next_try),
         )
 
@@ -113,7 +113,7 @@ def _answer(record: Record) -> str:
     return f"{kind} ({evidence.summary}, {size}, redirects: {hops})"
 
 
-def _meanwhile(record: Record, access: Access) -> str:
+def _effect_of(record: Record, access: Access) -> str:
     if not record.file.is_robotstxt and access.grant is not Grant.RULES:
         return "what it reserves is unknown"
     return _MEANWHILE[access.grant]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _NONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 
-class _Held(NamedTuple):
+class _Entry(NamedTuple):
     """The rules of a file, and the times between which they are valid."""
 
     rules: TdmRules
@@ -41,7 +41,7 @@ class TdmrepCache:
         self._policy = context.policy
         self._time = context.clock.time
         self._lookup = Lookup(context, TDMREP_PATH, self.known_rules, count=lambda _: None)
-        self._held: BoundedCache[Origin, _Held] = BoundedCache(max_bytes=max_bytes)
+        self._held: BoundedCache[Origin, _Entry] = BoundedCache(max_bytes=max_bytes)
         self._flights: Flights[TdmRules] = Flights(self._look_up, self._landed)
 
     @property
@@ -71,7 +71,7 @@ class TdmrepCache:
         record = await self._lookup.record(origin, page)
         access = self._policy.access(record, self._time())
         rules = _rules_of(record, access)
-        self._held.put(origin, _Held(rules, access.start, access.end), rules.nbytes)
+        self._held.put(origin, _Entry(rules, access.start, access.end), rules.nbytes)
         return rules
 
     async def _landed(self, origin: Origin, _: TdmRules | None, __: Request) -> None:

@@ -125,7 +125,7 @@ class _Cache:
         """Print the record of a file."""
         record, holder = await self._store.get(file.key)
         if record is None:
-            return self._nothing(f"nothing that can be read of {file.key}")
+            return self._not_found(f"nothing that can be read of {file.key}")
         lines = record_text.in_detail(
             record, self._options, time(), f"from {registry.shown(self._options.store)}"
         )
@@ -181,7 +181,7 @@ class _Cache:
     async def drop(self, file: SiteFile) -> int:
         """Remove the record of a file, so that the next crawl fetches it."""
         if not await self._store.drop(file.key):
-            return self._nothing(f"nothing of {file.key}")
+            return self._not_found(f"nothing of {file.key}")
         self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
         return FINE
 
@@ -212,7 +212,7 @@ class _Cache:
     def _print(self, text: str, values: dict[str, Any]) -> None:
         print(json.dumps(values) if self._as_json else text)
 
-    def _nothing(self, what: str) -> int:
+    def _not_found(self, what: str) -> int:
         print(f"{registry.shown(self._options.store)} holds {what}", file=sys.stderr)
         return FOUND
 

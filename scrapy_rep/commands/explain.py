@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Got:
+class Explained:
     """The result of the crawl of the command."""
 
     url: str
@@ -90,12 +90,12 @@ def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) 
     # With purposes, the crawl may fetch tdmrep.json, too.
     meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
 
-    async def in_crawl(crawler: Crawler) -> Got:
+    async def in_crawl(crawler: Crawler) -> Explained:
         robots = robots_of(crawler)
         verdict, decision = await robots.decide(url)
         usage = await robots.usage(Request(url, meta=meta))
         record, back_off = await robots.record(url), await robots.back_off(url)
-        return Got(url, verdict, decision, record, usage, started, back_off)
+        return Explained(url, verdict, decision, record, usage, started, back_off)
 
     got = _by_file(url, opts.file, runner) if opts.file else runner.run(in_crawl)
     show = _as_json if opts.json else _as_text
@@ -103,7 +103,7 @@ def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) 
     return status_of(got.verdict)
 
 
-def _by_file(url: str, path: str, runner: CoroutineRunner) -> Got:
+def _by_file(url: str, path: str, runner: CoroutineRunner) -> Explained:
     """Return the result for ``url`` by the rules of a local file."""
     tokens, spellings = runner.names()
     body = read_robotstxt(path, runner.options.max_size)
@@ -111,10 +111,10 @@ def _by_file(url: str, path: str, runner: CoroutineRunner) -> Got:
     verdict = verdict_of_rules(robots.rules_for(*tokens), url, spellings)
     verdict = verdict._replace(robotstxt_url=name_of(path))
     decision = Decision(origin_of(url), target_of(url), tokens, verdict)
-    return Got(url, verdict, decision, None, robots.usage(url, *tokens), time(), body=body)
+    return Explained(url, verdict, decision, None, robots.usage(url, *tokens), time(), body=body)
 
 
-def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
+def _as_json(got: Explained, options: Options, purposes: Sequence[str]) -> str:
     """Return the result as JSON."""
     explanation = got.explanation(options)
     override = got.decision.override
@@ -157,7 +157,7 @@ def _as_json(got: Got, options: Options, purposes: Sequence[str]) -> str:
     return json.dumps(result)
 
 
-def _as_text(got: Got, options: Options, purposes: Sequence[str]) -> str:
+def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
     """Return the result as text."""
     word = "allowed" if got.verdict.allowed else "disallowed"
     if got.verdict.reason is Reason.UNREACHABLE:

@@ -273,7 +273,7 @@ class Decider:
             tdmrep = tdmrep or known_tdmrep(self._cache, origin, entry, tokens)
             if tdmrep is None:
                 return decision._replace(verdict=None)
-            usage = usage.with_statements(tdmrep.said_of(target))
+            usage = usage.with_statements(tdmrep.statements_for(target))
         judgement = self.usage.judgement(usage, purposes)
         if judgement.refused and self.usage.drops:
             verdict = _USAGE

@@ -112,7 +112,7 @@ class Composition:
             policy=options.policy,
             store=self._shared.store,
             fetch=Fetcher(
-                self._crawler, options, self._hop, builtin.keep if builtin else None
+                self._crawler, options, self._verdict_on_hop, builtin.keep if builtin else None
             ).fetch,
             learned=self.announcer.send_learned,
             clock=clock,
@@ -160,7 +160,7 @@ class Composition:
         finally:
             await self._shared.leave(self)
 
-    def _hop(self, hop: Request) -> Verdict | None:
+    def _verdict_on_hop(self, hop: Request) -> Verdict | None:
         return self.decider.verdict_on_hop(hop)
 
     async def _parsed(self, robots: RobotsTxt, request: Request) -> None:

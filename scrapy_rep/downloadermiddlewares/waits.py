@@ -15,7 +15,7 @@ from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.utils.concurrency import Promise, sleep
 from scrapy_rep.utils.pace import slot_name
-from scrapy_rep.utils.scrapy_internals import beside_the_pages
+from scrapy_rep.utils.scrapy_internals import one_more_place
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -76,7 +76,7 @@ class Waits:
         stats.count(self._crawler, stats.WAITED)
         self.waiting += 1
         try:
-            with beside_the_pages(self._crawler):
+            with one_more_place(self._crawler):
                 if decision.verdict and decision.entry and decision.origin:
                     until = self._gate.next_try(decision.entry)
                     await self._wait(decision.origin, until)

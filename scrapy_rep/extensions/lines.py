@@ -25,11 +25,11 @@ def iso(seconds: float) -> str:
     """Return a time in seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
     # A record in a store may have any time.
     whole, milliseconds = divmod(int(min(max(0.0, seconds), _LAST) * 1_000), 1_000)
-    return f"{_to_the_second(whole)}.{milliseconds:03}Z"
+    return f"{_iso_second(whole)}.{milliseconds:03}Z"
 
 
 @lru_cache(maxsize=64)
-def _to_the_second(seconds: int) -> str:
+def _iso_second(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}"
 
 
@@ -135,7 +135,7 @@ class Line(NamedTuple):
         """Size of the text in bytes."""
         return len(self.text or b"")
 
-    def let_go(self) -> None:
+    def drop_text(self) -> None:
         """Drop the text, and keep its hash."""
         if self.text is not None and self.file is not None and self.file.as_json:
             self.file.body = None

@@ -47,7 +47,7 @@ from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.pace import slot_without_delay
-from scrapy_rep.utils.scrapy_internals import beside_the_pages
+from scrapy_rep.utils.scrapy_internals import one_more_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -155,7 +155,7 @@ class Fetcher:
                 answer = await self._download(chain, page)
                 obstacle = obstacle_in(answer)
                 if obstacle is not None:
-                    return self._hindered(chain, obstacle, answer)
+                    return self._not_of_origin(chain, obstacle, answer)
                 chain.check_address(answer)
                 location = location_of(answer, chain.urls[-1])
                 if location is not None:
@@ -171,7 +171,7 @@ class Fetcher:
             verdict = self._judge(Request(location, headers=_user_agent_of(page)))
             obstacle = obstacle_ahead(verdict, location)
             if obstacle is not None:
-                return self._hindered(chain, obstacle, answer)
+                return self._not_of_origin(chain, obstacle, answer)
             if not chain.may_lead_to(verdict):
                 message = as_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
@@ -181,7 +181,7 @@ class Fetcher:
         """Return the outcome of the last response; a redirect to ``location`` is not followed."""
         obstacle = obstacle_at_end(answer)
         if obstacle is not None:
-            return self._hindered(chain, obstacle, answer)
+            return self._not_of_origin(chain, obstacle, answer)
         if location is None:
             evidence = chain.evidence(answer)
             outcome = outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
@@ -214,7 +214,7 @@ class Fetcher:
         chain.transfer = request.meta[TRANSFER_KEY]
         try:
             slot = request.meta["download_slot"]
-            with beside_the_pages(self._crawler), slot_without_delay(self._crawler, slot):
+            with one_more_place(self._crawler), slot_without_delay(self._crawler, slot):
                 await engine.download_async(request)
         except Received as received:
             # The traceback refers to frames, and these to it: a cycle of a hundred objects.
@@ -231,9 +231,9 @@ class Fetcher:
         obstacle = obstacle_of(error, message, chain.transfer)
         if obstacle is None:
             return Unreachable(chain.evidence(error=message))
-        return self._hindered(chain, obstacle)
+        return self._not_of_origin(chain, obstacle)
 
-    def _hindered(
+    def _not_of_origin(
         self, chain: Chain, obstacle: Obstacle, answer: Answer | None = None
     ) -> Unreachable:
         self._count(stats.NOT_OF_ORIGIN_COUNT)

@@ -7,7 +7,7 @@ from enum import Enum
 from http import HTTPStatus
 from typing import Final
 
-from scrapy_rep.protocol.soft404 import says_not_found
+from scrapy_rep.protocol.soft404 import is_not_found_page
 
 
 def too_many_redirects(hops: int) -> str:
@@ -133,6 +133,6 @@ def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
         return Unavailable(evidence)
     # Google: "if we are able to determine that a site is incorrectly configured to return 5xx
     # instead of a 404"; not a 429.
-    if soft_404 and evidence.status >= HTTPStatus.INTERNAL_SERVER_ERROR and says_not_found(body):
+    if soft_404 and evidence.status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_not_found_page(body):
         return Unavailable(evidence)
     return Unreachable(evidence)

@@ -78,7 +78,7 @@ class Policy:
         if (
             record is None
             or self._sees_more(record)
-            or not record.last.evidence.at <= now < self._asked_again_at(record)
+            or not record.last.evidence.at <= now < self._next_fetch_at(record)
         ):
             return True
         return record.last.evidence.at < began and self._may_be_over(record, now)
@@ -89,7 +89,7 @@ class Policy:
         RFC 9309 §2.3.1.1 (rules), §2.3.1.3 (all), §2.3.1.4 (none; after a long time the last
         copy, or all).
         """
-        start, end = record.last.evidence.at, self._asked_again_at(record)
+        start, end = record.last.evidence.at, self._next_fetch_at(record)
         if record.unreachable_since is None:
             if isinstance(record.last, Available):
                 return Access(Grant.RULES, Reason.RULE, record.last, start, end)
@@ -169,7 +169,7 @@ class Policy:
             and retry_after(evidence.retry_after, evidence.at) is None
         )
 
-    def _asked_again_at(self, record: Record) -> float:
+    def _next_fetch_at(self, record: Record) -> float:
         evidence = record.last.evidence
         if record.unreachable_since is not None:
             if record.next_try is None:

@@ -37,7 +37,7 @@ _MAX_VISIBLE: Final = 512
 """Number of characters of visible text that are searched: about the title and the headline."""
 
 
-def says_not_found(body: bytes) -> bool:
+def is_not_found_page(body: bytes) -> bool:
     """Return whether the first visible words of a page say that it was not found.
 
     A maintenance page may have such words further down; if these counted, a site that is down would

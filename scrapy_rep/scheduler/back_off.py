@@ -136,7 +136,7 @@ class BackOff:
         """Call ``call`` when requests to some host are to be dropped."""
         self._on_given_up = call
 
-    def leaves_alone(self, host: str) -> bool:
+    def has_refused(self, host: str) -> bool:
         """Return whether ``host`` has refused a request and answered none since."""
         return host in self._hosts
 
@@ -160,7 +160,7 @@ class BackOff:
                 self._begin(self._claim_probe(origin.host, paused))
         return Hold(HoldReason.BACK_OFF, paused.next_check)
 
-    def went(self, host: str) -> None:
+    def popped(self, host: str) -> None:
         """Note that a request to ``host`` leaves the scheduler."""
         paused = self._hosts.get(host) if self._hosts else None
         if paused is not None and paused.may_probe:

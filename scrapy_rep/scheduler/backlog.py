@@ -98,7 +98,7 @@ class Backlog:
         self._disk.write(slot, origin, *place)
         self._lanes.on_disk += 1 + self.recall(slot, origin)
 
-    def takes_back(self, lane: Lane) -> bool:
+    def may_unload(self, lane: Lane) -> bool:
         """Return whether to unload ``lane``, which was served, until the next round.
 
         A slot with several lanes stays, as their order is known only in memory.

@@ -214,7 +214,7 @@ class Disk:
         self._in_progress[number] = request
         return request
 
-    def forget_ended(self, now: float = math.inf) -> None:
+    def delete_finished(self, now: float = math.inf) -> None:
         """Delete the rows of requests that the engine has finished.
 
         ``now``, in seconds of the monotonic clock, spaces out the tries while writing fails.
@@ -276,7 +276,7 @@ class Disk:
     def close(self) -> bool:
         """Close the file; return whether requests are left for the next crawl."""
         with closing(self._connection):
-            self.forget_ended()
+            self.delete_finished()
             self._log_lost()
             (is_left,) = self._run(
                 "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"

@@ -71,14 +71,14 @@ class DueTimes(Generic[K]):
         self._stop()
         self._timer_at = self._heap[0][0]
         seconds = max(0.0, self._timer_at - self._clock.monotonic())
-        self._timer = self._clock.call_later(seconds, self._time_has_come)
+        self._timer = self._clock.call_later(seconds, self._timer_fired)
 
     def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer, self._timer_at = None, math.inf
 
-    def _time_has_come(self) -> None:
+    def _timer_fired(self) -> None:
         # Event loops may fire a timer slightly early.
         now = max(self._clock.monotonic(), self._timer_at)
         self._timer, self._timer_at = None, math.inf

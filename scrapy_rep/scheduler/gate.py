@@ -157,7 +157,7 @@ class Gate:
                 return None  # the lookup raised; the middleware repeats it, and handles the error
         if entry.may_come_back and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
-        if self._back_off is not None and self._back_off.leaves_alone(origin.host):
+        if self._back_off is not None and self._back_off.has_refused(origin.host):
             # A request that the middleware will drop must use neither a turn nor the probe.
             if self._back_off.has_given_up(origin.host) or self._is_disallowed(head):
                 return None
@@ -167,7 +167,7 @@ class Gate:
         if hold is None and self._turns and self._delays and self._delays.concerns(entry):
             hold = self._turns.hold(origin, head)
         if hold is None and self._back_off is not None:
-            self._back_off.went(origin.host)
+            self._back_off.popped(origin.host)
         return hold
 
     def _is_disallowed(self, head: Callable[[], Request]) -> bool:

@@ -65,11 +65,11 @@ class Idle:
             self._is_listening = True
             self._crawler.signals.connect(self._send_if_due, signals.scheduler_empty)
 
-    def came(self) -> None:
+    def pushed(self) -> None:
         """Note that a request was added to the scheduler."""
         self._checks_left = min(self._checks_left, 1)
 
-    def went(self) -> None:
+    def popped(self) -> None:
         """Note that a request left the scheduler."""
         self._checks_left = 0
 

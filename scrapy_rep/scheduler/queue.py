@@ -134,7 +134,7 @@ class RobotsAwarePriorityQueue:
         else:
             self._push(self._lanes.lane(slot, origin), *place)
         if self._gate is not None:
-            self._gate.idle.came()
+            self._gate.idle.pushed()
 
     def _push(self, lane: Lane, *place: Any) -> None:
         try:
@@ -155,7 +155,7 @@ class RobotsAwarePriorityQueue:
         """Return the next request that may leave, or None."""
         if self._disk is not None:
             now = self._clock.monotonic()
-            self._disk.forget_ended(now)
+            self._disk.delete_finished(now)
             if now >= self._next_file_check:
                 self._next_file_check = now + _FILE_CHECK_INTERVAL
                 self._disk.look_for_file()
@@ -175,8 +175,8 @@ class RobotsAwarePriorityQueue:
                         self.push(request)
                         continue
                 note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
-                self._gate.idle.went()
-            if self._backlog is not None and self._backlog.takes_back(lane):
+                self._gate.idle.popped()
+            if self._backlog is not None and self._backlog.may_unload(lane):
                 self._resize(lane, 0)
             return request
         return None
@@ -222,7 +222,7 @@ class RobotsAwarePriorityQueue:
         except UnreadableError as error:
             log_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
-        self._rotation.served(lane.slot)
+        self._rotation.popped(lane.slot)
         # `held` is authoritative; the count may be off after unreadable rows.
         self._resize(lane, max(1, lane.size - 1) if lane.held else 0)
         if lane.size:

@@ -103,7 +103,7 @@ class _Deferring(Base):
         """Add ``request``."""
         super().push(request)
         if self._gate is not None:
-            self._gate.idle.came()
+            self._gate.idle.pushed()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Return a request that may leave, or None."""
@@ -254,7 +254,7 @@ class _Deferring(Base):
 
     def _with_source(self, request: Request | None, source: Source) -> Request | None:
         if self._gate is not None and request is not None:
-            self._gate.idle.went()
+            self._gate.idle.popped()
             note_source(request, source)
         return request
 

@@ -108,7 +108,7 @@ class Mover:
         until = self._clock.monotonic() + _SECONDS
         for _ in self._steps:
             if self._clock.monotonic() >= until:
-                self._timer = self._clock.call_later(0, self._go_on)
+                self._timer = self._clock.call_later(0, self._move_more)
                 return
 
     def stop(self) -> None:
@@ -118,7 +118,7 @@ class Mover:
             self._timer = None
         self._steps.close()
 
-    def _go_on(self) -> None:
+    def _move_more(self) -> None:
         self.move()
         nudge(self._crawler)
 

@@ -47,7 +47,7 @@ class Rotation:
         """The names of slots that are to be asked how many downloads they have."""
         self._first: deque[Slot] = deque()
 
-    def served(self, slot: Slot) -> None:
+    def popped(self, slot: Slot) -> None:
         """Note that a request of ``slot`` was popped."""
         self._last = self.passed = slot.name
 

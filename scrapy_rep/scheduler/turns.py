@@ -185,11 +185,11 @@ class Turns:
     def _reserve(self, host: str, seconds: float, turn: _Turn) -> _Turn:
         self._turns[host] = turn
         turn.margin = self._margin
-        task = deferred_from_coro(self._ask_the_store(host, seconds, turn))
+        task = deferred_from_coro(self._reserve_in_store(host, seconds, turn))
         task.addErrback(trap_cancelled)
         return turn
 
-    async def _ask_the_store(self, host: str, seconds: float, turn: _Turn) -> None:
+    async def _reserve_in_store(self, host: str, seconds: float, turn: _Turn) -> None:
         wait = 0.0
         try:
             wait, turn.mark = await self._store.reserve(host, seconds + turn.margin, turn.mark)

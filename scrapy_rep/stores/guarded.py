@@ -61,7 +61,7 @@ class Breaker:
         """Whether the last call failed."""
         return self._pause > 0
 
-    def lets_through(self) -> bool:
+    def may_call(self) -> bool:
         """Return whether a call may be made now. The caller has to report how it ended."""
         if not self.is_open:
             return True
@@ -83,7 +83,7 @@ class Breaker:
         self._trying = False
         return first
 
-    def hurry(self) -> None:
+    def try_now(self) -> None:
         """Let the next call through at once."""
         self._until = self._clock()
 
@@ -179,7 +179,7 @@ class GuardedStore:
     async def close(self) -> None:
         """Write what is still to be written, as far as that can be done in a few seconds."""
         for breaker in (self._reading, self._writing):
-            breaker.hurry()  # there is no later
+            breaker.try_now()  # there is no later
         with suppress(TimeoutError):
             await within(_CLOSING, self._write_spare())
         lost = len(self._spare)
@@ -222,7 +222,7 @@ class GuardedStore:
 
     async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
         """Return the result of a call; None if it fails, or is not made."""
-        if not breaker.lets_through():
+        if not breaker.may_call():
             return None
         try:
             result = await within(self._timeout + _GRACE, call())

@@ -79,30 +79,30 @@ class Connection:
                     # The plain class means a damaged file; other errors have a subclass.
                     if type(error) not in {ForeignFileError, sqlite3.DatabaseError}:
                         raise
-                    self._let_go()
+                    self._disconnect()
                     self._file.set_aside(self._identity, str(error))
                     return func(self._open())
             except NewerFileError as error:
-                self._let_go()
+                self._disconnect()
                 raise StoreError(str(error)) from None
             except (ForeignFileError, sqlite3.Error, OSError) as error:
-                self._let_go()
+                self._disconnect()
                 raise StoreError(f"{type(error).__name__}: {error}") from error
 
     def close(self) -> None:
         """Close the connection, if it is open."""
         with self._lock:
-            self._let_go()
+            self._disconnect()
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._file.identity() != self._identity:
-            self._let_go()  # removed, or renamed by another process
+            self._disconnect()  # removed, or renamed by another process
         if self._connection is None:
             self._identity = self._file.create()
             self._connection = self._file.connect()
         return self._connection
 
-    def _let_go(self) -> None:
+    def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             with suppress(sqlite3.Error):
@@ -157,7 +157,7 @@ class DatabaseFile:
             raise StoreError(why)
         if self._set_aside >= _MAX_SET_ASIDE:
             raise StoreError(f"the {self._set_aside} files before this one were bad too: {why}")
-        with self._alone():
+        with self._lock_renaming():
             if self.identity() != identity:
                 return
             now = datetime.now(timezone.utc)
@@ -175,7 +175,7 @@ class DatabaseFile:
         )
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _lock_renaming(self) -> Iterator[None]:
         """Lock the file against being renamed by other processes."""
         with Path(f"{self._path}.lock").open("ab") as lock:
             if fcntl is not None:

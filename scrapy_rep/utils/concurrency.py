@@ -207,7 +207,7 @@ def in_thread(func: Callable[[], T]) -> Awaitable[T]:
 
     For calls that may hang: they don't block later calls.
     """
-    job = Job(func, poster())
+    job = Job(func, thread_safe_caller())
     threading.Thread(target=_run_each, args=([job],), daemon=True).start()
     return job.done
 
@@ -249,13 +249,13 @@ class Workers:
             ]
             for thread in self._threads:
                 thread.start()
-        job = Job(func, poster())
+        job = Job(func, thread_safe_caller())
         self._queue.put(job)
         return job.done
 
     async def stop(self) -> None:
         """Wait until all calls so far are done, and end the threads. Later calls start new ones."""
-        ends = [Job(_nothing, poster(), last=True) for _ in self._threads]
+        ends = [Job(_nothing, thread_safe_caller(), last=True) for _ in self._threads]
         for job in ends:
             self._queue.put(job)
         # New threads get a new queue.
@@ -282,7 +282,7 @@ def _nothing() -> None:
     pass
 
 
-def poster() -> Callable[[Callable[[], None]], object]:
+def thread_safe_caller() -> Callable[[Callable[[], None]], object]:
     """Return a function that calls another one in the current thread, from any thread."""
     if is_asyncio_available():
         return asyncio.get_event_loop().call_soon_threadsafe

@@ -118,7 +118,7 @@ def has_pending_requests(crawler: Crawler) -> bool:
 
 
 @contextmanager
-def beside_the_pages(crawler: Crawler) -> Iterator[None]:
+def one_more_place(crawler: Crawler) -> Iterator[None]:
     """Increase CONCURRENT_REQUESTS by one in the ``with`` block, so that one request is extra.
 
     The downloader counts all requests of the engine: also robots.txt, and pages that wait for it.

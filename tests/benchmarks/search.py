@@ -32,7 +32,7 @@ from scrapy_rep.protocol.meta_tags import of_header, of_meta
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
-from scrapy_rep.protocol.soft404 import says_not_found
+from scrapy_rep.protocol.soft404 import is_not_found_page
 from tests.protocol.hostile import PLAIN
 
 HEADER_BYTES = 65_536  # Twisted takes a header of 16 KiB, h2 and aiohttp no more than this
@@ -100,7 +100,7 @@ STAGES = {
     "group_for": (same, lambda body: RobotsTxt.parse(body).group_for("x")),
     "tags, header": (header, lambda text: of_header(text, ["x"], 0.0)),
     "tags, page": (header, lambda text: of_meta("robots", text, ["x"], 0.0)),
-    "soft 404": (same, says_not_found),
+    "soft 404": (same, is_not_found_page),
     "max-age": (header, lambda text: fresh_for(text, text, ttl=1, ttl_min=1, ttl_max=1)),
     "Retry-After": (header, lambda text: retry_after(text, 0.0)),
     "record": (record, lambda data: Record.decode(data, "https://h", max_size=MAX_BODY_BYTES)),

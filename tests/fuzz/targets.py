@@ -83,7 +83,7 @@ def tags(data):
 def tdmrep(data):
     from scrapy_rep.protocol.usage.tdmrep import TdmRules
 
-    TdmRules(data).said_of("/a")
+    TdmRules(data).statements_for("/a")
 
 
 @target
@@ -100,13 +100,13 @@ def urls(data):
 def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
     from scrapy_rep.protocol.freshness import fresh_for, retry_after
-    from scrapy_rep.protocol.soft404 import says_not_found
+    from scrapy_rep.protocol.soft404 import is_not_found_page
     from scrapy_rep.protocol.wrapped import unwrapped
 
     text = data.decode("latin-1")
     assert fresh_for(text, text, ttl=1, ttl_min=0, ttl_max=2) <= 2
     retry_after(text, 1e9)
-    says_not_found(data)
+    is_not_found_page(data)
     unwrapped(data, truncated=True)
     for coding in ("gzip", "deflate"):
         with suppress(DecodingError):

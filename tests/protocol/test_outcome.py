@@ -17,7 +17,7 @@ from scrapy_rep.protocol.outcome import (
     outcome_of,
     too_many_redirects,
 )
-from scrapy_rep.protocol.soft404 import says_not_found
+from scrapy_rep.protocol.soft404 import is_not_found_page
 
 URL = "https://example.com/robots.txt"
 
@@ -98,7 +98,7 @@ OTHER_PAGES = [
 @pytest.mark.spec("F-9")
 @pytest.mark.parametrize("page", NOT_FOUND_PAGES)
 def test_a_5xx_whose_page_says_not_found_is_a_404(page):
-    assert says_not_found(page)
+    assert is_not_found_page(page)
     assert isinstance(ended(500, page), Unavailable)
     assert isinstance(ended(503, page), Unavailable)
     assert isinstance(ended(500, page, soft_404=False), Unreachable)
@@ -108,13 +108,13 @@ def test_a_5xx_whose_page_says_not_found_is_a_404(page):
 @pytest.mark.spec("F-9")
 @pytest.mark.parametrize("page", OTHER_PAGES)
 def test_other_error_pages_are_no_404(page):
-    assert not says_not_found(page)
+    assert not is_not_found_page(page)
     assert isinstance(ended(500, page), Unreachable)
 
 
 @given(st.binary(max_size=2000))
 def test_any_page_can_be_looked_at(page):
-    assert says_not_found(page) in {True, False}
+    assert is_not_found_page(page) in {True, False}
 
 
 @pytest.mark.parametrize(("hops", "noun"), [(0, "redirects"), (1, "redirect"), (2, "redirects")])

@@ -293,7 +293,7 @@ def test_of_a_tdmrep_json_that_is_too_long_all_is_reserved():
 
 
 def test_a_tdmrep_json_that_can_not_be_had_is_told():
-    said = Usage().with_statements(TdmRules.unread("status 503").said_of("/"))
+    said = Usage().with_statements(TdmRules.unread("status 503").statements_for("/"))
     assert said.result("tdm") == "unknown"
     assert [(s.label, s.value, s.raw) for s in said.statements] == [("", "unknown", "status 503")]
 

@@ -62,7 +62,7 @@ class Doors:
         self.full = set()
         self.asked = []
         self.queues = []
-        self.idle = SimpleNamespace(came=lambda: None, went=lambda: None)
+        self.idle = SimpleNamespace(pushed=lambda: None, popped=lambda: None)
 
     # What no robots.txt governs is told as in a crawl without overrides.
     needs_robotstxt = staticmethod(lambda origin: True)

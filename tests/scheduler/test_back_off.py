@@ -223,14 +223,14 @@ async def test_what_is_dropped_takes_no_turns(web):
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     paths = {"/0": [refuses(), OK]}
     site = web.site(robots("User-agent: *\nDisallow: /no/"), paths=paths)
-    went, asks = BackOff.went, []
+    popped, asks = BackOff.popped, []
 
     def note(back_off, host):
-        if back_off.leaves_alone(host):
+        if back_off.has_refused(host):
             asks.append(host)
-        went(back_off, host)
+        popped(back_off, host)
 
-    monkeypatch.setattr(BackOff, "went", note)
+    monkeypatch.setattr(BackOff, "popped", note)
 
     async def feed(crawler):
         await until(lambda: stat(crawler, "robotstxt/back_off"))
@@ -295,9 +295,9 @@ def test_a_page_that_began_before_a_site_refused_does_not_tell_that_it_answers()
     # Its headers came at once, and its end now.
     slow.meta["download_latency"] = 0.1
     part._downloaded(Response(slow.url), slow)
-    assert part.leaves_alone("a.example")
+    assert part.has_refused("a.example")
     part._downloaded(Response(new.url), new)
-    assert not part.leaves_alone("a.example")
+    assert not part.has_refused("a.example")
 
 
 class Dropping:

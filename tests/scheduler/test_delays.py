@@ -321,7 +321,7 @@ class Scene:
         request = Request(f"http://{host}.example/", meta={"download_slot": slot})
         delay = None if seconds is None else Delay(seconds, Field("crawl-delay", str(seconds), 2))
         self.delays.of_request(request, delay)
-        self.delays.say(request, origin_of(request.url), delay)
+        self.delays.log_delay(request, origin_of(request.url), delay)
         return request
 
 

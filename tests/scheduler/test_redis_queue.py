@@ -315,7 +315,7 @@ class Doors:
     """A gate that is opened and shut by hand."""
 
     in_use = False
-    idle = SimpleNamespace(begin=lambda: None, came=lambda: None, went=lambda: None)
+    idle = SimpleNamespace(begin=lambda: None, pushed=lambda: None, popped=lambda: None)
     has_room = True
     defer_timeout = LONG
 

@@ -268,7 +268,7 @@ def test_the_line_names_three_origins_and_counts_the_others():
 def test_a_spider_is_told_each_time_that_nothing_else_is_left_again():
     scene = waiting_alone()
     for times in range(1, 5):
-        scene.gate.idle.went()
+        scene.gate.idle.popped()
         scene.crawler.engine.downloader.active.add(Request(f"{B}/fed"))
         scene.crawler.nothing_leaves()
         assert scene.crawler.idles == times - 1
@@ -282,8 +282,8 @@ def test_a_spider_that_is_fed_in_the_signal_and_says_it_is_not_done_is_told_when
     scene = waiting_alone()
 
     def feed():
-        scene.gate.idle.came()
-        scene.gate.idle.went()
+        scene.gate.idle.pushed()
+        scene.gate.idle.popped()
         raise DontCloseSpider
 
     scene.crawler.feed = feed
@@ -296,7 +296,7 @@ def test_a_spider_that_is_fed_with_what_can_not_leave_is_told_at_the_next_look()
     scene = waiting_alone()
 
     def feed():
-        scene.gate.idle.came()
+        scene.gate.idle.pushed()
         raise DontCloseSpider
 
     scene.crawler.feed = feed

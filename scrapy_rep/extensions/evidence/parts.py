@@ -70,7 +70,7 @@ class Parts:
             file = self._taken(path)
             if file is not None:
                 try:
-                    size = self._mended(file)
+                    size = self._truncated(file)
                     if size is not None:
                         self._size = size or file.write(self._begin(path))
                         return file
@@ -94,7 +94,7 @@ class Parts:
         file.close()
         return None
 
-    def _mended(self, file: IO[bytes]) -> int | None:
+    def _truncated(self, file: IO[bytes]) -> int | None:
         size = file.seek(0, 2)
         end = self._whole(file)
         return file.truncate(end) if end is not None and end < size else end

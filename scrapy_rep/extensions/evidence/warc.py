@@ -129,7 +129,7 @@ def _response(writer: Any, file: RobotsFile) -> Any:
     )
 
 
-class Read(NamedTuple):
+class WarcRecord(NamedTuple):
     """A record of a part."""
 
     id: str
@@ -140,13 +140,13 @@ class Read(NamedTuple):
     """Reads the payload. Only valid until the next record is read."""
 
 
-def records(path: Path) -> Iterator[Read]:
+def records(path: Path) -> Iterator[WarcRecord]:
     """Yield the records of a part up to an incomplete one. Raises OSError."""
     # warcio raises AttributeError for an incomplete header.
     with path.open("rb") as file, suppress(ArchiveLoadFailed, EOFError, AttributeError):
         for record in ArchiveIterator(file):
             header = record.rec_headers.get_header
-            yield Read(
+            yield WarcRecord(
                 header("WARC-Record-ID"),
                 record.rec_type,
                 header("WARC-Target-URI"),

@@ -65,7 +65,7 @@ class Writing:
         waiting = self._bytes_put - self._bytes_done
         if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + nbytes > _MAX_BYTES):
             self._crowded_out += 1
-            line.let_go()
+            line.drop_text()
             self._log_failure(OSError("the disk is slower than the crawl"))
             return
         self._bytes_put += nbytes
@@ -105,7 +105,7 @@ class Writing:
             self.written += len(lines)
             self._lost_recorded += lost
         for line in lines:
-            line.let_go()
+            line.drop_text()
         self._bytes_done += nbytes
 
     def _log_failure(self, error: Exception) -> None:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.extensions.lines import RobotsFile, iso
 from scrapy_rep.extensions.report.rows import (
+    Cause,
     DiffersRow,
     DropRow,
     OriginRow,
     OverrideRow,
     SampleRow,
-    Why,
 )
 from scrapy_rep.extensions.report.texts import Texts
 from scrapy_rep.extensions.report.usage import UsageCounts
@@ -108,7 +108,7 @@ class Collected:
         self, url: str, origin: str, verdict: Verdict, usage: Noted = None, *, dropped: bool = True
     ) -> OriginRow:
         """Count a dropped request, or one that a dry run would have dropped."""
-        why = Why.from_verdict(verdict, usage)
+        why = Cause.from_verdict(verdict, usage)
         row = self.row(origin)
         row.dropped += dropped
         row.would_drop += not dropped
@@ -123,7 +123,7 @@ class Collected:
         self.sample(drop, url)
         return row
 
-    def _drop(self, reason: str, why: Why, *, dropped: bool) -> DropRow:
+    def _drop(self, reason: str, why: Cause, *, dropped: bool) -> DropRow:
         url = why.robotstxt_url
         key = None if url is None else short(url, MAX_URL), reason, why.rule, why.line, dropped
         if key not in self.drops and len(self.drops) >= MAX_DROPS:
@@ -150,7 +150,7 @@ class Collected:
         self.differing += 1
         if len(self.differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(url), MAX_URL)
-            why = Why.from_verdict(verdict, usage)
+            why = Cause.from_verdict(verdict, usage)
             row = DiffersRow(url, verdict.allowed, verdict.reason.value, why.rule, why.line)
             self.differing_urls.append(row)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
 
 
-class Why(NamedTuple):
+class Cause(NamedTuple):
     """The cause of a verdict; long texts are cut."""
 
     robotstxt_url: str | None
@@ -28,7 +28,7 @@ class Why(NamedTuple):
     """Why the origin was unreachable, or the results of the usage preferences."""
 
     @classmethod
-    def from_verdict(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> Why:
+    def from_verdict(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> Cause:
         """Return the cause of ``verdict``; ``usage`` is the noted judgement."""
         url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
         cause = verdict.outage and verdict.outage.cause

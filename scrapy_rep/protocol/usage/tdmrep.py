@@ -80,7 +80,7 @@ class TdmRules:
         rules._otherwise = _unread(why)
         return rules
 
-    def said_of(self, target: str) -> list[Statement]:
+    def statements_for(self, target: str) -> list[Statement]:
         """Return the statements for a target in canonical form."""
         for pattern, statements in self._rules:
             if is_match(pattern, target):

@@ -50,16 +50,16 @@ HEADERS: Final = (
 """Response headers with statements about use."""
 
 
-def _said_of_unread(why: str) -> tuple[Statement, ...]:
+def _statements_of_unread(why: str) -> tuple[Statement, ...]:
     return (
         *statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), why, None, META),
         *statements_of(TDMREP, {RESERVATION: DISALLOW}, why, None, META),
     )
 
 
-TOO_MANY_ELEMENTS: Final = _said_of_unread(f"more than {MAX_META_ELEMENTS:,} meta elements")
+TOO_MANY_ELEMENTS: Final = _statements_of_unread(f"more than {MAX_META_ELEMENTS:,} meta elements")
 """The statements of a page with more meta elements than are read."""
-UNREADABLE_ELEMENTS: Final = _said_of_unread("meta elements that can't be read")
+UNREADABLE_ELEMENTS: Final = _statements_of_unread("meta elements that can't be read")
 """The statements of a page whose meta elements can't be read."""
 
 
@@ -164,7 +164,7 @@ class Usage:
 
     def with_tdmrep(self, body: bytes, url: str) -> Usage:
         """Return the usage with the statements of a tdmrep.json for a URL added."""
-        return self.with_statements(TdmRules(body).said_of(target_of(url)))
+        return self.with_statements(TdmRules(body).statements_for(target_of(url)))
 
     def with_statements(self, statements: Iterable[Statement]) -> Usage:
         """Return the usage with other statements added."""
