@@ -82,7 +82,8 @@ def test_findings_have_their_lines(body, found):
 def test_what_each_line_was_taken_for():
     body = (
         b"# hello\nAllow: /\nUser-Agent: MyBot.2\nUser-agent: *\nUser-agent:\nDisallow:\n"
-        b"Disallow: /a\r\nAllow: b\rSitemap: https://a.example/s\nCrawl-delay: 1\nNosnippet: x\nwords\n"
+        b"Disallow: /a\r\nAllow: b\rSitemap: https://a.example/s\nCrawl-delay: 1\n"
+        b"Crawl-delay: soon\nUser-agent: plain\nNosnippet: x\nwords\n"
     )
     assert [reading.taken_for for reading in lint(body).readings] == [
         "",
@@ -95,10 +96,12 @@ def test_what_each_line_was_taken_for():
         "allow that never matches",
         "sitemap https://a.example/s",
         "crawl-delay, beyond the standard",
+        "crawl-delay that is not taken",
+        "a group for plain",
         "an unknown field",
         "nothing: skipped",
     ]
-    assert [reading.line for reading in lint(body).readings] == list(range(1, 13))
+    assert [reading.line for reading in lint(body).readings] == list(range(1, 15))
     assert lint(body).readings[6].raw == "Disallow: /a"
     assert lint(b"\xef\xbb\xbfA: \xff").readings[0].raw == "A: \\xff"
 

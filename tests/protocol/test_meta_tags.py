@@ -214,6 +214,11 @@ def test_a_page_with_more_than_counts_is_taken_to_say_none(headers, metas):
     assert TOO_MANY == BOTH
 
 
+def test_the_limit_is_the_longest_text_that_is_read():
+    assert of_page(["x" * MAX_TAG_TEXT], (), US, NOW) == NONE
+    assert of_page((), [("robots", "x" * (MAX_TAG_TEXT - 1))], US, NOW) == NONE
+
+
 def test_a_page_may_have_much_that_is_not_meant_for_us():
     long = [("description", "x" * MAX_TAG_TEXT)] * (MAX_META_ELEMENTS - 1)
     assert of_page((), [*long, ("robots", "noindex")], US, NOW) == NOINDEX

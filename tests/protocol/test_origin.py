@@ -219,3 +219,7 @@ def test_robotstxt_itself_is_always_allowed(url, reason):
     verdict = robots.verdict(url, "a")
     assert verdict.reason is reason
     assert verdict.allowed is (reason is Reason.ROBOTSTXT)
+
+
+def test_the_largest_port():
+    assert origin_of("http://host:65535/").port == 65_535
