@@ -15,6 +15,7 @@ from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.protocol.origin import target_of
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
+from tests.decision.odd_urls import odd_urls
 from tests.decision.wire import Http2
 
 SHIPPED = "scrapy.core.downloader.handlers."
@@ -62,6 +63,21 @@ def test_any_handler_may_send_what_one_may(handler):
     assert spellings("http://a/b%2F%3Dc//d", handler) >= {"/b/=c/d", "/b/=c//d", "/b%2F%3Dc/d"}
     assert spellings("http://a/b%5Cc", handler) >= {"/b/c"}
     assert spellings("http://a/b/%2E./c", handler) >= {"/c"}
+
+
+@pytest.mark.parametrize(
+    "name", ["http11.HTTP11DownloadHandler", "http2.H2DownloadHandler", "_httpx.HttpxDownloadHandler",
+             "_aiohttp.AiohttpDownloadHandler"],
+)  # fmt: skip
+@pytest.mark.parametrize("verbatim", [True, False])
+def test_any_handler_may_send_all_that_those_of_scrapy_may(name, verbatim):
+    handler = shipped(name)
+    for url in list(odd_urls("http", 80))[::7]:
+        try:
+            of_any = spellings(url, object) | {target_of(url)}
+        except ValueError:
+            continue  # such a request is dropped
+        assert of_any >= spellings(url, handler, verbatim=verbatim)
 
 
 def test_other_files_of_ftp_by_any_handler():
