@@ -119,6 +119,20 @@ async def test_the_answer_is_not_the_target_origins_if_it_was_another_path(web):
     assert other.url("/private") in result.fetched
 
 
+@pytest_twisted.ensureDeferred
+async def test_too_many_redirects_are_not_the_result_of_the_target_origin(web):
+    other = web.site(redirect("/rules"), paths={"/rules": [robots(RULES)]})
+    site = web.site(redirect(other.url("/robots.txt")))
+
+    def then(response):
+        if response.url.startswith(site.url()):
+            yield Request(other.url("/private"))
+
+    result = await crawl(site.url("/public"), then=then, settings={"REP_MAX_REDIRECTS": 1})
+    assert result.fetched == [site.url("/public")]
+    assert result.dropped == {other.url("/private"): "rule"}
+
+
 @pytest.mark.spec("F-3")
 @pytest_twisted.ensureDeferred
 async def test_a_hop_that_known_rules_disallow_ends_the_chain_as_404(web):
