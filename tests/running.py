@@ -26,3 +26,14 @@ def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+_BOUND = []
+
+
+def refusing_port():
+    """A port that refuses connections: its socket is bound, so that no other program gets it."""
+    bound = socket.socket()
+    _BOUND.append(bound)
+    bound.bind(("127.0.0.1", 0))
+    return bound.getsockname()[1]

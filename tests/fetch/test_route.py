@@ -34,7 +34,7 @@ from scrapy_rep.protocol.site_file import SiteFile
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, redirect, robots
-from tests.running import free_port
+from tests.running import refusing_port
 from tests.waiting import until
 
 ALL_FORBIDDEN = robots("User-agent: *\nDisallow: /\n")
@@ -165,7 +165,7 @@ async def test_a_tunnel_that_is_refused_says_nothing_of_the_site(web, store, cer
 
 @pytest_twisted.ensureDeferred
 async def test_a_proxy_that_is_down_says_nothing_of_the_site(web, store):
-    port = free_port()
+    port = refusing_port()
     line = await crawled_through_and_then_directly(
         web.site(ALL_FORBIDDEN), store, meta={"proxy": f"http://127.0.0.1:{port}"}
     )
@@ -386,11 +386,11 @@ MODES = ["select", "none"] if scrapy.version_info >= (2, 15) else ["select"]
 def test_the_same_in_the_other_modes(web, store, mode, certificate):
     site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
     tls = web.site(ALL_FORBIDDEN, certificate=certificate)
-    down = f"http://127.0.0.1:{free_port()}"
+    down = f"http://127.0.0.1:{refusing_port()}"
     urls = [
         [site.url("/a"), {"proxy": proxy.url("")}],
         [tls.url("/a"), {"proxy": proxy.url("")}],
-        [f"http://127.0.0.1:{free_port()}/a", {"proxy": down}],
+        [f"http://127.0.0.1:{refusing_port()}/a", {"proxy": down}],
     ]
     crawl_ = CrawlProcess(mode, urls, REP_STORE=store)
     try:
@@ -593,7 +593,7 @@ async def test_tries_of_a_broken_route_do_not_count_for_the_origin(web, store, c
 async def test_no_password_of_a_proxy_is_shown(web, tmp_path, proxy):
     class Late:
         def process_request(self, request):
-            request.meta["proxy"] = proxy.format(f"127.0.0.1:{free_port()}")
+            request.meta["proxy"] = proxy.format(f"127.0.0.1:{refusing_port()}")
 
     report = tmp_path / "report.json"
     result = await crawl(
