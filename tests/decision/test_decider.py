@@ -15,6 +15,7 @@ from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.decision.strictest import verdict_of_rules
+from scrapy_rep.decision.tdmrep import known_tdmrep
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.outcome import Available, Evidence
@@ -542,3 +543,7 @@ def test_a_file_says_what_the_site_would_say(tmp_path, path, rules):
     site, file = by_site.known(path), by_file.known(path)
     assert site.target == file.target
     assert site.verdict[:3] == file.verdict[:3]
+
+
+def test_an_ftp_server_has_no_tdmrep_json():
+    assert known_tdmrep(None, origin_of("ftp://a/"), None, ()) is not None

@@ -56,6 +56,7 @@ async def test_the_errback_is_told_why_nobody_knows_the_rules_and_when_they_are_
     assert str(error) == f"Dropped: {at}"
     assert any(text.endswith(f": {at}") for text in result.messages())
     assert result.stats[f"robotstxt/unreachable_count/{cause}"] == 1
+    assert "robotstxt/deferred_dropped" not in result.stats
 
 
 def test_the_exception_can_be_pickled():

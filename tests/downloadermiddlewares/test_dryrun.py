@@ -63,8 +63,11 @@ async def test_a_dry_run_knows_that_the_built_in_reads_error_responses(web):
 @pytest_twisted.ensureDeferred
 async def test_error_responses_of_earlier_crawls_allow_everything_in_the_built_in(web, tmp_path):
     site = web.site(answer(404, "User-agent: *\nDisallow: /private\n"))
-    settings = {"REP_DRY_RUN": True, "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    store = f"sqlite:///{tmp_path}/robots.sqlite"
+    settings = {"REP_DRY_RUN": True, "REP_STORE": store, "REP_PURPOSES": ["search"]}
     results = [await crawl(site.url("/private"), settings=settings) for _ in range(2)]
+    (line,) = [text for text in results[0].messages() if "would send it: " in text]
+    assert "would send it: unavailable" in line
     assert [
         result.stats.get("robotstxt/dry_run/differs_from_builtin", 0) for result in results
     ] == [1, 0]

@@ -16,6 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 
 from scrapy_rep import CrawlClosingError
+from scrapy_rep.downloadermiddlewares import waits
 from scrapy_rep.downloadermiddlewares.waits import Waits
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.hold import HoldReason
@@ -452,3 +453,17 @@ def test_the_guard_keeps_turns_of_its_own_while_the_store_is_down():
     sends(worker, 3)
     scene.advance(100)
     assert worker.sent == [0, 2, 4]
+
+
+def test_pauses_that_have_ended_do_not_shorten_others(monkeypatch):
+    scene = Scene()
+    seconds = []
+
+    async def sleep(pause):
+        seconds.append(pause)
+
+    monkeypatch.setattr(waits, "sleep", sleep)
+    for _ in range(20):
+        deferred_from_coro(scene.workers[0].waits.pause())
+        settle()
+    assert seconds == [waits._PAUSE] * 20
