@@ -25,6 +25,7 @@ from twisted.web.client import ResponseFailed, ResponseNeverReceived
 from twisted.web.http import PotentialDataLoss
 
 from scrapy_rep import RobotsTxtDisallowed
+from scrapy_rep.cache.cache import Cache
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.redirects import Chain
 from scrapy_rep.fetch.route import obstacle_in, obstacle_of
@@ -351,6 +352,28 @@ async def test_one_warning_for_each_cause_whatever_the_proxy(web):
     told = [line for line in result.messages() if "was not fetched" in line]
     warned = [line for line in result.messages(logging.WARNING) if "robots.txt of" in line]
     assert (len(told), len(warned)) == (3, 1)
+
+
+@pytest_twisted.ensureDeferred
+async def test_an_origin_behind_a_broken_route_is_looked_up_once_a_try(web, monkeypatch):
+    lookups = []
+    look_up = Cache._look_up
+
+    async def counting(cache, origin, *args):
+        lookups.append(origin)
+        return await look_up(cache, origin, *args)
+
+    monkeypatch.setattr(Cache, "_look_up", counting)
+    site, proxy = web.site(ALL_FORBIDDEN), web.site(paths=refusal(407))
+    pages = [Request(site.url(f"/{n}"), meta={"proxy": proxy.url("")}) for n in range(5)]
+    settings = {
+        "REP_UNREACHABLE_ACTION": "defer",
+        "REP_DEFER_TIMEOUT": 3,
+        "REP_RETRY_DELAY": 1.0,
+    }
+    result = await crawl(*pages, settings=settings)
+    assert list(result.dropped.values()) == ["unreachable"] * 5
+    assert len(lookups) == len(proxy.targets)
 
 
 @pytest_twisted.ensureDeferred
