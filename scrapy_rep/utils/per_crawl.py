@@ -44,8 +44,15 @@ def remove_part(crawler: Crawler, cls: type) -> None:
 
 def parts_of_all(cls: type[T]) -> list[T]:
     """Return the parts of a class of all crawls in this process that have an engine."""
-    started = [each for each in _crawlers if each.engine is not None]
+    started = [each for each in _crawlers if _has_engine(each)]
     return [found for each in started if (found := part(each, cls)) is not None]
+
+
+def _has_engine(crawler: Crawler) -> bool:
+    try:
+        return crawler.engine is not None
+    except RuntimeError:  # of Scrapy 2.19 and newer, if the crawl has not started, or failed to
+        return False
 
 
 def _parts(crawler: Crawler) -> dict[type, Any]:

@@ -82,6 +82,21 @@ async def test_what_is_disallowed_is_not_fetched_for_a_page(web):
     )
 
 
+class FailingMiddleware:
+    def __init__(self):
+        raise ZeroDivisionError
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_of_the_process_that_failed_at_its_start_decides_nothing(web):
+    site = web.site(robots(RULES), paths={"/page": page("/a.png", "/private/b.png")})
+    with pytest.raises(ZeroDivisionError) as error:
+        await crawl(site.url("/"), settings={"DOWNLOADER_MIDDLEWARES": {FailingMiddleware: 500}})
+    await crawl(site.url("/page"), settings=BROWSER)
+    assert error.tb  # it refers to the crawler that failed
+    assert site.targets == ["/page", "/a.png"]
+
+
 @pytest.mark.parametrize(("unknown", "first"), [("abort", []), ("allow", ["/a.png", "/private/b"])])
 @pytest_twisted.ensureDeferred
 async def test_an_origin_that_is_not_known_is_looked_up_for_the_next_page(web, unknown, first):
