@@ -109,11 +109,10 @@ async def test_a_warc_that_is_damaged_is_left_as_it_is(web, tmp_path, damaged):
 @pytest_twisted.ensureDeferred
 async def test_parts_are_rotated_by_size(web, path, monkeypatch):
     monkeypatch.setattr(parts, "MAX_BYTES", 3_000)
+    monkeypatch.setattr(writing, "_BATCH", 1)  # else all lines that wait are in one part
     site = web.site(robots(RULES))
-    # One after another: what waits together is written together.
     urls = [site.url(f"/{number}") for number in range(12)]
-    settings = {"REP_EVIDENCE": path, "CONCURRENT_REQUESTS": 1}
-    await crawl(*urls, settings=settings)
+    await crawl(*urls, settings={"REP_EVIDENCE": path})
     names = sorted(each.name for each in path.parent.rglob("*") if each.suffix in {".jsonl", ".gz"})
     assert len(names) >= 3
     assert names[:2] in (
