@@ -72,6 +72,15 @@ class Override:
             return None
         return datetime.fromtimestamp(self.until, timezone.utc).isoformat(sep=" ")
 
+    def as_dict(self) -> dict[str, str | None]:
+        """Return the values for JSON: ``host``, ``policy``, ``reason`` and ``until``."""
+        return {
+            "host": self.host,
+            "policy": self.policy,
+            "reason": self.reason,
+            "until": self.until_text,
+        }
+
 
 class Overrides:
     """All entries, by host; the most specific host decides."""

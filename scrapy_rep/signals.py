@@ -91,7 +91,7 @@ class Announcer:
         """Send that ``request`` is dropped, or would be without a dry run."""
         self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
 
-    def send_learned(self, record: Record, previous: Record | None, request: Request) -> None:
+    def send_record(self, record: Record, previous: Record | None, request: Request) -> None:
         """Send the result of a lookup; ``previous`` is the stored record, perhaps the same."""
         origin = record.file.origin
         if not record.file.is_robotstxt:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
     Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
-    Learned = Callable[[Record, Record | None, Request], None]
+    SendRecord = Callable[[Record, Record | None, Request], None]
 
 logger: Final = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class LookupContext:
     store: Store
     fetch: Fetch
     """Fetches a file; it gets the request that waits for it, too."""
-    learned: Learned
+    send_record: SendRecord
     """Called with the record that a lookup has ended with, the record that was stored before (the
     same one if nothing was fetched), and the request that waited."""
     clock: Clock
@@ -160,7 +160,7 @@ class Lookup:
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
         self._log.found(record, self._policy.access(record, self._clock.time()))
-        self._context.learned(record, record, page)
+        self._context.send_record(record, record, page)
         return record
 
     def _newer(self, origin: Origin, stored: Record | None) -> Record | None:
@@ -229,7 +229,7 @@ class Lookup:
             previous = self._newer(origin, previous)
         record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
         self._log.fetched(record, previous, self._policy.access(record, self._clock.time()))
-        self._context.learned(record, previous, page)
+        self._context.send_record(record, previous, page)
         return record
 
     async def store_fetched(self, origin: Origin) -> None:

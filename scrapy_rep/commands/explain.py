@@ -18,7 +18,6 @@ from scrapy_rep.commands.terminal import coloured, section, with_scheme
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.strictest import verdict_of_rules
 from scrapy_rep.decision.usage import PURPOSES_KEY, in_words
-from scrapy_rep.extensions.lines import of_override
 from scrapy_rep.protocol.explain import Explanation
 from scrapy_rep.protocol.explain import explain as explained
 from scrapy_rep.protocol.origin import origin_of, target_of
@@ -122,7 +121,7 @@ def _as_json(got: Explained, options: Options, purposes: Sequence[str]) -> str:
         "url": got.url,
         **got.verdict.as_dict(),
         "tokens": list(got.decision.tokens),
-        "override": override and of_override(override),
+        "override": override and override.as_dict(),
         "back_off_until": got.back_off,
         "target": got.decision.target,
         "group": None,

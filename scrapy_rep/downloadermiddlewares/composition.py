@@ -114,7 +114,7 @@ class Composition:
             fetch=Fetcher(
                 self._crawler, options, self._verdict_on_hop, builtin.keep if builtin else None
             ).fetch,
-            learned=self.announcer.send_learned,
+            send_record=self.announcer.send_record,
             clock=clock,
             jitter=random.random,
             limit=FetchLimit(options.concurrent_fetches),

@@ -168,7 +168,7 @@ class Worker:
                 store, spare, name="it", timeout=STORE_TIMEOUT, clock=world.loop.time
             ),
             fetch=self.fetch,
-            learned=lambda *_: None,
+            send_record=lambda *_: None,
             clock=Clock(self.clock, world.loop.time),
             jitter=world.random.random,
             limit=FetchLimit(world.random.choice((1, 2, 16))),

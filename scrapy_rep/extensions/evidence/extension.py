@@ -15,9 +15,10 @@ from scrapy_rep.cache.entry import mark_of
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.evidence.forms import form_of, tail_of
+from scrapy_rep.extensions.evidence.lines import Line
 from scrapy_rep.extensions.evidence.writing import Writing
-from scrapy_rep.extensions.lines import Line, RobotsFile, iso, of_override
 from scrapy_rep.extensions.paths import path_of
+from scrapy_rep.extensions.robots_file import RobotsFile, iso
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.usage.statement import HEADER, META
 from scrapy_rep.protocol.verdict import Reason
@@ -97,8 +98,8 @@ class RobotsEvidence:
         for receiver, signal in (
             (self._fetched, signals.robotstxt_fetched),
             (self._loaded, signals.robotstxt_loaded),
-            (self._learned_tdmrep, signals.robotstxt_tdmrep),
-            (self._used, signals.robotstxt_usage),
+            (self._tdmrep, signals.robotstxt_tdmrep),
+            (self._usage, signals.robotstxt_usage),
             (self._decided, signals.robotstxt_verdict),
             (self._followed, signals.robotstxt_followed),
             (self._forbidden, signals.robotstxt_forbidden),
@@ -120,22 +121,22 @@ class RobotsEvidence:
         self._put("start", {"spider": spider.name, "dry_run": self._dry_run, "set": self._settings})
 
     def _fetched(self, record: Record) -> None:
-        self._learn(record, "fetch")
+        self._put_robotstxt(record, "fetch")
 
     def _loaded(self, record: Record) -> None:
-        self._learn(record, "store")
+        self._put_robotstxt(record, "store")
 
-    def _learn(self, record: Record, source: str) -> None:
+    def _put_robotstxt(self, record: Record, source: str) -> None:
         access = self._policy.access(record, time())
         file = RobotsFile.from_record(record, access)
         self._files.put((file.url, mark_of(access)), file)
         self._put("robotstxt", {"source": source}, file)
 
-    def _learned_tdmrep(self, record: Record, source: str) -> None:
+    def _tdmrep(self, record: Record, source: str) -> None:
         file = RobotsFile.from_record(record, self._policy.access(record, time()))
         self._put("tdmrep", {"source": source}, file)
 
-    def _used(self, request: Request, usage: Usage, results: Mapping[str, Value]) -> None:
+    def _usage(self, request: Request, usage: Usage, results: Mapping[str, Value]) -> None:
         # Other preferences are in the line of the page or the dropped request.
         if any(statement.place in _AFTER for statement in usage.statements):
             url = without_credentials(request.url)
@@ -230,7 +231,7 @@ class RobotsEvidence:
             "rule": None if rule is None else str(rule),
             "line": None if rule is None else rule.line,
             "usage": None if judged is None else as_dict(judged.usage, judged.results),
-            "override": None if override is None else of_override(override),
+            "override": None if override is None else override.as_dict(),
             "exemption": _exemption(request) if verdict is None else None,
             "dry_run": self._dry_run,
             "age": None,
@@ -250,7 +251,7 @@ class RobotsEvidence:
             return
         key = record.file.url, entry.mark
         if (file := self._files.get(key)) is None:
-            self._learn(record, "memory")
+            self._put_robotstxt(record, "memory")
             file = self._files.get(key)
         self._put_aged(values, file, at)
 

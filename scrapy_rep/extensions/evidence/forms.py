@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence.jsonl import JsonLines
-from scrapy_rep.extensions.lines import as_json
+from scrapy_rep.extensions.robots_file import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable

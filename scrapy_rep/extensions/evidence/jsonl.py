@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 from uuid import uuid4
 
 from scrapy_rep.extensions.evidence.parts import Parts
-from scrapy_rep.extensions.lines import end_of_lines
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from scrapy_rep.extensions.lines import Line
+    from scrapy_rep.extensions.evidence.lines import Line
 
+_BLOCK: Final = 64 * 1024
 _MAX_KNOWN: Final = 10_000
 """Largest number of remembered texts, whose files are not checked again."""
 
@@ -27,6 +27,19 @@ def part_name(folder: Path, number: int) -> Path:
 def text_name(folder: Path, sha256: str) -> Path:
     """Return the path of the text with this hash."""
     return folder / "texts" / sha256[:2] / sha256
+
+
+def end_of_lines(file: IO[bytes]) -> int:
+    """Return the offset after the last complete line of a file."""
+    end = file.seek(0, 2)
+    while end > 0:
+        start = max(0, end - _BLOCK)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
 
 
 class JsonLines:

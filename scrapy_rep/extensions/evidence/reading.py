@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from scrapy_rep.extensions.evidence import jsonl
 from scrapy_rep.extensions.evidence.forms import WARC
 from scrapy_rep.extensions.evidence.parts import is_damaged
-from scrapy_rep.extensions.lines import as_json
+from scrapy_rep.extensions.robots_file import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,14 +13,15 @@ from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-unty
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
 from scrapy_rep.extensions.evidence.parts import Parts, end_of_members
-from scrapy_rep.extensions.lines import iso
+from scrapy_rep.extensions.robots_file import iso
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from scrapy_rep.extensions.lines import Line, RobotsFile
+    from scrapy_rep.extensions.evidence.lines import Line
+    from scrapy_rep.extensions.robots_file import RobotsFile
 
 
 def part_name(path: Path, number: int) -> Path:

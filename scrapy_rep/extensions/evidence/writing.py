@@ -9,7 +9,8 @@ from queue import Empty, SimpleQueue
 from time import time
 from typing import TYPE_CHECKING, Final, Protocol
 
-from scrapy_rep.extensions.lines import Line, iso
+from scrapy_rep.extensions.evidence.lines import Line
+from scrapy_rep.extensions.robots_file import iso
 from scrapy_rep.utils.concurrency import in_thread
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy_rep.extensions.lines import RobotsFile, iso
 from scrapy_rep.extensions.report.rows import (
-    Cause,
+    DecidedBy,
     DiffersRow,
     DropRow,
     OriginRow,
@@ -17,6 +16,7 @@ from scrapy_rep.extensions.report.rows import (
 )
 from scrapy_rep.extensions.report.texts import Texts
 from scrapy_rep.extensions.report.usage import UsageCounts
+from scrapy_rep.extensions.robots_file import RobotsFile, iso
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.utils.text import short, without_credentials
 
@@ -45,7 +45,7 @@ _BEYOND: Final = "(further origins)"
 
 
 @dataclass
-class Collected:
+class Counts:
     """The counts of a crawl."""
 
     origins: dict[str, OriginRow] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Collected:
             row = self.origins.setdefault(origin, OriginRow(origin))
         return row
 
-    def learned(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
+    def count_lookup(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
         """Count a lookup; ``access`` is the access by its record."""
         row = self.row(str(record.file.origin))
         file, last = RobotsFile.from_record(record, access), record.last
@@ -99,38 +99,44 @@ class Collected:
         row.unreachable_cause, row.unreachable_since = short(cause), iso(since)
         row.unreachable_until = None
 
-    def passed(self, origin: str, verdict: Verdict) -> None:
+    def count_allowed(self, origin: str, verdict: Verdict) -> None:
         """Count an allowed request."""
         self.row(origin).allowed += 1
         self.allowed[verdict.reason.value] += 1
 
-    def forbidden(
+    def count_forbidden(
         self, url: str, origin: str, verdict: Verdict, usage: Noted = None, *, dropped: bool = True
     ) -> OriginRow:
         """Count a dropped request, or one that a dry run would have dropped."""
-        why = Cause.from_verdict(verdict, usage)
+        decided = DecidedBy.from_verdict(verdict, usage)
         row = self.row(origin)
         row.dropped += dropped
         row.would_drop += not dropped
         (self.dropped if dropped else self.would_drop)[verdict.reason.value] += 1
         if verdict.outage is not None:
             self._unreachable(row, verdict.outage.cause, verdict.outage.since)
-        drop = self._drop(verdict.reason.value, why, dropped=dropped)
-        if why.line is not None:
+        drop = self._drop(verdict.reason.value, decided, dropped=dropped)
+        if decided.line is not None:
             self.texts.used(row.sha256)
             drop.sha256 = row.sha256
-        drop.cause = why.cause
-        self.sample(drop, url)
+        drop.cause = decided.cause
+        self.count_request(drop, url)
         return row
 
-    def _drop(self, reason: str, why: Cause, *, dropped: bool) -> DropRow:
-        url = why.robotstxt_url
-        key = None if url is None else short(url, MAX_URL), reason, why.rule, why.line, dropped
+    def _drop(self, reason: str, decided: DecidedBy, *, dropped: bool) -> DropRow:
+        url = decided.robotstxt_url
+        key = (
+            None if url is None else short(url, MAX_URL),
+            reason,
+            decided.rule,
+            decided.line,
+            dropped,
+        )
         if key not in self.drops and len(self.drops) >= MAX_DROPS:
             key = _BEYOND, reason, None, None, dropped
         return self.drops.setdefault(key, DropRow(*key))
 
-    def sample(self, row: DropRow | OverrideRow | SampleRow, url: str) -> None:
+    def count_request(self, row: DropRow | OverrideRow | SampleRow, url: str) -> None:
         """Count a request, and add its URL to the sample of ``row`` unless that is full."""
         row.requests += 1
         if len(row.urls) >= (SAMPLE if self.urls < MAX_URLS else 1):
@@ -140,21 +146,21 @@ class Collected:
             row.urls.append(url)
             self.urls += 1
 
-    def overridden(self, url: str, override: Override) -> None:
+    def count_override(self, url: str, override: Override) -> None:
         """Count the decision of an override."""
         new = OverrideRow(override.host, override.policy, override.reason, override.until_text)
-        self.sample(self.overrides.setdefault(override.host, new), url)
+        self.count_request(self.overrides.setdefault(override.host, new), url)
 
-    def differs(self, url: str, verdict: Verdict, usage: Noted = None) -> None:
+    def count_differing(self, url: str, verdict: Verdict, usage: Noted = None) -> None:
         """Count a request on which the built-in would decide differently."""
         self.differing += 1
         if len(self.differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(url), MAX_URL)
-            why = Cause.from_verdict(verdict, usage)
-            row = DiffersRow(url, verdict.allowed, verdict.reason.value, why.rule, why.line)
+            decided = DecidedBy.from_verdict(verdict, usage)
+            row = DiffersRow(url, verdict.allowed, verdict.reason.value, decided.rule, decided.line)
             self.differing_urls.append(row)
 
-    def delays(self, origin: str, delay: Delay, taken: float | None) -> None:
+    def note_crawl_delay(self, origin: str, delay: Delay, taken: float | None) -> None:
         """Note the delay that an origin asks for, and the delay that is kept."""
         self.row(origin).crawl_delay = {
             "asked": delay.seconds,
@@ -163,7 +169,7 @@ class Collected:
             "line": delay.field.line,
         }
 
-    def back_off(self, origin: str, seconds: float) -> None:
+    def count_back_off(self, origin: str, seconds: float) -> None:
         """Count a pause of ``seconds``."""
         row = self.row(origin)
         row.back_offs += 1
@@ -199,7 +205,7 @@ class Collected:
         }
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Collected:
+    def from_dict(cls, values: dict[str, Any]) -> Counts:
         """Return the counts from the values of ``as_dict``."""
         drops = [DropRow(**row) for row in values["drops"]]
         overrides = [OverrideRow(**row) for row in values["overrides"]]

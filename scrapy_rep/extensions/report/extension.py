@@ -12,11 +12,11 @@ from scrapy.utils.job import job_dir
 from scrapy_rep import signals
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge, noted
-from scrapy_rep.extensions.lines import iso
 from scrapy_rep.extensions.paths import claim, path_of, release
-from scrapy_rep.extensions.report.counts import Collected
+from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.runs import Runs, made_by
 from scrapy_rep.extensions.report.writers import renderer_of, replacing
+from scrapy_rep.extensions.robots_file import iso
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
@@ -49,7 +49,7 @@ class RobotsReport:
         self._crawler = crawler
         self._options = options
         self._policy = options.policy
-        self._collected = Collected()
+        self._counts = Counts()
         self._render = renderer_of(self._path)
         self._runs = Runs(job_dir(crawler.settings))
         self._started = iso(time())
@@ -84,57 +84,57 @@ class RobotsReport:
                 self._path,
                 extra={"spider": spider},
             )
-        self._collected = await in_thread(self._runs.read)
+        self._counts = await in_thread(self._runs.read)
         # Only now: a crawl that fails at its start is closed, too, but writes no report.
         self._crawler.signals.connect(self._closed, scrapy_signals.spider_closed)
 
     def _decided(self, verdict: Verdict, decision: Decision) -> None:
         if verdict.allowed and decision.origin is not None:
-            self._collected.passed(str(decision.origin), verdict)
+            self._counts.count_allowed(str(decision.origin), verdict)
 
     def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
         origin, usage = _origin(request.url), noted(request)
-        self._collected.forbidden(request.url, origin, verdict, usage, dropped=dropped)
+        self._counts.count_forbidden(request.url, origin, verdict, usage, dropped=dropped)
 
     def _fetched(self, record: Record) -> None:
-        self._learned(record, fetched=True)
+        self._count_lookup(record, fetched=True)
 
     def _loaded(self, record: Record) -> None:
-        self._learned(record, fetched=False)
+        self._count_lookup(record, fetched=False)
 
-    def _learned(self, record: Record, *, fetched: bool) -> None:
-        self._collected.learned(record, self._policy.access(record, time()), fetched=fetched)
+    def _count_lookup(self, record: Record, *, fetched: bool) -> None:
+        self._counts.count_lookup(record, self._policy.access(record, time()), fetched=fetched)
 
     def _changed(self, origin: Origin) -> None:
-        self._collected.row(str(origin)).changes += 1
+        self._counts.row(str(origin)).changes += 1
 
     def _overridden(self, request: Request, override: Override) -> None:
-        self._collected.overridden(request.url, override)
+        self._counts.count_override(request.url, override)
 
     def _differs(self, request: Request, verdict: Verdict) -> None:
-        self._collected.differs(request.url, verdict, noted(request))
+        self._counts.count_differing(request.url, verdict, noted(request))
 
     def _delays(self, origin: Origin, delay: Delay, taken: float | None) -> None:
-        self._collected.delays(str(origin), delay, taken)
+        self._counts.note_crawl_delay(str(origin), delay, taken)
 
     def _back_off(self, origin: Origin, seconds: float) -> None:
-        self._collected.back_off(str(origin), seconds)
+        self._counts.count_back_off(str(origin), seconds)
 
     def _usage(
         self, request: Request, usage: Usage, results: Mapping[str, str], refused: bool
     ) -> None:
-        self._collected.usage.add(_origin(request.url), usage, results, refused=refused)
+        self._counts.usage.add(_origin(request.url), usage, results, refused=refused)
 
     def _sent(self, request: Request) -> None:
         if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:
-            self._collected.sample(self._collected.exempt, request.url)
+            self._counts.count_request(self._counts.exempt, request.url)
 
     async def _closed(self, spider: Spider, reason: str) -> None:
         # Signals that arrive during the writing belong to no run.
-        collected, self._collected = self._collected, Collected()
-        crawl = self._crawl(spider, reason, collected)
+        counts, self._counts = self._counts, Counts()
+        crawl = self._crawl(spider, reason, counts)
         try:
-            await in_thread(lambda: self._finish(crawl, collected))
+            await in_thread(lambda: self._finish(crawl, counts))
         except Exception:
             logger.exception("The report was not written: %s", self._path)
         else:
@@ -142,15 +142,15 @@ class RobotsReport:
         finally:
             release(self._path)
 
-    def _finish(self, crawl: dict[str, Any], collected: Collected) -> None:
+    def _finish(self, crawl: dict[str, Any], counts: Counts) -> None:
         made = made_by(self._crawler, self._options)
-        report = {"crawl": crawl, **made, **collected.as_dict()}
+        report = {"crawl": crawl, **made, **counts.as_dict()}
         self._runs.write(report)
         with replacing(self._path) as file:
             file.write(self._render(report))
 
-    def _crawl(self, spider: Spider, reason: str, collected: Collected) -> dict[str, Any]:
-        counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
+    def _crawl(self, spider: Spider, reason: str, counts: Counts) -> dict[str, Any]:
+        crawl_stats = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
         return {
             "spider": spider.name,
             "finished": iso(time()),
@@ -158,10 +158,10 @@ class RobotsReport:
             "dry_run": self._options.dry_run,
             "tokens": list(ProductTokens.of_crawl(self._crawler, self._options).default()),
             "purposes": list(UsageJudge.of_crawl(self._crawler, self._options).purposes),
-            "allowed": collected.allowed.total(),
-            "dropped": collected.dropped.total(),
-            "would_drop": collected.would_drop.total(),
-            **self._runs.figures(self._started, counts),
+            "allowed": counts.allowed.total(),
+            "dropped": counts.dropped.total(),
+            "would_drop": counts.would_drop.total(),
+            **self._runs.figures(self._started, crawl_stats),
         }
 
 

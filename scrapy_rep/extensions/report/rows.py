@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
 
 
-class Cause(NamedTuple):
-    """The cause of a verdict; long texts are cut."""
+class DecidedBy(NamedTuple):
+    """What decided a verdict; long texts are cut."""
 
     robotstxt_url: str | None
     """The file with the rule, or with the statement about use."""
@@ -28,8 +28,8 @@ class Cause(NamedTuple):
     """Why the origin was unreachable, or the results of the usage preferences."""
 
     @classmethod
-    def from_verdict(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> Cause:
-        """Return the cause of ``verdict``; ``usage`` is the noted judgement."""
+    def from_verdict(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> DecidedBy:
+        """Return what decided ``verdict``; ``usage`` is the noted judgement."""
         url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
         cause = verdict.outage and verdict.outage.cause
         if verdict.reason is Reason.USAGE and usage is not None:
@@ -64,7 +64,7 @@ class OriginRow:
     would_drop: int = 0
     """Requests that a dry run has sent."""
     unreachable_cause: str | None = None
-    """Cause of the last outage."""
+    """DecidedBy of the last outage."""
     unreachable_since: str | None = None
     unreachable_until: str | None = None
     """When it was reachable again; None if it isn't yet."""
@@ -90,7 +90,7 @@ class DropRow:
     sha256: str | None = None
     """SHA-256 of the text with the line."""
     cause: str | None = None
-    """Cause of the outage, or results of the usage preferences, if that is the reason."""
+    """DecidedBy of the outage, or results of the usage preferences, if that is the reason."""
     requests: int = 0
     urls: list[str] = field(default_factory=list)
     """A sample of the URLs."""

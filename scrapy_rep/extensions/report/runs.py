@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
-from scrapy_rep.extensions.lines import as_json
-from scrapy_rep.extensions.report.counts import Collected
+from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.writers import replacing
+from scrapy_rep.extensions.robots_file import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,26 +47,26 @@ class Runs:
         self._path = None if jobdir is None else Path(jobdir, _NAME)
         self._before: dict[str, Any] = {}
 
-    def read(self) -> Collected:
+    def read(self) -> Counts:
         """Return the counts of earlier runs."""
         if self._path is None:
-            return Collected()
+            return Counts()
         try:
             if not self._path.exists():
                 self._path.touch()  # so that a run counts even if it is killed
-                return Collected()
+                return Counts()
             report = json.loads(self._path.read_bytes() or "null")
             if report is None:
-                return Collected()
+                return Counts()
             before = {name: report["crawl"][name] for name in ("started", "runs")}
             # An older version may have stored fewer figures.
             before |= {name: report["crawl"].get(name, 0) for name in _FIGURES}
-            collected = Collected.from_dict(report)
+            counts = Counts.from_dict(report)
         except Exception:
             logger.exception("Can't read %s, the report does not include earlier runs", self._path)
-            return Collected()
+            return Counts()
         self._before = before
-        return collected
+        return counts
 
     def figures(self, started: str, counts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures of all runs."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.extensions.lines import as_json
+from scrapy_rep.extensions.robots_file import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,7 +15,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import SettingsError
 from scrapy_rep.extensions.evidence import parts, writing
-from scrapy_rep.extensions.lines import Line, end_of_lines
+from scrapy_rep.extensions.evidence.jsonl import end_of_lines
+from scrapy_rep.extensions.evidence.lines import Line
 from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, robots

@@ -1,4 +1,4 @@
-"""A report of what was collected."""
+"""A report of what was counts."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ MADE = {
 }
 
 
-def report_of(collected, made=MADE, **crawl):
-    return {"crawl": {**CRAWL, **crawl}, **made, **collected.as_dict()}
+def report_of(counts, made=MADE, **crawl):
+    return {"crawl": {**CRAWL, **crawl}, **made, **counts.as_dict()}

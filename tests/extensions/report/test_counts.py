@@ -8,8 +8,9 @@ import tracemalloc
 
 import pytest
 
-from scrapy_rep.extensions.report import counts, page, texts, usage
-from scrapy_rep.extensions.report.counts import Collected
+from scrapy_rep.extensions.report import counts as counts_module
+from scrapy_rep.extensions.report import page, texts, usage
+from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.overrides import overrides_of
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.crawl_delay import delay_in
@@ -30,8 +31,8 @@ def available(origin, body, at=NOW):
     return Record(SiteFile.of_key(origin), copy, copy)
 
 
-def learn(collected, record, now=NOW):
-    return collected.learned(record, Policy().access(record, now), fetched=True)
+def learn(counts, record, now=NOW):
+    return counts.count_lookup(record, Policy().access(record, now), fetched=True)
 
 
 def verdict(origin, line=2):
@@ -40,30 +41,30 @@ def verdict(origin, line=2):
 
 
 def test_counts_are_bounded(monkeypatch):
-    monkeypatch.setattr(counts, "MAX_ORIGINS", 3)
-    monkeypatch.setattr(counts, "MAX_DROPS", 3)
-    collected = Collected()
+    monkeypatch.setattr(counts_module, "MAX_ORIGINS", 3)
+    monkeypatch.setattr(counts_module, "MAX_DROPS", 3)
+    counts = Counts()
     for number in range(6):
         origin = f"http://{number}.example"
-        collected.forbidden(f"{origin}/a", origin, verdict(origin))
-    assert len(collected.origins) == 4
-    assert collected.origins["(further origins)"].dropped == 3
-    *_, beyond = collected.drops.values()
-    assert (len(collected.drops), beyond.requests, beyond.rule) == (4, 3, None)
+        counts.count_forbidden(f"{origin}/a", origin, verdict(origin))
+    assert len(counts.origins) == 4
+    assert counts.origins["(further origins)"].dropped == 3
+    *_, beyond = counts.drops.values()
+    assert (len(counts.drops), beyond.requests, beyond.rule) == (4, 3, None)
 
 
 def test_urls_are_a_sample_of_each_rule(monkeypatch):
-    monkeypatch.setattr(counts, "MAX_URLS", 25)
-    collected = Collected()
+    monkeypatch.setattr(counts_module, "MAX_URLS", 25)
+    counts = Counts()
     for line in range(5):
         for number in range(30):
             url = f"http://user:secret@a.example/{line}/{number % 20}{'x' * 1000}"
-            collected.forbidden(url, "http://a.example", verdict("http://a.example", line))
-    sizes = [len(row.urls) for row in collected.drops.values()]
+            counts.count_forbidden(url, "http://a.example", verdict("http://a.example", line))
+    sizes = [len(row.urls) for row in counts.drops.values()]
     assert sizes == [10, 10, 5, 1, 1]
-    assert all(row.requests == 30 for row in collected.drops.values())
-    urls = [url for row in collected.drops.values() for url in row.urls]
-    assert {len(url) for url in urls} == {counts.MAX_URL}
+    assert all(row.requests == 30 for row in counts.drops.values())
+    urls = [url for row in counts.drops.values() for url in row.urls]
+    assert {len(url) for url in urls} == {counts_module.MAX_URL}
     assert len(set(urls)) == len(urls)
     assert "secret" not in "".join(urls)
 
@@ -71,32 +72,32 @@ def test_urls_are_a_sample_of_each_rule(monkeypatch):
 def test_texts_are_cut_and_those_that_dropped_nothing_are_let_go_of(monkeypatch):
     monkeypatch.setattr(texts, "MAX_TEXT", 100)
     monkeypatch.setattr(texts, "MAX_TEXTS", 250)
-    collected = Collected()
+    counts = Counts()
     rows = []
     for number in range(4):
         origin = f"http://{number}.example"
-        rows.append(learn(collected, available(origin, b"%d" % number * 150)))
-        collected.forbidden(f"{rows[0].origin}/a", rows[0].origin, verdict(rows[0].origin))
-    held = collected.as_dict()["texts"]
+        rows.append(learn(counts, available(origin, b"%d" % number * 150)))
+        counts.count_forbidden(f"{rows[0].origin}/a", rows[0].origin, verdict(rows[0].origin))
+    held = counts.as_dict()["texts"]
     assert list(held) == [rows[3].sha256, rows[0].sha256]
     assert held[rows[0].sha256] == {"text": "0" * 100, "left_out": 50}
 
 
 def test_licenses_are_bounded(monkeypatch):
     monkeypatch.setattr(usage, "MAX_KINDS", 3)
-    collected = Collected()
+    counts = Counts()
     for number in range(6):
         body = f"License: https://a/{number}\nUser-agent: *\nContent-Usage: train-ai=y\n"
         said = RobotsTxt.parse(body.encode()).usage("https://a.example/", "mybot")
-        collected.usage.add("https://a.example", said, {"search": "unknown"}, refused=False)
-    counted = collected.usage.as_dict()
+        counts.usage.add("https://a.example", said, {"search": "unknown"}, refused=False)
+    counted = counts.usage.as_dict()
     assert [row["pages"] for row in counted["licenses"]] == [3, 1, 1, 1]
     assert [row["pages"] for row in counted["statements"]] == [6]
     assert counted["results"] == [{"purpose": "search", "result": "unknown", "pages": 6}]
 
 
 def test_an_origin_that_recovers_has_both_times_and_the_cause():
-    collected = Collected()
+    counts = Counts()
     down = Record(
         SiteFile.of_key("http://a"),
         Unreachable(Evidence(NOW, "u", 503)),
@@ -106,15 +107,15 @@ def test_an_origin_that_recovers_has_both_times_and_the_cause():
         1,
         NOW + 9,
     )
-    assert learn(collected, down).unreachable_until is None
-    row = learn(collected, available("http://a", b"", NOW + 4), NOW + 5)
+    assert learn(counts, down).unreachable_until is None
+    row = learn(counts, available("http://a", b"", NOW + 4), NOW + 5)
     assert row.unreachable_since == "2001-09-09T01:46:40.000Z"
     assert row.unreachable_until == "2001-09-09T01:46:44.000Z"
     assert (row.unreachable_cause, row.fetches) == ("status 503", 2)
 
 
 def test_the_text_whose_rules_hold_is_told_with_its_own_time():
-    collected = Collected()
+    counts = Counts()
     copy = available("http://a", RULES).copy
     day = 86_400.0
     last = Evidence(NOW + 40 * day, "u", error="connection closed")
@@ -127,50 +128,50 @@ def test_the_text_whose_rules_hold_is_told_with_its_own_time():
         9,
         NOW + 40 * day + 60,
     )
-    row = learn(collected, record, NOW + 40 * day)
+    row = learn(counts, record, NOW + 40 * day)
     assert (row.outcome, row.error) == ("unreachable", "connection closed")
     assert row.fetched == "2001-09-09T01:46:40.000Z"
     assert (row.size, row.sha256 is None) == (len(RULES), False)
     # As long as it holds nothing else but that all is disallowed, no text does.
     early = Record(SiteFile.of_key("http://a"), Unreachable(last), copy, NOW, 0.0, 1, NOW + 60)
-    row = learn(collected, early, NOW + 1)
+    row = learn(counts, early, NOW + 1)
     assert (row.fetched, row.sha256) == (None, None)
 
 
 def full():
     """One of everything."""
-    collected = Collected()
+    counts = Counts()
     robots = RobotsTxt.parse(RULES)
-    learn(collected, available("http://a", RULES + b"\xff\xed\xa0\x80"))
-    collected.passed("http://a", robots.verdict("/robots.txt"))
-    collected.forbidden("http://a/b", "http://a", verdict("http://a"))
-    collected.forbidden("http://b/c", "http://b", UNREACHABLE)
+    learn(counts, available("http://a", RULES + b"\xff\xed\xa0\x80"))
+    counts.count_allowed("http://a", robots.verdict("/robots.txt"))
+    counts.count_forbidden("http://a/b", "http://a", verdict("http://a"))
+    counts.count_forbidden("http://b/c", "http://b", UNREACHABLE)
     (override,) = overrides_of([{"host": "c", "policy": "ignore", "reason": "so"}])
-    collected.overridden("http://c/d", override)
-    collected.sample(collected.exempt, "http://d/e")
-    collected.differs("http://a/b", verdict("http://a"))
+    counts.count_override("http://c/d", override)
+    counts.count_request(counts.exempt, "http://d/e")
+    counts.count_differing("http://a/b", verdict("http://a"))
     delay = delay_in(robots.fields_for("x", names=("crawl-delay",)))
-    collected.delays("http://a", delay, 7.0)
+    counts.note_crawl_delay("http://a", delay, 7.0)
     said = RobotsTxt.parse(b"License: /l\nUser-agent: *\nContent-Usage: search=n\n")
     usage = said.usage("http://a/b", "x")
-    collected.usage.add("http://a", usage, {"search": "disallow"}, refused=True)
-    return collected
+    counts.usage.add("http://a", usage, {"search": "disallow"}, refused=True)
+    return counts
 
 
 def test_what_was_collected_is_gone_on_with():
     kept = full().as_dict()
-    again = Collected.from_dict(json.loads(json.dumps(kept)))
+    again = Counts.from_dict(json.loads(json.dumps(kept)))
     assert again.as_dict() == kept
     assert again.urls == full().urls == 4
-    again.forbidden("http://a/z", "http://a", verdict("http://a"))
+    again.count_forbidden("http://a/z", "http://a", verdict("http://a"))
     (row,) = [row for row in again.as_dict()["drops"] if row["rule"]]
     assert (row["requests"], row["urls"]) == (2, ["http://a/b", "http://a/z"])
 
 
 def test_nothing_grows_beyond_its_bounds_whatever_a_site_does(monkeypatch):
     for name in ("MAX_ORIGINS", "MAX_DROPS", "MAX_URLS"):
-        monkeypatch.setattr(counts, name, 500)
-    collected = Collected()
+        monkeypatch.setattr(counts_module, name, 500)
+    counts = Counts()
     host = "h" * 8_000
 
     def met(numbers):
@@ -178,9 +179,9 @@ def test_nothing_grows_beyond_its_bounds_whatever_a_site_does(monkeypatch):
             origin = f"http://{number}.{host}"
             rule = Rule(False, "", f"/{number}{'x' * 16_000}", number)
             sent = Verdict(False, Reason.RULE, rule, f"{origin}/robots.txt")
-            collected.forbidden(f"{origin}/{'y' * 8_000}", origin, sent)
+            counts.count_forbidden(f"{origin}/{'y' * 8_000}", origin, sent)
             if number % 70 == 0:
-                learn(collected, available(f"http://{number}", os.urandom(500_000)))
+                learn(counts, available(f"http://{number}", os.urandom(500_000)))
         return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
@@ -189,16 +190,16 @@ def test_nothing_grows_beyond_its_bounds_whatever_a_site_does(monkeypatch):
     tracemalloc.stop()
     assert before < 8 * 1024**2
     assert grown < 200_000
-    assert len(page.render(report_of(collected))) < 6 * 1024**2
+    assert len(page.render(report_of(counts))) < 6 * 1024**2
 
 
 @pytest.mark.parametrize("byte", [b"\nx", b"<", b"\x1b", b"\xff", "\U000e0001".encode()])
 def test_texts_on_the_page_are_bounded_however_they_are_escaped(byte, monkeypatch):
     monkeypatch.setattr(page, "MAX_TEXTS", 1024**2)
-    collected = Collected()
+    counts = Counts()
     for number in range(20):
-        learn(collected, available(f"http://{number}", b"%02d" % number + byte * 70_000))
-    text = page.render(report_of(collected))
+        learn(counts, available(f"http://{number}", b"%02d" % number + byte * 70_000))
+    text = page.render(report_of(counts))
     assert len(text) < 1.1 * 1024**2
     shown = text.count("<pre>")
     assert f"or too long ones: {20 - shown}." in text

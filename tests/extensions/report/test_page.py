@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from scrapy_rep.extensions.report.counts import Collected
+from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.page import render
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from tests.extensions.report.browser import Page, find_browser
@@ -18,10 +18,10 @@ UNREACHABLE = Verdict(allowed=False, reason=Reason.UNREACHABLE)
 
 def many(origins):
     """What a crawl of so many origins comes to, hostile ones among them."""
-    collected = Collected()
+    counts = Counts()
     for number in range(origins):
         origin = f"https://site-{number}.example"
-        row = collected.row(origin)
+        row = counts.row(origin)
         row.outcome = ("available", "available", "unavailable", "unreachable")[number % 4]
         row.status = (200, 200, 404, 503)[number % 4]
         row.size, row.fetches, row.asked = number * 10, 1, f"2026-11-{number % 30:02}T08:10:27.182Z"
@@ -30,15 +30,15 @@ def many(origins):
             row.unreachable_cause = row.error = f"ConnectionLost {EVIL}"
         for page in range(number % 7):
             verdict = UNREACHABLE._replace(robotstxt_url=f"{origin}/robots.txt")
-            collected.forbidden(f"{origin}/page-{page}", origin, verdict)
+            counts.count_forbidden(f"{origin}/page-{page}", origin, verdict)
     origin = "https://site-0.example"
-    row = collected.row(origin)
-    row.sha256 = collected.texts.add(f"User-agent: *\nDisallow: /{EVIL}\u202e\x1b[31m\n".encode())
+    row = counts.row(origin)
+    row.sha256 = counts.texts.add(f"User-agent: *\nDisallow: /{EVIL}\u202e\x1b[31m\n".encode())
     rule = Rule(False, "/", f"/{EVIL}", 2)
     verdict = Verdict(False, Reason.RULE, rule, f"{origin}/{EVIL}\u202e\x1b[31m")
-    collected.forbidden(f"{origin}/{EVIL}", origin, verdict)
-    collected.row(f"https://{EVIL}")
-    return collected
+    counts.count_forbidden(f"{origin}/{EVIL}", origin, verdict)
+    counts.row(f"https://{EVIL}")
+    return counts
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ def column(page, number, table="table"):
     )
 
 
-def written(tmp_path, collected, **crawl):
+def written(tmp_path, counts, **crawl):
     path = tmp_path / "report.html"
-    path.write_text(render(report_of(collected, **crawl)))
+    path.write_text(render(report_of(counts, **crawl)))
     return path
 
 
@@ -125,20 +125,20 @@ def test_on_paper_all_is_open(tmp_path, page):
 
 
 def test_hostile_text_does_nothing_in_a_browser(tmp_path, page):
-    collected = many(8)
-    collected.exempt.requests, collected.exempt.urls = 1, [EVIL]
-    collected.row("http://b.example").crawl_delay = {
+    counts = many(8)
+    counts.exempt.requests, counts.exempt.urls = 1, [EVIL]
+    counts.row("http://b.example").crawl_delay = {
         "asked": 1.0,
         "taken": None,
         "field": EVIL,
         "line": 1,
     }
-    collected.usage.statements[EVIL, EVIL, "unknown"] = 1
-    collected.usage.licenses[EVIL, f"javascript:{EVIL}"] = 1
+    counts.usage.statements[EVIL, EVIL, "unknown"] = 1
+    counts.usage.licenses[EVIL, f"javascript:{EVIL}"] = 1
     made = {"versions": {"Scrapy": EVIL}, "settings": {"REP_OVERRIDES": [{"reason": EVIL}]}}
     path = tmp_path / "report.html"
     crawl = {"spider": EVIL, "tokens": [EVIL], "finish_reason": EVIL, "purposes": ["search"]}
-    path.write_text(render(report_of(collected, made, **crawl)))
+    path.write_text(render(report_of(counts, made, **crawl)))
     page.open(path)
     assert "owned" not in page.run("document.title").replace(EVIL, "")
     assert page.run("document.images.length") == 0

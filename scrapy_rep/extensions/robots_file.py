@@ -1,4 +1,4 @@
-"""The lines of the evidence, and the robots.txt that they refer to."""
+"""The robots.txt to which the evidence and the report refer, and the form of their values."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from scrapy_rep.overrides import Override
     from scrapy_rep.protocol.outcome import Evidence
     from scrapy_rep.protocol.policy import Access
     from scrapy_rep.protocol.record import Record
 
-_BLOCK: Final = 64 * 1024
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
 as_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 """Returns a value as JSON in ASCII; values without a JSON type become strings."""
@@ -31,16 +29,6 @@ def iso(seconds: float) -> str:
 @lru_cache(maxsize=64)
 def _iso_second(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}"
-
-
-def of_override(override: Override) -> dict[str, Any]:
-    """Return the values of an override."""
-    return {
-        "host": override.host,
-        "policy": override.policy,
-        "reason": override.reason,
-        "until": override.until_text,
-    }
 
 
 @dataclass(eq=False)
@@ -111,50 +99,3 @@ class RobotsFile:
             "truncated": self.truncated,
             "fetched": None if self.fetched is None else iso(self.fetched),
         })  # fmt: skip
-
-
-class Line(NamedTuple):
-    """One line of the evidence."""
-
-    values: dict[str, Any]
-    file: RobotsFile | None = None
-    """The robots.txt that it refers to."""
-
-    @property
-    def is_of_file(self) -> bool:
-        """Whether it is the first line of a file, with which its text is written."""
-        return self.file is not None and self.values["kind"] in {"robotstxt", "tdmrep"}
-
-    @property
-    def text(self) -> bytes | None:
-        """The text to write with the line."""
-        return self.file.body if self.is_of_file and self.file is not None else None
-
-    @property
-    def nbytes(self) -> int:
-        """Size of the text in bytes."""
-        return len(self.text or b"")
-
-    def drop_text(self) -> None:
-        """Drop the text, and keep its hash."""
-        if self.text is not None and self.file is not None and self.file.as_json:
-            self.file.body = None
-
-    def encode(self, tail: str) -> bytes:
-        """Return the line as JSON; ``tail`` has the last members, the same in all lines."""
-        file = "null" if self.file is None else self.file.as_json
-        name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
-        return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")
-
-
-def end_of_lines(file: IO[bytes]) -> int:
-    """Return the offset after the last complete line of a file."""
-    end = file.seek(0, 2)
-    while end > 0:
-        start = max(0, end - _BLOCK)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0

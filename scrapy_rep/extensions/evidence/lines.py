@@ -1,0 +1,44 @@
+"""The lines of the evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrapy_rep.extensions.robots_file import as_json
+
+if TYPE_CHECKING:
+    from scrapy_rep.extensions.robots_file import RobotsFile
+
+
+class Line(NamedTuple):
+    """One line of the evidence."""
+
+    values: dict[str, Any]
+    file: RobotsFile | None = None
+    """The robots.txt that it refers to."""
+
+    @property
+    def is_of_file(self) -> bool:
+        """Whether it is the first line of a file, with which its text is written."""
+        return self.file is not None and self.values["kind"] in {"robotstxt", "tdmrep"}
+
+    @property
+    def text(self) -> bytes | None:
+        """The text to write with the line."""
+        return self.file.body if self.is_of_file and self.file is not None else None
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the text in bytes."""
+        return len(self.text or b"")
+
+    def drop_text(self) -> None:
+        """Drop the text, and keep its hash."""
+        if self.text is not None and self.file is not None and self.file.as_json:
+            self.file.body = None
+
+    def encode(self, tail: str) -> bytes:
+        """Return the line as JSON; ``tail`` has the last members, the same in all lines."""
+        file = "null" if self.file is None else self.file.as_json
+        name = "tdmrep" if self.values["kind"] == "tdmrep" else "robotstxt"
+        return f'{as_json(self.values)[:-1]},"{name}":{file},{tail}}}'.encode("ascii")
