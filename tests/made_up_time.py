@@ -39,9 +39,14 @@ class MadeUpTime:
         return later
 
     @property
+    def calls(self):
+        """Each call that is to come and that nobody has cancelled, in order."""
+        return [call for _, _, call in sorted(self._calls) if not call.cancelled]
+
+    @property
     def timers(self):
-        """When each call comes that nobody has cancelled."""
-        return sorted(at for at, _, call in self._calls if not call.cancelled)
+        """When each of these calls comes."""
+        return [call.at for call in self.calls]
 
     def advance(self, seconds):
         """Let time go on, and every call come whose time that is."""

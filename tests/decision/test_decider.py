@@ -10,71 +10,30 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scrapy import Request, Spider
 from scrapy.settings import Settings
+from scrapy.utils.defer import deferred_from_coro
+from twisted.python.failure import Failure
 
-from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.decision.strictest import verdict_of_rules
 from scrapy_rep.decision.tdmrep import known_tdmrep
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
-from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
+from scrapy_rep.utils.lru import BoundedCache
+from tests.made_up_network import Network, record_of
 from tests.made_up_time import MadeUpTime
+from tests.waiting import settle
+
+pytestmark = pytest.mark.event_loop
 
 HOST = "site.example"
 SITE = f"http://{HOST}"
 ORIGIN = origin_of(SITE)
 RULES = "User-agent: *\nDisallow: /private\n\nUser-agent: partner\nDisallow: /partner\n"
 WHY = "we agreed on it"
-STATES = {
-    "all": (Grant.ALL, Reason.UNAVAILABLE),
-    "none": (Grant.NONE, Reason.UNREACHABLE),
-}
-
-
-class StandInCache:
-    """Knows what a test has put there, and finds out what it is to."""
-
-    def __init__(self):
-        self.entries = {}
-        self.found = {}
-        self.calls = []
-        self.lends_rules = True
-
-    def known_entry(self, origin):
-        self.calls.append(("known", origin))
-        return self.entries.get(origin)
-
-    async def entry(self, origin, tokens, page):
-        self.calls.append(("find_out", origin, tokens, page))
-        text = self.found[origin]
-        entry = self.entries[origin] = entry_of(text)
-        if text not in STATES and self.lends_rules:
-            entry.add(tokens, RobotsTxt.parse(text.encode()))
-        return entry
-
-
-def entry_of(text, *token_lists):
-    """An entry of rules, or of a state that has none."""
-    if text in STATES:
-        return Entry(Access(*STATES[text], None, 0.0, 1e12))
-    body = text.encode()
-    entry = Entry(
-        Access(
-            Grant.RULES,
-            Reason.RULE,
-            Available(body, Evidence(0.0, ORIGIN.robotstxt_url)),
-            0.0,
-            1e12,
-        )
-    )
-    for tokens in token_lists:
-        entry.add(tokens, RobotsTxt.parse(body))
-    return entry
 
 
 class Scene:
@@ -82,7 +41,9 @@ class Scene:
 
     def __init__(self, *entries, **more):
         self.time = MadeUpTime()
-        self.cache = StandInCache()
+        self.network = Network(self.time)
+        self.entries = BoundedCache()
+        self.cache = self.network.cache(self.entries)
         crawler = SimpleNamespace(
             settings=Settings({"USER_AGENT": "testbot/1.0", **more}), spider=Spider("spider")
         )
@@ -90,11 +51,18 @@ class Scene:
         self.overrides = Overrides(options.overrides, self.time.clock.time)
         self.decider = Decider(crawler, options, self.cache, self.overrides)
 
+    def outcome(self, text):
+        """How a fetch ends: with the file ``text``, or in a state without rules."""
+        body = None if text in {"all", "none"} else text.encode()
+        return self.network.outcome(ORIGIN, body, unreachable=text == "none")
+
     def knows(self, text, *token_lists):
-        self.cache.entries[ORIGIN] = entry_of(text, *(token_lists or [("testbot",)]))
+        record = record_of(ORIGIN, self.outcome(text))
+        for tokens in token_lists or [("testbot",)]:
+            self.cache.remember(ORIGIN, record, tokens)
 
     def will_find(self, text):
-        self.cache.found[ORIGIN] = text
+        self.network.outcomes[ORIGIN] = self.outcome(text)
 
     def known(self, path="/", **more):
         return self.decider.known_decision(page(path, **more))
@@ -111,11 +79,15 @@ def verbatim(url):
     return request
 
 
-def run(awaitable):
-    """Run to its end what has nothing to wait for."""
-    with pytest.raises(StopIteration) as ended:
-        awaitable.__await__().send(None)
-    return ended.value.value
+def run(coroutine):
+    """Run to its end what has nothing to wait for but the event loop."""
+    results = []
+    deferred_from_coro(coroutine).addBoth(results.append)
+    settle()
+    (result,) = results
+    if isinstance(result, Failure):
+        result.raiseException()
+    return result
 
 
 def override(policy, host=HOST, **more):
@@ -137,7 +109,7 @@ def test_rules_decide_of_what_is_known():
     decision = scene.known("/private?x")
     assert decision[:3] == (ORIGIN, "/private?x", ("testbot",))
     assert (decision.verdict.reason, decision.verdict.line) == (Reason.RULE, 2)
-    assert decision.entry is scene.cache.entries[ORIGIN]
+    assert decision.entry is scene.cache.known_entry(ORIGIN)
     assert decision.override is None
     assert scene.known("/").verdict.allowed
 
@@ -150,7 +122,7 @@ def test_a_state_without_rules_decides_too(state, allowed, reason):
     scene = Scene()
     scene.knows(state)
     assert scene.known("/private").verdict[:2] == (allowed, reason)
-    scene.cache.entries.clear()
+    scene.entries.clear()
     scene.will_find(state)
     request = page("/private")
     found = run(scene.decider.decision(request, scene.decider.known_decision(request)))
@@ -161,7 +133,7 @@ def test_what_is_not_known_has_no_verdict_and_nothing_is_asked():
     scene = Scene()
     decision = scene.known("/private")
     assert decision == (ORIGIN, "/private", ("testbot",), None, None, None, None)
-    assert scene.cache.calls == [("known", ORIGIN)]
+    assert scene.network.fetched == []
 
 
 @pytest.mark.parametrize("path", ["/private", "/%70rivate", "/public/../private", "/private?"])
@@ -182,7 +154,7 @@ def test_what_other_tokens_would_get():
     other = run(scene.decider.decision_for(("partner",), page("/partner"), decision))
     assert not other.verdict.allowed
     assert other.tokens == ("partner",)
-    assert scene.cache.calls == [("known", ORIGIN)]
+    assert scene.network.fetched == []
     ignored = scene.decider.known_decision(Request("http://other.example/a"))
     assert run(scene.decider.decision_for(("partner",), page(), ignored)) is ignored
     unknown = Scene().known("/partner")
@@ -224,10 +196,10 @@ def test_a_url_without_an_origin_is_not_sent(url):
     decision = scene.decider.known_decision(verbatim(url))
     assert decision.origin is None
     assert decision.verdict == Verdict(allowed=False, reason=Reason.NO_ORIGIN)
-    assert scene.cache.calls == []
+    assert scene.network.fetched == []
     with pytest.raises(LookupError, match="has no origin"):
         run(scene.decider.decision(verbatim(url), decision))
-    assert scene.cache.calls == []
+    assert scene.network.fetched == []
 
 
 @pytest.mark.spec("S-9")
@@ -240,7 +212,7 @@ def test_robotstxt_itself_is_allowed_known_or_not(path, knows):
         scene.knows(knows)
     decision = scene.decider.known_decision(verbatim(f"{SITE}{path}"))
     assert decision.verdict == Verdict(allowed=True, reason=Reason.ROBOTSTXT)
-    assert not [call for call in scene.cache.calls if call[0] == "find_out"]
+    assert scene.network.fetched == []
 
 
 def test_another_target_that_ends_alike_is_no_robotstxt():
@@ -274,13 +246,18 @@ def test_what_is_found_out_is_asked_by_the_tokens_of_the_request():
     request = page("/partner", headers={"User-Agent": "partner/2"})
     decision = run(scene.decider.decision(request, scene.decider.known_decision(request)))
     assert not decision.verdict.allowed
-    assert scene.cache.calls[-1] == ("find_out", ORIGIN, ("partner",), request)
+    assert scene.network.pages == [request]
+    assert scene.cache.known_entry(ORIGIN).has(("partner",))
 
 
 def test_no_rules_for_the_tokens_is_an_error_and_no_verdict():
     scene = Scene()
-    scene.will_find(RULES)
-    scene.cache.lends_rules = False
+    scene.knows(RULES, ("other",))
+
+    async def entry_of_others(origin, tokens, page):
+        return scene.cache.known_entry(origin)
+
+    scene.cache.entry = entry_of_others
     with pytest.raises(LookupError, match=r"no rules of http://site\.example for \('testbot',\)"):
         run(scene.decider.decision(page(), scene.known()))
 
@@ -311,7 +288,7 @@ def test_an_override_comes_before_all_that_is_known(tmp_path, policy, path, allo
     assert decision.verdict[:2] == (allowed, reason)
     assert decision.override.policy == policy
     assert decision.entry is None
-    assert scene.cache.calls == []
+    assert scene.network.fetched == []
 
 
 def test_a_file_goes_by_the_tokens_of_the_request(tmp_path):
@@ -334,7 +311,8 @@ def test_another_agent_goes_by_the_entry_with_its_tokens():
     scene.will_find(RULES)
     request = page("/partner", headers={"User-Agent": "other/1"})
     found = run(scene.decider.decision(request, scene.decider.known_decision(request)))
-    assert scene.cache.calls[-1] == ("find_out", ORIGIN, ("partner",), request)
+    assert scene.network.pages == [request]
+    assert scene.cache.known_entry(ORIGIN).has(("partner",))
     assert (found.verdict.allowed, found.override) == (False, decision.override)
     assert scene.decider.known_decision(request) == found
     assert scene.known("/private").verdict.allowed
@@ -385,7 +363,8 @@ def test_who_waits_outside_is_looked_up_by_the_names_it_is_judged_by(entries, to
     scene.will_find(RULES)
     request = page("/private", headers={"User-Agent": "header/1"})
     assert run(scene.decider.look_up(request)) is not None
-    assert scene.cache.calls == [("find_out", ORIGIN, tokens, request)]
+    assert scene.network.pages == [request]
+    assert scene.cache.known_entry(ORIGIN).has(tokens)
     assert scene.decider.known_decision(request).verdict is not None
 
 
@@ -410,7 +389,7 @@ def test_whose_robotstxt_governs(url, meta, governed):
     request = verbatim(url)
     request.meta.update(meta)
     assert scene.decider.origin_governing(request) == (origin_of(url) if governed else None)
-    assert scene.cache.calls == []
+    assert scene.network.fetched == []
 
 
 # Under every spelling.

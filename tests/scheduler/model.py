@@ -19,7 +19,6 @@ from scrapy import Request, squeues
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler import backlog
 from scrapy_rep.scheduler.gate import MARGIN, Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
@@ -28,7 +27,7 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.per_crawl import add_part
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import FakeCrawler
-from tests.scheduler.test_gate import TIMEOUT, Cache, Judge, Scene
+from tests.scheduler.scenes import TIMEOUT, Parts
 from tests.waiting import event_loop, settle
 
 SITES = [*(f"http://{name}.example" for name in "abc"), "https://a.example"]
@@ -68,9 +67,6 @@ class Trouble:
 
 
 class Model:
-    knows = Scene.knows
-    comes = Scene.comes
-
     def __init__(self, random, say):
         self.random = random
         self.say = say
@@ -103,7 +99,7 @@ class Model:
             self.folder.mkdir()
         self.open(None)
         for origin in ORIGINS[:2]:
-            self.knows(origin)
+            self.parts.knows(origin)
         # Without what seldom is done, others come further.
         seldom = [*SELDOM, *(ON_DISK if self.folder else [])]
         self.rules = [*USUAL, *(rule for rule in seldom if self.choose([True, True, False]))]
@@ -127,17 +123,19 @@ class Model:
         self.time = MadeUpTime()
         self.crawler = FakeCrawler()
         self.crawler.engine.paused = False
-        self.cache = Cache(self.time)
-        self.cache.places = self.places
-        self.judge = Judge(self.cache)
-        self.needs = self.judge.needs_robotstxt = Trouble(self.judge.needs_robotstxt)
+        options = Options.from_settings({"REP_DEFER_TIMEOUT": TIMEOUT})
+        self.parts = Parts(self.crawler, options, time=self.time, places=self.places)
+        decider = self.parts.decider
+        # Trouble in the gate alone.
+        decider.origin_governing = lambda request: origin_of(request.url)
+        self.needs = decider.needs_robotstxt = Trouble(decider.needs_robotstxt)
         full = Hold(HoldReason.SLOT, math.inf)
         self.full = Trouble(lambda slot: full if slot in self.full_slots else None)
         self.gate = Gate(
             crawler=self.crawler,
-            cache=self.cache,
-            decider=self.judge,
-            options=Options.from_settings({"REP_DEFER_TIMEOUT": TIMEOUT}),
+            cache=self.parts.cache,
+            decider=decider,
+            options=options,
             delays=SimpleNamespace(hold=self.full),
             clock=self.time.clock,
         )
@@ -211,17 +209,21 @@ class Model:
 
     def learns(self):
         origin = self.choose(ORIGINS)
-        reason = self.choose([Reason.UNAVAILABLE, Reason.UNAVAILABLE, Reason.UNREACHABLE])
-        learns = self.comes if origin in self.cache.under_way else self.knows
-        learns(origin, reason, seconds=self.choose([0.0, 5.0, 1000.0]))
+        unreachable = self.choose([False, False, True])
+        learns = self.parts.comes if origin in self.under_way else self.parts.knows
+        learns(origin, unreachable=unreachable, seconds=self.choose([0, 5, 1000]))
 
     def fails(self):
-        turn = self.cache.under_way.pop(self.choose(ORIGINS), None)
-        if turn is not None:
-            turn.errback(ZeroDivisionError("made up"))
+        origin = self.choose(ORIGINS)
+        if origin in self.under_way:
+            self.parts.network.ends(origin, ZeroDivisionError("made up"))
 
     def forgets(self):
-        self.cache.entries.pop(self.choose(ORIGINS), None)
+        self.parts.entries.discard(self.choose(ORIGINS))
+
+    @property
+    def under_way(self):
+        return self.parts.network.under_way
 
     def goes_on(self):
         self.time.advance(self.choose([0.5, 3.0, 7.0, 61.0]))
@@ -250,14 +252,19 @@ class Model:
         while self.active:
             self.end(self.active[0])
         self.ended.clear()
-        self.gate.close()
+        self.close()
         self.open(self.queue.close())
         assert len(self.queue) == len(self.waiting) + len(self.spoilt)
+
+    def close(self):
+        self.gate.close()
+        self.parts.cache.close()
+        settle()
 
     def is_killed(self):
         killed = self.root / f"{int(self.folder.name) + 1}"
         shutil.copytree(self.folder, killed)
-        self.gate.close()
+        self.close()
         self.queue.close()
         shutil.rmtree(self.folder)
         self.folder = killed
@@ -277,9 +284,9 @@ class Model:
         assert 0 <= len(self.queue) - len(self.waiting) <= len(self.spoilt)
 
     def whoever_waits_is_going_to_be_woken(self):
-        in_line = {origin for origin, _ in self.gate._lookups._pending}
-        assert not in_line or self.cache.room <= 0
-        assert self.judge.most <= self.places
+        lookups = self.gate._lookups
+        assert not lookups._pending or not lookups._may_begin
+        assert self.parts.decider.under_way <= self.parts.cache.most_lookups
         waiting = self.queue._waiting
         due = waiting._due._at
         rotation = self.queue._rotation
@@ -288,30 +295,30 @@ class Model:
                 assert lane.rank is not None
                 assert lane.slot.name in rotation._idle | rotation._new
             elif lane not in waiting._woken and lane not in due:
-                assert lane.origin in {*self.cache.under_way, *in_line}
+                assert lane.origin in lookups._unfinished
                 assert lane in waiting._by_origin[lane.origin]
         # One timer for all, and it comes with the first.
-        assert len(self.time.timers) <= 1
-        assert not due or self.time.timers[0] <= min(due.values()) <= self.time.now + TIMEOUT
+        timers = self.parts.timers
+        assert len(timers) <= 1
+        assert not due or timers[0] <= min(due.values()) <= self.time.now + TIMEOUT
 
     def come_to_an_end(self):
         """Let all be known and every error be over: then all that waits comes."""
-        self.cache.places = self.places = 100
         self.full_slots = ()
         self.take.times = self.full.times = self.needs.times = 0
         for _ in range(3):
             self.gate.look_up()
             settle()
-            while self.cache.under_way:
-                self.comes(next(iter(self.cache.under_way)))
+            while self.under_way:
+                self.parts.comes(next(iter(self.under_way)))
             for origin in ORIGINS:
-                self.knows(origin)
+                self.parts.knows(origin)
             self.time.advance(TIMEOUT + MARGIN)
             for _ in range(len(self.waiting) + 1):
                 self.pops()
         assert len(self.queue) == len(self.waiting) == 0
         assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
         assert not self.queue._waiting._deferred
-        self.gate.close()
-        assert self.time.timers == []
+        self.close()
+        assert self.parts.timers == []
         self.queue.close()

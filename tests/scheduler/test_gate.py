@@ -3,222 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from types import SimpleNamespace
 
 import pytest
-from scrapy import Request, signals
-from scrapy.exceptions import DontCloseSpider
-from scrapy.settings import Settings
-from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import CancelledError, Deferred
-from twisted.python.failure import Failure
+from scrapy import Request
+from twisted.internet.defer import CancelledError
 
-from scrapy_rep import CrawlClosingError
-from scrapy_rep.cache.entry import Entry
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.outage import Outage
-from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.scheduler.gate import Gate
+from scrapy_rep.scheduler.gate import MARGIN
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.source import Source
-from scrapy_rep.settings import Options
-from scrapy_rep.utils.per_crawl import add_part
-from tests.made_up_time import MadeUpTime
+from tests.scheduler.scenes import A, B, C, D, Scene
 from tests.waiting import settle
 
-TIMEOUT = 60.0
-DEFERRING = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": TIMEOUT}
 LOOKUP, UNREACHABLE = HoldReason.LOOKUP, HoldReason.UNREACHABLE
-A, B, C = (origin_of(f"http://{name}.example") for name in "abc")
-
+TDMREP = {"REP_PURPOSES": ["tdm"], "REP_USAGE_SOURCES": ["tdmrep"]}
 
 pytestmark = pytest.mark.event_loop
-
-
-class Crawler:
-    """An engine that counts how often it is to ask the scheduler again."""
-
-    def __init__(self):
-        self.nudges = 0
-        self.stats = SimpleNamespace(inc_value=self.count)
-        self.counts = Counter()
-        self.spider = None
-        self.settings = Settings()
-        self.pending = True
-        self.idles = 0
-        self.feed = None
-        self.nothing_leaves = lambda: None
-        self.signals = SimpleNamespace(connect=self.connect, send_catch_log=self.idle)
-        self.engine = SimpleNamespace(
-            paused=False,
-            downloader=SimpleNamespace(active=set()),
-            scraper=SimpleNamespace(slot=SimpleNamespace(is_idle=lambda: True)),
-            _slot=SimpleNamespace(
-                closing=None,
-                nextcall=SimpleNamespace(schedule=self.nudged),
-                scheduler=SimpleNamespace(has_pending_requests=lambda: self.pending),
-            ),
-        )
-
-    def nudged(self):
-        self.nudges += 1
-
-    def count(self, name, by):
-        self.counts[name] += by
-
-    def idle(self, signal, **kwargs):
-        assert signal is signals.spider_idle
-        self.idles += 1
-        if self.feed is None:
-            return [(None, None)]
-        try:
-            return [(None, self.feed())]
-        except DontCloseSpider:
-            return [(None, Failure())]
-
-    def connect(self, receiver, signal):
-        assert signal is signals.scheduler_empty
-        self.nothing_leaves = receiver
-
-
-class Cache:
-    """What is known of origins, as far as it holds."""
-
-    def __init__(self, time):
-        self.time = time
-        self.entries = {}
-        self.places = 100
-        self.closing = False
-        self.under_way = {}
-
-    def known_entry(self, origin):
-        entry = self.entries.get(origin)
-        return entry if entry is not None and entry.start <= self.time.wall < entry.end else None
-
-    @property
-    def room(self):
-        return self.places - len(self.under_way)
-
-    @property
-    def most_lookups(self):
-        return self.places
-
-    def when_slow(self, call):
-        self.slow = call
-
-
-class Judge:
-    """Looks origins up until the test says what it came to."""
-
-    def __init__(self, cache):
-        self.cache = cache
-        self.asked = []
-        self.most = 0
-        """How many lookups were under way at a time."""
-        self.ungoverned = set()
-        self.origin_governing = lambda request: origin_of(request.url)
-
-    def needs_robotstxt(self, origin):
-        return origin not in self.ungoverned
-
-    def lacks_tdmrep(self, origin, head):
-        return False
-
-    async def look_up(self, request):
-        if self.cache.closing:
-            raise CrawlClosingError
-        origin = origin_of(request.url)
-        assert origin not in self.cache.under_way
-        self.asked.append(request)
-        self.cache.under_way[origin] = turn = Deferred()
-        self.most = max(self.most, len(self.cache.under_way))
-        return await maybe_deferred_to_future(turn)
-
-
-class Asker:
-    """A queue that notes of which origins it is to ask again; ``heads`` are its next requests."""
-
-    def __init__(self):
-        self.told = []
-        self.heads = {}
-
-    def ask_again(self, origin):
-        self.told.append(origin)
-
-    def head_of(self, origin):
-        head = self.heads.get(origin)
-        if isinstance(head, Exception):
-            raise head
-        return head
-
-    def deferred(self):
-        return 0, True
-
-    def idle_line(self):
-        return ""
-
-    def holds(self):
-        return []
-
-    def stop(self):
-        return 0
-
-
-class Scene:
-    """A gate, and all that it asks and tells."""
-
-    def __init__(self, **more):
-        self.time = MadeUpTime()
-        self.crawler = Crawler()
-        self.cache = Cache(self.time)
-        self.judge = Judge(self.cache)
-        self.gate = Gate(
-            crawler=self.crawler,
-            cache=self.cache,
-            decider=self.judge,
-            options=Options.from_settings({**DEFERRING, **more}),
-            delays=None,
-            clock=self.time.clock,
-        )
-        add_part(self.crawler, self.gate)
-        self.asker = Asker()
-        self.gate.attach(self.asker)
-
-    def hold(self, origin, *, look_up=True):
-        """Ask as the queue does; return why ``origin`` waits."""
-        request = Request(f"{origin}/page")
-        hold = self.gate.hold(origin, lambda: request)
-        if hold is None:
-            return None
-        self.asker.heads.setdefault(origin, request)
-        if look_up:
-            self.gate.look_up()
-            settle()
-        return hold.reason
-
-    def knows(self, origin, reason=Reason.UNAVAILABLE, *, seconds=1e6):
-        grant = Grant.NONE if reason is Reason.UNREACHABLE else Grant.ALL
-        now = self.time.wall
-        outage = Outage("status 503", now, now + seconds) if grant is Grant.NONE else None
-        self.cache.entries[origin] = Entry(Access(grant, reason, None, now, now + seconds, outage))
-
-    def comes(self, origin, reason=Reason.UNAVAILABLE, *, seconds=1e6):
-        """Let a lookup end."""
-        self.knows(origin, reason, seconds=seconds)
-        self.cache.under_way.pop(origin).callback(self.cache.entries[origin])
-        settle()
-
-    @property
-    def told(self):
-        """The origins that the queue was told of since this was asked last."""
-        told, self.asker.told = self.asker.told, []
-        return told
-
-    @property
-    def asked(self):
-        return [origin_of(request.url) for request in self.judge.asked]
 
 
 # What is not known is looked up.
@@ -228,22 +30,22 @@ def test_what_is_known_may_leave():
     scene = Scene()
     scene.knows(A)
     assert scene.hold(A) is None
-    assert scene.asked == []
+    assert scene.fetched == []
 
 
 def test_what_no_robotstxt_governs_may_leave_and_is_not_looked_up():
-    scene = Scene()
-    scene.judge.ungoverned = {A}
-    scene.knows(A, Reason.UNREACHABLE)
+    ignored = {"host": A.host, "policy": "ignore", "reason": "we agreed on it"}
+    scene = Scene(REP_OVERRIDES=[ignored])
+    scene.knows(A, unreachable=True)
     assert scene.hold(A) is None
-    assert scene.asked == []
+    assert scene.fetched == []
 
 
 def test_an_unknown_origin_is_looked_up_once_and_told_of_once():
     scene = Scene()
     for _ in range(3):
         assert scene.hold(A) is LOOKUP
-    assert scene.judge.asked == [scene.asker.heads[A]]
+    assert scene.network.pages == [scene.asker.heads[A]]
     assert scene.told == []
     nudges = scene.crawler.nudges
     scene.comes(A)
@@ -252,7 +54,7 @@ def test_an_unknown_origin_is_looked_up_once_and_told_of_once():
     assert scene.hold(A) is None
     scene.time.advance(1e5)
     assert scene.told == []
-    assert scene.asked == [A]
+    assert scene.fetched == [A]
 
 
 def test_one_origin_waits_for_no_other():
@@ -270,10 +72,10 @@ def test_nothing_is_looked_up_before_the_queue_says_so():
     scene = Scene()
     scene.hold(A, look_up=False)
     settle()
-    assert scene.asked == []
+    assert scene.fetched == []
     scene.gate.look_up()
     settle()
-    assert scene.asked == [A]
+    assert scene.fetched == [A]
 
 
 def test_what_has_expired_is_looked_up_again():
@@ -282,7 +84,7 @@ def test_what_has_expired_is_looked_up_again():
     assert scene.hold(A) is None
     scene.time.advance(10)
     assert scene.hold(A) is LOOKUP
-    assert scene.asked == [A]
+    assert scene.fetched == [A]
 
 
 def test_what_is_forgotten_at_once_is_left_to_the_middleware_once():
@@ -293,27 +95,26 @@ def test_what_is_forgotten_at_once_is_left_to_the_middleware_once():
     assert scene.hold(A) is None
     # The next one is looked up again.
     assert scene.hold(A) is LOOKUP
-    assert scene.asked == [A, A]
+    assert scene.fetched == [A, A]
 
 
 def test_a_result_that_the_cache_does_not_hold_counts():
     """As where more origins are unreachable than REP_MEMORY_MAX_BYTES holds."""
     scene = Scene()
     scene.hold(A)
-    scene.knows(A, Reason.UNREACHABLE, seconds=7)
-    entry = scene.cache.entries.pop(A)
-    scene.cache.under_way.pop(A).callback(entry)
-    settle()
+    scene.decider.after_lookup = scene.entries.clear
+    scene.comes(A, unreachable=True, seconds=7)
     assert scene.hold(A) is UNREACHABLE
 
 
-@pytest.mark.parametrize("came", [True, False])
-def test_after_an_error_the_middleware_looks_up(caplog, came):
+@pytest.mark.parametrize("known", [True, False])
+def test_after_an_error_the_middleware_looks_up(caplog, known):
     scene = Scene()
-    scene.hold(A)
-    if came:
+    scene.hold(A, look_up=False)
+    scene.decider.error = ZeroDivisionError("made up")
+    if known:
         scene.knows(A)
-    scene.cache.under_way.pop(A).errback(ZeroDivisionError("made up"))
+    scene.gate.look_up()
     settle()
     assert scene.told == [A]
     assert [record.getMessage() for record in caplog.records if record.name.startswith("scrapy_rep")] == [
@@ -322,16 +123,27 @@ def test_after_an_error_the_middleware_looks_up(caplog, came):
     # The middleware is to meet the same error.
     assert scene.hold(A) is None
     # What comes behind is begun.
+    scene.decider.error = None
     scene.hold(B)
-    assert scene.asked[-1] == B
+    assert scene.fetched == [B]
+
+
+def test_after_an_error_of_a_fetch_nothing_is_deferred(caplog):
+    scene = Scene()
+    scene.hold(A)
+    scene.network.ends(A, ZeroDivisionError("made up"))
+    assert scene.told == [A]
+    assert f"Error while looking up robots.txt of {A}" in caplog.text
+    # The middleware drops it.
+    assert scene.cache.known_entry(A).verdict("/", ()).reason is Reason.ERROR
+    assert scene.hold(A) is None
 
 
 @pytest.mark.parametrize("error", [CancelledError, asyncio.CancelledError])
 def test_a_look_up_that_is_cut_off_is_told_of(error):
     scene = Scene()
     scene.hold(A)
-    scene.cache.under_way.pop(A).errback(error())
-    settle()
+    scene.network.ends(A, error())
     assert scene.told == [A]
 
 
@@ -342,7 +154,7 @@ def test_an_origin_whose_requests_are_gone_is_not_looked_up(caplog):
     scene.gate.look_up()
     assert not caplog.records
     assert scene.told == [A]
-    assert scene.asked == []
+    assert scene.fetched == []
 
 
 def test_an_origin_whose_requests_cannot_be_read_is_left_to_the_middleware(caplog):
@@ -353,71 +165,73 @@ def test_an_origin_whose_requests_cannot_be_read_is_left_to_the_middleware(caplo
     assert caplog.messages == [f"Error while reading a request to {A}"]
     assert scene.told == [A]
     assert scene.hold(A) is None
-    assert scene.asked == [B]
+    assert scene.fetched == [B]
 
 
-# No more at a time than there is room for.
+# No more at a time than there is room for: of lookups, twice as many as of fetches.
 
 
 def test_room_bounds_what_is_begun():
-    scene = Scene()
-    scene.cache.places = 2
-    for origin in (A, B, C):
+    scene = Scene(places=1)
+    for origin in (A, B, C, D):
         scene.hold(origin)
-    assert scene.asked == [A, B]
-    scene.comes(B)
+    assert scene.fetched == [A]
+    assert scene.decider.under_way == 2
     # The end of one begins the next.
-    assert scene.asked == [A, B, C]
-    assert scene.told == [B]
+    scene.comes(A)
+    assert scene.fetched == [A, B]
+    assert scene.decider.under_way == scene.decider.most == 2
+    assert scene.told == [A]
 
 
 def test_lookups_that_were_handed_to_the_event_loop_count_before_they_begin():
-    scene = Scene()
-    scene.cache.places = 32
+    scene = Scene(places=16)
     origins = [origin_of(f"http://{number}.example") for number in range(1_000)]
     for origin in origins:
         scene.hold(origin, look_up=False)
         scene.gate.look_up()
     settle()
-    assert len(scene.cache.under_way) == scene.judge.most == 32
-    while scene.cache.under_way:
-        scene.comes(next(iter(scene.cache.under_way)))
-    assert scene.judge.most == 32
-    assert sorted(scene.asked) == sorted(origins)
+    assert scene.decider.under_way == scene.decider.most == 32
+    while scene.network.under_way:
+        scene.comes(next(iter(scene.network.under_way)))
+    assert scene.decider.most == 32
+    assert scene.fetched == origins
 
 
 def test_a_look_up_counts_between_robots_txt_and_tdmrep_json_too():
-    scene = Scene()
-    scene.cache.places = 1
-    for origin in (A, B):
+    scene = Scene(places=1, **TDMREP)
+    loop = asyncio.get_running_loop()
+
+    def ask():
+        scene.gate.look_up()
+        loop.call_soon(ask)
+
+    # As a queue may at any time.
+    loop.call_soon(ask)
+    for origin in (A, B, C, D):
         scene.hold(origin)
-    turn = scene.cache.under_way.pop(A)  # the cache has no fetch of it now
-    scene.gate.look_up()
-    settle()
-    assert scene.asked == [A]
-    scene.knows(A)
-    turn.callback(scene.cache.entries[A])
-    settle()
-    assert scene.asked == [A, B]
+    while scene.network.under_way:
+        scene.comes(next(iter(scene.network.under_way)))
+    assert len(scene.network.fetched) == 8
+    assert scene.decider.most == 2
 
 
 def test_room_that_comes_as_a_fetch_is_slow_is_used():
-    scene = Scene()
-    scene.cache.places = 1
-    for origin in (A, B, C):
+    scene = Scene(places=1)
+    for origin in (A, B, C, D):
         scene.hold(origin)
-    assert scene.asked == [A]
-    scene.cache.places = 2
-    scene.cache.slow()
+    assert scene.decider.under_way == 2
+    scene.time.advance(1)
     settle()
-    assert scene.asked == [A, B]
+    assert scene.fetched == [A, B]
+    assert scene.decider.under_way == 3
 
 
 def test_a_crawl_that_pauses_looks_nothing_up():
     scene = Scene()
     scene.crawler.engine.paused = True
     scene.hold(A)
-    assert scene.asked == []
+    assert scene.fetched == []
     scene.crawler.engine.paused = False
     scene.gate.look_up()
     settle()
@@ -426,19 +240,14 @@ def test_a_crawl_that_pauses_looks_nothing_up():
 
 
 def test_what_ends_at_once_begins_the_next_in_order():
-    scene = Scene()
-    asked = []
-
-    async def look_up(request):
-        asked.append(origin_of(request.url))
-        scene.gate.look_up()
-
-    scene.judge.look_up = look_up
-    for origin in (A, B, C):
+    scene = Scene(places=1)
+    for origin in (A, B, C, D):
         scene.hold(origin, look_up=False)
+        scene.knows(origin, seconds=0)
+    scene.decider.error = ZeroDivisionError("made up")
     scene.gate.look_up()
     settle()
-    assert asked == scene.told == [A, B, C]
+    assert scene.told == [A, B, C, D]
 
 
 # Requests that another scheduler was given back.
@@ -450,7 +259,7 @@ def test_the_origin_of_a_request_that_was_put_off_is_looked_up():
     for _ in range(2):
         scene.gate.look_up_later(A, request)
         settle()
-    assert scene.judge.asked == [request]
+    assert scene.network.pages == [request]
     nudges = scene.crawler.nudges
     scene.comes(A)
     assert scene.crawler.nudges == nudges + 1
@@ -461,7 +270,7 @@ def test_who_comes_to_what_was_put_off_waits_for_the_same_look_up():
     scene.gate.look_up_later(A, Request(f"{A}/put-off"))
     settle()
     assert scene.hold(A) is LOOKUP
-    assert scene.asked == [A]
+    assert scene.fetched == [A]
     scene.comes(A)
     assert scene.told == [A]
 
@@ -471,17 +280,18 @@ def test_who_comes_to_what_was_put_off_waits_for_the_same_look_up():
 
 def test_an_unreachable_origin_waits_for_its_next_try():
     scene = Scene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    scene.knows(A, unreachable=True, seconds=10)
     hold = scene.gate.hold(A, lambda: None)
     assert hold.reason is UNREACHABLE
-    assert hold.until == pytest.approx(scene.time.now + 10, abs=0.05)
+    # By then it has come by all clocks.
+    assert hold.until == pytest.approx(scene.time.now + 10 + MARGIN)
     scene.time.advance(hold.until - scene.time.now)
     assert scene.hold(A) is LOOKUP
 
 
 def test_a_clock_that_is_set_back_makes_nobody_wait_for_it():
     scene = Scene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    scene.knows(A, unreachable=True, seconds=10)
     scene.time.wall -= 1e6
     assert scene.hold(A) is LOOKUP
 
@@ -489,17 +299,17 @@ def test_a_clock_that_is_set_back_makes_nobody_wait_for_it():
 @pytest.mark.parametrize("more", [{"REP_UNREACHABLE_ACTION": "drop"}, {"REP_DRY_RUN": True}])
 def test_what_is_to_be_dropped_at_once_is_not_deferred(more):
     scene = Scene(**more)
-    scene.knows(A, Reason.UNREACHABLE)
+    scene.knows(A, unreachable=True)
     assert scene.hold(A) is None
     request = Request(f"{A}/", meta={"download_timeout": 1e9})
     for source in Source:
-        assert not scene.gate.defers(source, request, scene.cache.entries[A])
+        assert not scene.gate.defers(source, request, scene.cache.known_entry(A))
 
 
 def test_a_dry_run_knows_what_would_wait():
     scene = Scene(REP_DRY_RUN=True)
-    scene.knows(A, Reason.UNREACHABLE, seconds=20)
-    entry = scene.cache.entries[A]
+    scene.knows(A, unreachable=True, seconds=20)
+    entry = scene.cache.known_entry(A)
     long, short = (Request(f"{A}/", meta={"download_timeout": each}) for each in (20, 19))
     assert scene.gate.would_defer(Source.QUEUE, short, entry)
     assert scene.gate.would_defer(Source.DIRECT, long, entry)
@@ -510,18 +320,19 @@ def test_a_dry_run_knows_what_would_wait():
 
 def test_another_queue_keeps_nothing():
     scene = Scene()
-    scene.knows(A, Reason.UNREACHABLE)
+    scene.knows(A, unreachable=True)
     request = Request(f"{A}/")
-    assert scene.gate.defers(Source.QUEUE, request, scene.cache.entries[A])
+    assert scene.gate.defers(Source.QUEUE, request, scene.cache.known_entry(A))
     scene.gate._queues.clear()
-    assert not scene.gate.defers(Source.QUEUE, request, scene.cache.entries[A])
+    assert not scene.gate.defers(Source.QUEUE, request, scene.cache.known_entry(A))
 
 
-@pytest.mark.parametrize("reason", [Reason.ERROR, Reason.UNREACHABLE_LONG, Reason.UNAVAILABLE])
-def test_no_other_state_is_deferred(reason):
+def test_no_other_state_is_deferred():
     scene = Scene()
-    scene.knows(A, reason)
-    assert scene.hold(A) is None
+    scene.knows(A)
+    scene.knows_unreachable_for(B, 365 * 24 * 3600)
+    assert scene.cache.known_entry(B).verdict("/", ()).reason is Reason.UNREACHABLE_LONG
+    assert [scene.hold(origin) for origin in (A, B)] == [None, None]
 
 
 # What comes directly.
@@ -548,30 +359,28 @@ def test_what_comes_directly_waits_no_longer_than_its_download_might_take(
     scene = Scene()
     if of_spider is not None:
         scene.crawler.spider = SimpleNamespace(download_timeout=of_spider)
-    scene.knows(A, Reason.UNREACHABLE, seconds=seconds)
+    scene.knows(A, unreachable=True, seconds=seconds)
     request = Request(f"{A}/", meta=meta)
-    assert scene.gate.defers(Source.DIRECT, request, scene.cache.entries[A]) is waits
+    assert scene.gate.defers(Source.DIRECT, request, scene.cache.known_entry(A)) is waits
 
 
 # At the close.
 
 
 def test_after_the_close_nothing_is_looked_up_and_nobody_told():
-    scene = Scene()
-    scene.cache.places = 1
-    for origin in (A, B):
+    scene = Scene(places=1)
+    for origin in (A, B, C):
         scene.hold(origin)
     scene.gate.close()
-    scene.cache.closing = True
-    scene.cache.under_way.pop(A).errback(CrawlClosingError())
+    scene.cache.close()
     settle()
     scene.gate.look_up()
     settle()
     assert scene.told == []
-    assert scene.asked == [A]
+    assert scene.fetched == [A]
 
 
 def test_the_close_of_a_gate_that_was_never_asked():
     scene = Scene()
     assert scene.gate.close() == scene.gate.close() == 0
-    assert scene.time.timers == []
+    assert scene.timers == []

@@ -21,7 +21,7 @@ from scrapy_rep.scheduler.gate import MARGIN
 from scrapy_rep.scheduler.idle import line_about
 from scrapy_rep.scheduler.source import NOTE_KEY
 from tests.scheduler.queues import Downloader
-from tests.scheduler.test_gate import TIMEOUT, A, B, C, Scene
+from tests.scheduler.scenes import TIMEOUT, A, B, C, D, Scene
 from tests.waiting import settle
 
 pytestmark = pytest.mark.event_loop
@@ -61,11 +61,11 @@ class QueueScene(Scene):
 
 def test_requests_are_deferred_until_the_next_try():
     scene = QueueScene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    scene.knows(A, unreachable=True, seconds=10)
     scene.push(A, A)
     assert scene.pop() == []
     assert scene.crawler.counts == {"robotstxt/deferred": 2}
-    (timer,) = scene.time.timers
+    (timer,) = scene.timers
     assert timer == pytest.approx(10, abs=0.05)
     scene.push(A)
     assert scene.crawler.counts == {"robotstxt/deferred": 3}
@@ -73,19 +73,19 @@ def test_requests_are_deferred_until_the_next_try():
     assert scene.goes_on(10 + MARGIN) == []
     assert scene.crawler.nudges == nudges + 1
     # The entry has expired: that is the next try.
-    assert scene.asked == [A]
+    assert scene.fetched == [A]
     scene.comes(A)
     assert scene.pop() == [(A, "queue")] * 3
 
 
 def test_requests_whose_next_try_comes_too_late_are_dropped_at_once():
     scene = QueueScene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=TIMEOUT + 40)
+    scene.knows(A, unreachable=True, seconds=TIMEOUT + 40)
     scene.push(A, A)
     # To the middleware, which drops them.
     assert scene.pop() == [(A, "overdue")] * 2
     assert scene.crawler.counts == {}
-    assert scene.time.timers == []
+    assert scene.timers == []
     # One that comes when the next try is near enough is deferred.
     scene.time.advance(50)
     scene.push(A)
@@ -95,12 +95,12 @@ def test_requests_whose_next_try_comes_too_late_are_dropped_at_once():
 def test_patience_counts_from_the_first_time_through_all_tries():
     scene = QueueScene()
     scene.push(A)
-    scene.knows(A, Reason.UNREACHABLE, seconds=7)
+    scene.knows(A, unreachable=True, seconds=7)
     tries = 0
     while not (popped := scene.pop()):
         tries += 1
         scene.time.advance(7 + MARGIN)
-        scene.knows(A, Reason.UNREACHABLE, seconds=7)
+        scene.knows(A, unreachable=True, seconds=7)
     assert popped == [(A, "overdue")]
     # The next try would come after the end.
     assert TIMEOUT - 7 - MARGIN <= scene.time.now <= TIMEOUT
@@ -111,12 +111,10 @@ def test_patience_needs_no_memory_of_the_origin():
     """As where more origins are unreachable than REP_MEMORY_MAX_BYTES holds."""
     scene = QueueScene()
     scene.push(A)
+    scene.decider.after_lookup = scene.entries.clear
     while not (popped := scene.pop()):
-        if A in scene.cache.under_way:
-            scene.knows(A, Reason.UNREACHABLE, seconds=7)
-            entry = scene.cache.entries.pop(A)
-            scene.cache.under_way.pop(A).callback(entry)
-            settle()
+        if A in scene.network.under_way:
+            scene.comes(A, unreachable=True, seconds=7)
         else:
             scene.time.advance(7 + MARGIN)
         assert scene.time.now <= TIMEOUT
@@ -125,13 +123,13 @@ def test_patience_needs_no_memory_of_the_origin():
 
 def test_an_origin_that_is_reached_again_has_new_patience():
     scene = QueueScene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=TIMEOUT - 5)
+    scene.knows(A, unreachable=True, seconds=TIMEOUT - 5)
     scene.push(A, A)
     assert scene.pop() == []
     scene.time.advance(TIMEOUT - 5 + MARGIN)
     scene.knows(A)
     assert scene.pop() == [(A, "queue")] * 2
-    scene.knows(A, Reason.UNREACHABLE, seconds=TIMEOUT - 5)
+    scene.knows(A, unreachable=True, seconds=TIMEOUT - 5)
     scene.push(A)
     assert scene.pop() == []
     assert scene.gate.deferred == 1
@@ -140,30 +138,29 @@ def test_an_origin_that_is_reached_again_has_new_patience():
 def test_one_timer_comes_for_each_of_several_origins_in_their_order():
     scene = QueueScene()
     for origin, seconds in ((A, 20), (B, 5), (C, 10)):
-        scene.knows(origin, Reason.UNREACHABLE, seconds=seconds)
+        scene.knows(origin, unreachable=True, seconds=seconds)
         scene.push(origin)
         assert scene.pop() == []
-        assert len(scene.time.timers) == 1
+        assert len(scene.timers) == 1
     for seconds, asked in ((5, [B]), (10, [B, C]), (20, [B, C, A])):
         assert scene.goes_on(seconds + MARGIN - scene.time.now) == []
-        assert scene.asked == asked
-    assert scene.time.timers == []
+        assert scene.fetched == asked
+    assert scene.timers == []
 
 
 def test_the_close_leaves_no_timer_and_tells_how_many_are_deferred():
-    scene = QueueScene()
-    scene.cache.places = 1
-    scene.knows(A, Reason.UNREACHABLE, seconds=10)
-    scene.push(A, A, B, C)
+    scene = QueueScene(places=1)
+    scene.knows(A, unreachable=True, seconds=10)
+    scene.push(A, A, B, C, D)
     assert scene.pop() == []
     assert scene.gate.close() == 2
     assert scene.crawler.counts["robotstxt/deferred_waiting"] == 2
-    assert scene.time.timers == []
+    assert scene.timers == []
 
 
 def test_what_waits_why_and_until_when():
     scene = QueueScene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    scene.knows(A, unreachable=True, seconds=10)
     scene.push(A, A, B)
     scene.pop()
     waits = {origin: (reason, until, n) for origin, reason, until, n in scene.gate.holds()}
@@ -177,23 +174,23 @@ def test_what_waits_why_and_until_when():
 
 
 def waits(scene):
-    return Waits(scene.crawler, scene.judge, scene.gate, None, scene.time.clock)
+    return Waits(scene.crawler, scene.decider, scene.gate, None, scene.time.clock)
 
 
 def next_try(scene, waits):
-    decision = Decision(A, "/", (), Verdict(False, Reason.UNREACHABLE), scene.cache.entries[A])
+    decision = Decision(A, "/", (), Verdict(False, Reason.UNREACHABLE), scene.cache.known_entry(A))
     return deferred_from_coro(waits.wait_for_decision(Request(f"{A}/"), decision))
 
 
 def test_what_comes_directly_waits_for_the_next_try():
     scene = Scene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    scene.knows(A, unreachable=True, seconds=10)
     found = []
 
     async def decide(request, decision):
         found.append(scene.time.now)
 
-    scene.judge.decision = decide
+    scene.decider.decision = decide
     next_try(scene, waits(scene))
     settle()
     scene.time.advance(9.9)
@@ -206,7 +203,7 @@ def test_what_comes_directly_waits_for_the_next_try():
 
 def test_what_comes_directly_ends_with_the_crawl():
     scene = Scene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    scene.knows(A, unreachable=True, seconds=10)
     parts = waits(scene)
     waiting = next_try(scene, parts)
     settle()
@@ -216,7 +213,7 @@ def test_what_comes_directly_ends_with_the_crawl():
         settle()
         assert late.result.check(CrawlClosingError)
         late.addErrback(lambda failure: None)
-    assert scene.time.timers == []
+    assert scene.timers == []
 
 
 # What is told.
@@ -227,8 +224,8 @@ def said(caplog):
 
 
 def waiting_alone():
-    scene = QueueScene()
-    scene.knows(A, Reason.UNREACHABLE, seconds=10)
+    scene = QueueScene(places=1)
+    scene.knows(A, unreachable=True, seconds=10)
     scene.push(A)
     assert scene.pop() == []
     return scene
@@ -238,7 +235,7 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
     caplog.set_level(logging.INFO)
     scene = QueueScene()
     for origin, seconds in ((A, 20), (B, 9)):
-        scene.knows(origin, Reason.UNREACHABLE, seconds=seconds)
+        scene.knows(origin, unreachable=True, seconds=seconds)
         scene.push(origin)
     scene.pop()
     scene.time.advance(1)
@@ -341,10 +338,18 @@ def test_a_scheduler_that_fails_is_asked_at_the_heartbeat_and_told_of_until_it_w
 def test_the_try_of_an_origin_that_was_unreachable_is_nothing_to_wait_for():
     scene = waiting_alone()
     scene.goes_on(10 + MARGIN)
-    assert scene.asked == [A]
+    assert scene.fetched == [A]
     scene.crawler.engine.downloader.active.add(Request(A.robotstxt_url, meta={TRANSFER_KEY: None}))
     scene.crawler.nothing_leaves()
     assert scene.crawler.idles == 1
+
+
+def others_look_up(scene, *origins):
+    """Look up origins as the middleware does for requests that don't come from a queue."""
+    for origin in origins:
+        request = Request(f"{origin}/page")
+        deferred_from_coro(scene.cache.entry(origin, ("testbot",), request))
+    settle()
 
 
 def busy(scene, what):
@@ -354,9 +359,10 @@ def busy(scene, what):
         scene.push(B)
         scene.pop()
     elif what == "a lookup to come":
-        scene.cache.places = 0
+        others_look_up(scene, C, D)
         scene.push(B)
         scene.pop()
+        assert scene.decider.under_way == 0
     elif what == "a response":
         scene.crawler.engine.scraper.slot.is_idle = lambda: False
     elif what == "start requests":

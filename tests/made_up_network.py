@@ -1,0 +1,90 @@
+"""The cache of a crawl, whose fetches end when the test says so, and how."""
+
+from __future__ import annotations
+
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.fetch_limit import FetchLimit
+from scrapy_rep.cache.lookup import LookupContext
+from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
+from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.lru import BoundedCache
+from tests.waiting import settle
+
+POLICY = Policy(cache_ttl_min=0.0, cache_ttl_max=1e9, retry_delay=1.0, retry_delay_max=1e9)
+"""A site is asked again when it says so, and an unreachable one after a second at the earliest."""
+LONG = 1_000_000
+"""Seconds for which a result is valid if a test does not say."""
+
+
+class Network:
+    """The robots.txt of sites, in made-up time."""
+
+    def __init__(self, time):
+        self.time = time
+        self.fetched = []
+        """The files that were fetched, in order."""
+        self.pages = []
+        """The requests that waited for them."""
+        self.under_way = {}
+        """The end of each fetch that is under way, by origin."""
+        self.outcomes = {}
+        """How fetches end that need not wait, by origin."""
+
+    def cache(self, entries=None, *, places=16):
+        """A cache with a store of its own, which fetches here; ``entries`` are those in memory."""
+        context = LookupContext(
+            policy=POLICY,
+            store=MemoryStore(max_bytes=2**24, max_size=512_000, clock=lambda: self.time.now),
+            fetch=self.fetch,
+            send_record=lambda *_: None,
+            clock=self.time.clock,
+            jitter=lambda: 0.0,
+            limit=FetchLimit(places),
+            name="worker",
+            lease=20.0,
+        )
+        entries = BoundedCache() if entries is None else entries
+        return Cache(context, entries, self.parsed, count=lambda name: None)
+
+    async def parsed(self, robots, page):
+        """Do nothing with a robots.txt that was parsed."""
+
+    async def fetch(self, file, page):
+        origin = file.origin
+        assert origin not in self.under_way
+        self.fetched.append(file)
+        self.pages.append(page)
+        if origin in self.outcomes:
+            return self.outcomes[origin]
+        self.under_way[origin] = end = Deferred()
+        try:
+            return await maybe_deferred_to_future(end)
+        finally:
+            self.under_way.pop(origin, None)
+
+    def outcome(self, origin, body=None, *, seconds=LONG, unreachable=False):
+        """How a fetch ends now: with 503, with ``body``, or with 404."""
+        evidence = {"at": self.time.wall, "url": origin.robotstxt_url}
+        if unreachable:
+            return Unreachable(Evidence(**evidence, status=503, retry_after=str(int(seconds))))
+        evidence["cache_control"] = f"max-age={int(seconds)}"
+        if body is None:
+            return Unavailable(Evidence(**evidence, status=404))
+        return Available(body, Evidence(**evidence, status=200, size=len(body)))
+
+    def ends(self, origin, result):
+        """Let the fetch of ``origin`` end with an outcome, or with an error."""
+        end = self.under_way[origin]
+        (end.errback if isinstance(result, BaseException) else end.callback)(result)
+        settle()
+
+
+def record_of(origin, outcome):
+    """The record after the first fetch."""
+    return POLICY.record_after(None, SiteFile(origin, ROBOTSTXT), outcome, jitter=0.0)
