@@ -250,11 +250,11 @@ class Options:
             except SettingsError:
                 raise
             except (ValueError, TypeError, OverflowError):
-                raise _wrong(option.metadata, value) from None
+                raise _error_of_value(option.metadata, value) from None
         options = cls(**values)
         for low, high in (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max")):
             if getattr(options, low) > getattr(options, high):
-                raise _wrong(cls.__dataclass_fields__[low].metadata, getattr(options, low))
+                raise _error_of_value(cls.__dataclass_fields__[low].metadata, getattr(options, low))
         return options
 
     @cached_property
@@ -289,6 +289,6 @@ def unknown_settings(settings: BaseSettings) -> dict[str, list[str]]:
     return {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
 
 
-def _wrong(metadata: Any, value: Any) -> SettingsError:
+def _error_of_value(metadata: Any, value: Any) -> SettingsError:
     name, shown, takes = metadata["name"], metadata["shown"](value), metadata["takes"]
     return SettingsError(f"{name} is {shown!r}: it must be {takes}")

@@ -138,7 +138,7 @@ class Cache:
         """
         found = await self._flights.join(origin, tokens, page)
         if found.robots is not None and not found.entry.has(tokens):
-            self._hold(origin, found.entry, tokens, found.robots)
+            self._put(origin, found.entry, tokens, found.robots)
         return found.entry
 
     async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
@@ -187,7 +187,7 @@ class Cache:
             if self.closing and isinstance(error, CancelledError):
                 raise
             logger.exception("Error while looking up robots.txt of %s", origin)
-            return _Found(self._shut(origin), None)
+            return _Found(self._disallow_all(origin), None)
         # A known robots.txt was only parsed for other tokens.
         is_news = robots is not None and record.copy is record.last and not is_known
         return _Found(entry, robots, is_news)
@@ -218,7 +218,7 @@ class Cache:
         """Put the entry of ``record`` in memory; return it, and the robots.txt with valid rules."""
         access = self._policy.access(record, self._time())
         entry = self._entries.get(origin)
-        if entry is None or not entry.is_of(access):
+        if entry is None or not entry.is_from(access):
             entry = Entry(access)
         if not record.of_origin:
             entry = Entry(access)
@@ -226,18 +226,18 @@ class Cache:
             return entry, None
         self._own.discard(origin)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
-        self._hold(origin, entry, tokens, robots)
+        self._put(origin, entry, tokens, robots)
         return entry, robots
 
-    def _hold(self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None) -> None:
+    def _put(self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None) -> None:
         if robots is not None:
             entry.add(tokens, robots)
         self._entries.put(origin, entry, entry.nbytes)
 
-    def _shut(self, origin: Origin) -> Entry:
+    def _disallow_all(self, origin: Origin) -> Entry:
         """Put an entry in memory that disallows all of ``origin``, after an error in scrapy-rep."""
         now = self._time()
         end = now + self._policy.retry_delay
         entry = Entry(Access(Grant.NONE, Reason.ERROR, None, now, end))
-        self._hold(origin, entry, (), None)
+        self._put(origin, entry, (), None)
         return entry

@@ -50,7 +50,7 @@ class Entry:
         self._delays: dict[Tokens, Delay] | None = None
         self._usage: dict[Tokens, UsageRules] | None = None
 
-    def is_of(self, access: Access) -> bool:
+    def is_from(self, access: Access) -> bool:
         """Return whether the entry was made from ``access`` or an equal one."""
         return self.mark == mark_of(access)
 

@@ -48,7 +48,7 @@ class LookupLog:
         """Log how a fetch ended; ``previous`` is the record before it."""
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
-            if not self._is_back(record, since) and logger.isEnabledFor(logging.DEBUG):
+            if not self._log_reachable_again(record, since) and logger.isEnabledFor(logging.DEBUG):
                 logger.debug("%s: %s", record.file, _answer(record))
             return
         if record.next_try is None:
@@ -69,7 +69,7 @@ class LookupLog:
         """Log a record that was found in the store."""
         if access.outage is None:
             if record.unreachable_since is None:
-                self._is_back(record, None)
+                self._log_reachable_again(record, None)
             return
         self._log_down(
             logging.DEBUG if record.file in self._down else logging.INFO,
@@ -81,7 +81,7 @@ class LookupLog:
             moment(access.outage.next_try),
         )
 
-    def _is_back(self, record: Record, since: float | None) -> bool:
+    def _log_reachable_again(self, record: Record, since: float | None) -> bool:
         """Log an origin that is reachable again; return whether it is one."""
         since = self._down.pop(record.file, since)
         if since is None:

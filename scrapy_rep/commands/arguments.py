@@ -18,7 +18,7 @@ def one(args: list[str], usage: str) -> str:
     return args[0]
 
 
-def read(path: str) -> bytes:
+def read_file(path: str) -> bytes:
     """Return the content of a file; ``-`` is standard input. Raises UsageError."""
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
@@ -29,7 +29,7 @@ def read(path: str) -> bytes:
 
 def read_robotstxt(path: str, max_size: int) -> bytes:
     """Return as much of the robots.txt in a file as counts of one that is fetched (SPEC F-13)."""
-    body = read(path)
+    body = read_file(path)
     return whole_lines(body, max_size) if len(body) > max_size else body
 
 

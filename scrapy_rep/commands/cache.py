@@ -18,9 +18,9 @@ from scrapy_rep.commands import record_text
 from scrapy_rep.commands.check import status_of
 from scrapy_rep.commands.spider import robots_of, together
 from scrapy_rep.commands.terminal import (
-    FINE,
-    FOUND,
-    UNKNOWN,
+    EXIT_NO,
+    EXIT_OK,
+    EXIT_UNKNOWN,
     coloured,
     section,
     with_scheme,
@@ -80,7 +80,7 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     path = registry.path_of(options.store)
     if action != "refresh" and path is not None and not path.exists():
         print(f"nothing is kept yet: there is no file {path}", file=sys.stderr)
-        return FINE if file is None else FOUND
+        return EXIT_OK if file is None else EXIT_NO
 
     async def in_crawl(crawler: Crawler) -> int:
         store = registry.make_bare_store(options.store_config, set_aside=False)
@@ -91,7 +91,7 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
             return await _OF_ORIGIN[action](shelf, file)
         except StoreError as error:
             print(f"{registry.shown(options.store)}: {printable(str(error))}", file=sys.stderr)
-            return UNKNOWN
+            return EXIT_UNKNOWN
         finally:
             await store.close()
 
@@ -119,14 +119,14 @@ class _Cache:
             self._print(_line(origin, record, self._options), {"origin": origin, **values})
         if not self._as_json:
             print(f"{registry.shown(self._options.store)} holds {counted(count, 'origin')}")
-        return FINE
+        return EXIT_OK
 
     async def show(self, file: SiteFile) -> int:
         """Print the record of a file."""
         record, holder = await self._store.get(file.key)
         if record is None:
-            return self._not_found(f"nothing that can be read of {file.key}")
-        lines = record_text.in_detail(
+            return self._no_record(f"readable record of {file.key}")
+        lines = record_text.details(
             record, self._options, time(), f"from {registry.shown(self._options.store)}"
         )
         if holder is not None:
@@ -140,7 +140,7 @@ class _Cache:
             "\n".join(text),
             {"origin": file.key, **self._dict(record), **_body(body)},
         )
-        return FINE
+        return EXIT_OK
 
     async def refresh(self, file: SiteFile) -> int:
         """Fetch a file as a crawl does, even if its record is valid, and print the changes."""
@@ -176,20 +176,20 @@ class _Cache:
             "changed": old != new,
         }
         self._print("\n".join(lines), values)
-        return UNKNOWN if isinstance(outcome, Unreachable) else FINE
+        return EXIT_UNKNOWN if isinstance(outcome, Unreachable) else EXIT_OK
 
     async def drop(self, file: SiteFile) -> int:
         """Remove the record of a file, so that the next crawl fetches it."""
         if not await self._store.drop(file.key):
-            return self._not_found(f"nothing of {file.key}")
+            return self._no_record(f"record of {file.key}")
         self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
-        return FINE
+        return EXIT_OK
 
     async def prune(self) -> int:
         """Remove the records that are too old or too many."""
         count = await self._store.prune()
         self._print(f"records dropped: {count}", {"dropped": count})
-        return FINE
+        return EXIT_OK
 
     async def _records(self) -> AsyncIterator[tuple[str, Record | None]]:
         """Yield all keys with their records, which are read in batches."""
@@ -212,9 +212,9 @@ class _Cache:
     def _print(self, text: str, values: dict[str, Any]) -> None:
         print(json.dumps(values) if self._as_json else text)
 
-    def _not_found(self, what: str) -> int:
-        print(f"{registry.shown(self._options.store)} holds {what}", file=sys.stderr)
-        return FOUND
+    def _no_record(self, what: str) -> int:
+        print(f"{registry.shown(self._options.store)} has no {what}", file=sys.stderr)
+        return EXIT_NO
 
 
 _OF_ALL: Final = {"list": _Cache.list_all, "prune": _Cache.prune}

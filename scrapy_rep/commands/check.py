@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.exceptions import UsageError
 
-from scrapy_rep.commands.arguments import name_of, read, read_robotstxt
+from scrapy_rep.commands.arguments import name_of, read_file, read_robotstxt
 from scrapy_rep.commands.spider import CheckResult, check_urls
 from scrapy_rep.commands.terminal import (
-    FINE,
-    FOUND,
-    UNKNOWN,
+    EXIT_NO,
+    EXIT_OK,
+    EXIT_UNKNOWN,
     Progress,
     ago,
     coloured,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.ruleset import RuleSet
 
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
-_WORDS: Final = {FINE: "allowed", FOUND: "disallowed", UNKNOWN: "can't tell"}
+_WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't tell"}
 
 
 def check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
@@ -44,7 +44,7 @@ def check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     if opts.file == opts.urls_from == "-":
         raise UsageError("rules and URLs can't both come from standard input", print_help=False)
     if opts.urls_from:
-        lines = read(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
+        lines = read_file(opts.urls_from).removeprefix(BOM_UTF8).splitlines()
         texts = (line.decode("utf-8", "surrogateescape").strip() for line in lines)
         urls = [*urls, *(text for text in texts if text and not text.startswith("#"))]
     if not urls:
@@ -94,8 +94,8 @@ def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Ve
 def status_of(verdict: Verdict | ValueError) -> int:
     """Return the exit status for a verdict or an error."""
     if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
-        return UNKNOWN
-    return FINE if verdict.allowed else FOUND
+        return EXIT_UNKNOWN
+    return EXIT_OK if verdict.allowed else EXIT_NO
 
 
 def _line(url: str, result: CheckResult, started: float, *, as_json: bool) -> str:

@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.arguments import one
-from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured, span, with_scheme
+from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured, span, with_scheme
 from scrapy_rep.extensions.evidence.reading import DAMAGE, read
 from scrapy_rep.utils.text import counted, printable, without_credentials
 
@@ -46,13 +46,13 @@ def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> i
         found, damaged = read(path, url)
     except ImportError:
         print(f"{path}: WARC takes warcio: pip install scrapy-rep[warc]", file=sys.stderr)
-        return UNKNOWN
+        return EXIT_UNKNOWN
     except OSError as error:
         print(f"{path}: {error.strerror}", file=sys.stderr)
-        return UNKNOWN
+        return EXIT_UNKNOWN
     if not found and not damaged:
         print(f"{path}: nothing was written of {printable(url)}", file=sys.stderr)
-        return FOUND
+        return EXIT_NO
     for each in found:
         text = _shown(each, as_json=opts.json)
         if text is None:
@@ -62,9 +62,9 @@ def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> i
     for part in sorted(damaged):
         print(f"{part}: damaged, and read only in part", file=sys.stderr)
     if damaged:
-        return UNKNOWN
+        return EXIT_UNKNOWN
     decisions = [each.values.get("decision") for each in found if each.values["kind"] != "usage"]
-    return FOUND if decisions[-1:] == ["disallow"] else FINE
+    return EXIT_NO if decisions[-1:] == ["disallow"] else EXIT_OK
 
 
 def _shown(found: Found, *, as_json: bool) -> str | None:
@@ -91,7 +91,7 @@ def _as_text(found: Found) -> list[str]:
     lines.append(f"  {values['decided']} {printable(values['method'])}, {_sent(values)}")
     if values["tokens"] is not None:
         lines.append(f"  product tokens: {', '.join(map(printable, values['tokens'])) or 'none'}")
-    lines.append(f"  {_why(values)}")
+    lines.append(f"  {_reason(values)}")
     if values["override"] is not None:
         lines.append(f"  override: {_plain(values['override'])}")
     if values["usage"] is not None:
@@ -120,7 +120,7 @@ def _sent(values: dict[str, Any]) -> str:
     return ", ".join(parts) or "sent"
 
 
-def _why(values: dict[str, Any]) -> str:
+def _reason(values: dict[str, Any]) -> str:
     if values["reason"] is None:
         exemption = values["exemption"]
         return "nothing was decided" if exemption is None else f"exempt: {exemption}"

@@ -176,7 +176,7 @@ def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
     if got.record is not None:
         stored = got.is_from_store(got.record)
         source = f"from {registry.shown(options.store)}" if stored else "just fetched"
-        how = record_text.in_detail(got.record, options, time(), source)
+        how = record_text.details(got.record, options, time(), source)
         lines += section("robots.txt", how)
     lines += section("Product tokens", [", ".join(map(printable, got.decision.tokens)) or "none"])
     explanation = got.explanation(options)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Final
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.arguments import name_of, one, read
+from scrapy_rep.commands.arguments import name_of, one, read_file
 from scrapy_rep.commands.spider import robots_of
-from scrapy_rep.commands.terminal import FINE, FOUND, UNKNOWN, coloured
+from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
 from scrapy_rep.protocol.lint import lint as linted
 from scrapy_rep.protocol.outcome import Available, Unreachable
 from scrapy_rep.utils.text import counted, printable, short, without_credentials
@@ -35,18 +35,18 @@ def lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> 
         source = without_credentials(source)
         record = runner.run(lambda crawler: _record(robots_of(crawler), source))
         if record is None or isinstance(record.last, Unreachable):
-            why = "" if record is None else f": {record_text.what(record.last.evidence)}"
+            why = "" if record is None else f": {record_text.result_of_fetch(record.last.evidence)}"
             print(f"{source}: robots.txt is unreachable{why}", file=sys.stderr)
-            return UNKNOWN
+            return EXIT_UNKNOWN
         if not isinstance(record.last, Available):
             print(f"{source} has no robots.txt: {record.last.evidence.status}", file=sys.stderr)
-            return FINE
+            return EXIT_OK
         name, body = record.file.url, record.last.body
     else:
-        name, body = name_of(source), read(source)
+        name, body = name_of(source), read_file(source)
     result = linted(body)
     print(_as_json(name, result) if opts.json else _as_text(name, result))
-    return FOUND if result.findings else FINE
+    return EXIT_NO if result.findings else EXIT_OK
 
 
 async def _record(robots: Robots, url: str) -> Record | None:

@@ -18,14 +18,21 @@ from twisted.internet.defer import DeferredSemaphore
 from scrapy_rep.commands.forecast import Forecast
 from scrapy_rep.commands.sitemaps import Sitemaps
 from scrapy_rep.commands.spider import robots_of, together
-from scrapy_rep.commands.terminal import FINE, UNKNOWN, Progress, coloured, span, with_scheme
+from scrapy_rep.commands.terminal import (
+    EXIT_OK,
+    EXIT_UNKNOWN,
+    Progress,
+    coloured,
+    span,
+    with_scheme,
+)
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Workers
-from scrapy_rep.utils.pace import own_delay_of, slot_name
+from scrapy_rep.utils.pace import configured_delay, slot_name
 from scrapy_rep.utils.text import counted, printable, show, without_credentials
 
 if TYPE_CHECKING:
@@ -72,7 +79,7 @@ def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> 
             raise
     result = plans[0].result(complete=complete)
     print(json.dumps(result) if opts.json else "\n".join(_lines(result)))
-    return FINE if result["complete"] else UNKNOWN
+    return EXIT_OK if result["complete"] else EXIT_UNKNOWN
 
 
 def _opened(path: str) -> BinaryIO:
@@ -191,10 +198,10 @@ class _Plan:
 
     async def _count(self, request: Request, decision: Decision) -> None:
         name = slot_name(self._crawler, request)
-        own = own_delay_of(self._crawler, name)
+        own = configured_delay(self._crawler, name)
         self._forecast.add(decision, name, self._between(request, decision, own))
         if self._slower is not None:
-            slower = own_delay_of(self._crawler, name, self._seconds)
+            slower = configured_delay(self._crawler, name, self._seconds)
             self._slower.add(decision, name, self._between(request, decision, slower))
         if self._other is not None:
             other = await self._decider.decision_for(self._tokens, request, decision)

@@ -40,7 +40,7 @@ def outcome_word(record: Record) -> str:
 def summary(record: Record, options: Options, now: float) -> str:
     """Return a record as one line."""
     evidence, since = record.last.evidence, record.unreachable_since
-    parts = [what(evidence)]
+    parts = [result_of_fetch(evidence)]
     if record.copy is not None:
         size = counted(len(record.copy.body), "byte")
         parts.append(size if since is None else f"a copy of {size}")
@@ -55,10 +55,10 @@ def summary(record: Record, options: Options, now: float) -> str:
     return ", ".join(parts)
 
 
-def in_detail(record: Record, options: Options, now: float, source: str) -> list[str]:
+def details(record: Record, options: Options, now: float, source: str) -> list[str]:
     """Return lines about a record: its source, outcome and next fetch."""
     evidence = record.last.evidence
-    lines = [f"{printable(record.file.url)}: {outcome_word(record)} ({what(evidence)})"]
+    lines = [f"{printable(record.file.url)}: {outcome_word(record)} ({result_of_fetch(evidence)})"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", truncated" if evidence.truncated else ""
     lines.append(f"{counted(evidence.size, 'byte')}{cut}")
@@ -92,6 +92,6 @@ def in_detail(record: Record, options: Options, now: float, source: str) -> list
     return lines
 
 
-def what(evidence: Evidence) -> str:
+def result_of_fetch(evidence: Evidence) -> str:
     """Return the status or error of a fetch."""
     return printable(evidence.summary)

@@ -22,7 +22,7 @@ from scrapy_rep.commands.explain import explain
 from scrapy_rep.commands.lint import lint
 from scrapy_rep.commands.plan import plan
 from scrapy_rep.commands.spider import CoroutineRunner
-from scrapy_rep.commands.terminal import UNKNOWN
+from scrapy_rep.commands.terminal import EXIT_UNKNOWN
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import PURPOSES
@@ -227,7 +227,7 @@ class Command(ScrapyCommand):
         except BrokenPipeError:
             # The reader has closed the pipe, as head does. Python would write again at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            self.exitcode = UNKNOWN
+            self.exitcode = EXIT_UNKNOWN
         except CrawlClosingError:
             print("the crawl ended before there was a result", file=sys.stderr)
-            self.exitcode = UNKNOWN
+            self.exitcode = EXIT_UNKNOWN

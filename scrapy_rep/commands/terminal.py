@@ -8,10 +8,11 @@ from typing import Final
 
 from scrapy_rep.protocol.origin import origin_of
 
-FINE: Final = 0
-FOUND: Final = 1
+EXIT_OK: Final = 0
+"""Exit status: allowed, no findings, or done."""
+EXIT_NO: Final = 1
 """Exit status: disallowed, findings, or nothing found."""
-UNKNOWN: Final = 2
+EXIT_UNKNOWN: Final = 2
 """Exit status: unknown, or wrong usage."""
 
 _COLOURS: Final = {

@@ -66,7 +66,7 @@ def _handler(scheme: str, cls: Any) -> Handler:
             return Handler((sends,), is_known=True)
         break
     sends_files = (_ftp,) if scheme == "ftp" else ()
-    return Handler((_http11, _http2, *_installed(), *sends_files), is_known=False)
+    return Handler((_http11, _http2, *_for_installed_libraries(), *sends_files), is_known=False)
 
 
 def _http11(url: str, _: bool) -> Iterator[str]:
@@ -121,7 +121,7 @@ def _module_of_httpx() -> Any:
         return None
 
 
-def _installed() -> Iterator[Sends]:
+def _for_installed_libraries() -> Iterator[Sends]:
     try:
         import_module("yarl")
     except ImportError:

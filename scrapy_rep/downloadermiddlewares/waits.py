@@ -54,7 +54,7 @@ class Waits:
         limit = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._most = limit if limit > 0 else _MAX_WAITING
         self._pausing = 0
-        self._due: DueTimes[Promise[None]] = DueTimes(clock, self._come)
+        self._due: DueTimes[Promise[None]] = DueTimes(clock, self._wake)
         self._held: dict[Promise[None], Origin] = {}
         self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}
         """Requests that wait for a turn, by origin and download slot, without the first of each."""
@@ -94,7 +94,7 @@ class Waits:
         if self._turns is None or origin is None:
             return
         name = origin, slot_name(self._crawler, request)
-        await self._stand_in_line(name)
+        await self._join_line(name)
         try:
             while True:
                 if self._closing:
@@ -126,7 +126,7 @@ class Waits:
         for waiter in [*self._held, *chain.from_iterable(self._lines.values())]:
             waiter.set_exception(CrawlClosingError())
 
-    async def _stand_in_line(self, name: tuple[Origin, str]) -> None:
+    async def _join_line(self, name: tuple[Origin, str]) -> None:
         """Join the line ``name``, and wait until this request is its first."""
         if self._closing:
             raise CrawlClosingError
@@ -166,9 +166,9 @@ class Waits:
             self._due.discard(waiter)
 
     def _ask_again(self, origin: Origin) -> None:
-        self._come([waiter for waiter, held in self._held.items() if held == origin])
+        self._wake([waiter for waiter, held in self._held.items() if held == origin])
 
     @staticmethod
-    def _come(waiters: list[Promise[None]]) -> None:
+    def _wake(waiters: list[Promise[None]]) -> None:
         for waiter in waiters:
             waiter.set_result(None)

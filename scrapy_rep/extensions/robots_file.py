@@ -48,7 +48,7 @@ class RobotsFile:
     error: str | None = None
     hops: tuple[str, ...] = ()
     size: int = 0
-    """Bytes of decoded text."""
+    """Size of the decoded robots.txt in bytes; without a text, of the last response."""
     truncated: bool = False
     fetched: float | None = None
     """When the text with the valid rules was fetched; None if there is none."""

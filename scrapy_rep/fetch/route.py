@@ -88,7 +88,7 @@ _NETWORK_ERRORS: Final = (
 )
 _NO_HANDLER: Final = (NotSupported, getattr(exceptions, "UnsupportedURLSchemeError", NotSupported))
 
-_STAND_IN: Final = "a service that was asked in the site's place"
+_SERVICE: Final = "a service that was asked in the site's place"
 _LEAVE_ALONE: Final = (
     "let handlers of headers_received and bytes_received leave alone requests whose callback is "
     "scrapy.http.request.NO_CALLBACK, as it is of those for robots.txt"
@@ -115,11 +115,11 @@ class Obstacle(NamedTuple):
 def obstacle_in(answer: Answer) -> Obstacle | None:
     """Return what has answered in place of the origin; None if the origin itself has."""
     if not answer.sent or (answer.sent_url is not None and _is_page(answer)):
-        return _obstacle_in_pages(answer)
+        return _obstacle_in_page(answer)
     if answer.sent_url is not None:
-        return _obstacle_in_stand_ins(answer, answer.sent_url)
+        return _obstacle_in_service(answer, answer.sent_url)
     if answer.proxy is not None:
-        return _obstacle_in_proxied(answer, answer.proxy)
+        return _obstacle_in_proxy(answer, answer.proxy)
     return None
 
 
@@ -128,7 +128,7 @@ def obstacle_at_end(answer: Answer) -> Obstacle | None:
     if answer.sent_url is None or answer.response.status not in REDIRECTION:
         return None
     return Obstacle(
-        f"{_STAND_IN} redirected without an end",
+        f"{_SERVICE} redirected without an end",
         _detail(answer.response, _host(answer.sent_url)),
         "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
     )
@@ -145,11 +145,11 @@ def obstacle_ahead(verdict: Verdict | None, location: str) -> Obstacle | None:
     )
 
 
-def _obstacle_in_pages(answer: Answer) -> Obstacle | None:
+def _obstacle_in_page(answer: Answer) -> Obstacle | None:
     # Browsers and services that return pages return their own error pages, too.
     if _is_available(answer.response) and _has_groups(answer.text):
         return None
-    who = "another middleware" if answer.sent_url is None else _STAND_IN
+    who = "another middleware" if answer.sent_url is None else _SERVICE
     return Obstacle(
         f"{who} answered in the site's place, without rules",
         _detail(answer.response, _host(answer.sent_url)),
@@ -157,15 +157,15 @@ def _obstacle_in_pages(answer: Answer) -> Obstacle | None:
     )
 
 
-def _obstacle_in_stand_ins(answer: Answer, url: str) -> Obstacle | None:
+def _obstacle_in_service(answer: Answer, url: str) -> Obstacle | None:
     header = _header_in(answer.response, _SERVICE_ERRORS)
     location = answer.response.headers.get("Location")
     if location is not None and _leads_to_itself(location.decode("latin-1"), url):
-        what = f"{_STAND_IN} redirected to itself"
+        what = f"{_SERVICE} redirected to itself"
     elif header is None and _may_be_the_sites(answer.response):
         return None
     else:
-        what = f"{_STAND_IN} refused"
+        what = f"{_SERVICE} refused"
     return Obstacle(
         what,
         _detail(answer.response, _host(url), header),
@@ -173,7 +173,7 @@ def _obstacle_in_stand_ins(answer: Answer, url: str) -> Obstacle | None:
     )
 
 
-def _obstacle_in_proxied(answer: Answer, proxy: str) -> Obstacle | None:
+def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
     response, header = answer.response, intermediary_error(answer.response, proxied=True)
     if header is None and response.status != _PROXY_AUTHENTICATION_REQUIRED:
         return None
@@ -205,7 +205,7 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
     elif transfer is not None and not transfer.sent:
         what = f"another middleware raised {name}"
     elif transfer is not None and (transfer.rewritten or transfer.proxy):
-        what = f"{'a proxy' if transfer.rewritten is None else _STAND_IN} gave no answer"
+        what = f"{'a proxy' if transfer.rewritten is None else _SERVICE} gave no answer"
         message = f"{_host(transfer.rewritten or transfer.proxy)}: {message}"
         advice = "see whether it is up, and reachable"
     elif isinstance(error, _NO_HANDLER):

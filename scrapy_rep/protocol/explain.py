@@ -26,7 +26,7 @@ class Explanation:
     group: Group | None
     """The group that applies; groups of one token are merged."""
     matching: tuple[Rule, ...]
-    """Its rules that match, the longest first; the first decides."""
+    """The rules of ``group`` that match, the longest first; the first decides."""
     verdict: Verdict
 
 

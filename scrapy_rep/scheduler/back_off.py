@@ -65,7 +65,7 @@ _LEASES_TO_WAIT: Final = 3
 """Durations of a lease for which a worker waits for others before it probes without the lease."""
 _MAX_HOSTS: Final = 10_000
 """Hosts above which those without waiting requests and with an ended pause are forgotten."""
-_SPARED_KEY: Final = "rep_back_off"
+_IGNORED_RETRY_KEY: Final = "rep_back_off"
 """Meta key: begin of the pause (monotonic clock) for which a retry was not counted."""
 
 
@@ -106,7 +106,7 @@ class BackOff:
     """
 
     def __init__(self, crawler: Crawler, options: Options, pauses: Pauses, clock: Clock) -> None:
-        """Take the parts of a crawl."""
+        """``pauses`` are those of the workers that share the store."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._max = options.back_off_max
@@ -123,8 +123,8 @@ class BackOff:
     def start(self) -> None:
         """Listen to the downloader. Called only if a queue can hold requests."""
         connect = self._crawler.signals.connect
-        connect(self._reached, signals.request_reached_downloader)
-        connect(self._left, signals.request_left_downloader)
+        connect(self._reached_downloader, signals.request_reached_downloader)
+        connect(self._left_downloader, signals.request_left_downloader)
         # Not response_received: that is sent for responses of the HTTP cache, too.
         connect(self._downloaded, signals.response_downloaded)
 
@@ -188,13 +188,13 @@ class BackOff:
 
     # Signals of the downloader.
 
-    def _reached(self, request: Request) -> None:
+    def _reached_downloader(self, request: Request) -> None:
         paused = self._paused_host(request)
         if paused and paused.probe is None and paused.until <= self._clock.monotonic():
             paused.probe = request
             paused.next_check = math.inf
 
-    def _left(self, request: Request) -> None:
+    def _left_downloader(self, request: Request) -> None:
         paused = self._paused_host(request)
         if paused and paused.probe is request:
             # The probe ended without a response; Scrapy handles it, and another request probes.
@@ -241,16 +241,16 @@ class BackOff:
         elif paused is None or not under_way:
             self._begin_pause(origin, status, asked, now)
         else:
-            self._spare(request, paused)
+            self._ignore_retry(request, paused)
             if asked and now + min(asked, self._max) > paused.until:
                 paused.until = paused.next_check = now + min(asked, self._max)
 
     @staticmethod
-    def _spare(request: Request, paused: _PausedHost) -> None:
+    def _ignore_retry(request: Request, paused: _PausedHost) -> None:
         """Don't count a retry of a request that was under way when the pause began."""
         # Once per pause: a request that nothing holds back would otherwise be retried for ever.
-        if request.meta.get(_SPARED_KEY) != paused.paused_at:
-            request.meta[_SPARED_KEY] = paused.paused_at
+        if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
+            request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
             request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
 
     # Begin and end of a pause.

@@ -52,7 +52,7 @@ class Queue(Protocol):
     def head_of(self, origin: Origin) -> Request | None:
         """Return the next request of ``origin`` that waits here, or None."""
 
-    def deferred(self) -> tuple[int, bool]:
+    def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins are deferred, and whether the queue holds nothing else."""
 
     def idle_line(self) -> str:
@@ -194,7 +194,7 @@ class Gate:
     @property
     def deferred(self) -> int:
         """Number of origins with deferred requests in the scheduler."""
-        return sum(number for number, _ in (queue.deferred() for queue in self._queues))
+        return sum(number for number, _ in (queue.count_deferred() for queue in self._queues))
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
         """Yield each origin that waits, why, until when, and how many requests it has.
@@ -271,7 +271,7 @@ class Gate:
     # For Idle.
 
     def _only_deferred(self) -> bool:
-        counts = [queue.deferred() for queue in self._queues]
+        counts = [queue.count_deferred() for queue in self._queues]
         return any(number for number, _ in counts) and all(only for _, only in counts)
 
     def _idle_line(self) -> str:

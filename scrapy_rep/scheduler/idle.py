@@ -15,7 +15,10 @@ from scrapy import signals
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.utils.scrapy_internals import has_pending_requests, is_waiting
+from scrapy_rep.utils.scrapy_internals import (
+    has_only_waiting_requests,
+    has_pending_requests,
+)
 from scrapy_rep.utils.text import counted
 
 if TYPE_CHECKING:
@@ -81,7 +84,7 @@ class Idle:
     def _send_if_due(self) -> None:
         if self._checks_left > 0 or not self._only_deferred():
             return
-        if not is_waiting(self._crawler, TRANSFER_KEY) or not self._has_requests():
+        if not has_only_waiting_requests(self._crawler, TRANSFER_KEY) or not self._has_requests():
             return
         if not self._has_logged:
             self._has_logged = True

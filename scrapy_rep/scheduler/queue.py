@@ -25,7 +25,7 @@ from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.kinds import KINDS, UnfitError, check_fits
 from scrapy_rep.scheduler.origin_queues import Lanes, Memory
-from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, keep_scrapys_queue_out, read_state
+from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, mark_as_ours, read_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.scheduler.waiting import Waiting
@@ -112,7 +112,7 @@ class RobotsAwarePriorityQueue:
         self._rotation = Rotation(self._lanes.slots, crawler, self._backlog)
         if self._disk is None:
             return
-        keep_scrapys_queue_out(key)
+        mark_as_ours(key)
         classes = downstream_queue_cls, start_queue_cls
         self._mover = Mover(crawler, self._disk, self.push, key, classes, self._clock)
         self._mover.move()
@@ -148,7 +148,7 @@ class RobotsAwarePriorityQueue:
             lane.held.clear()  # the requests left on disk may come first: _enter looks again
             self._enter(lane)
         else:
-            self._place(lane)
+            self._rank_lane(lane)
         self._waiting.pushed(lane)
 
     def pop(self) -> Request | None:
@@ -226,7 +226,7 @@ class RobotsAwarePriorityQueue:
         # `held` is authoritative; the count may be off after unreadable rows.
         self._resize(lane, max(1, lane.size - 1) if lane.held else 0)
         if lane.size:
-            self._place(lane, served=True)
+            self._rank_lane(lane, served=True)
         return request
 
     def _resize(self, lane: Lane, size: int) -> None:
@@ -271,11 +271,11 @@ class RobotsAwarePriorityQueue:
             self._retry_later(lane)
             return
         if lane.held:
-            self._place(lane)
+            self._rank_lane(lane)
         else:
             self._leave(lane)
 
-    def _place(self, lane: Lane, *, served: bool = False) -> None:
+    def _rank_lane(self, lane: Lane, *, served: bool = False) -> None:
         """Rank ``lane`` by its next request, after its requests changed."""
         if lane.hold is not None:
             return

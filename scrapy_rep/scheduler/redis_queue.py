@@ -87,7 +87,7 @@ class _Deferring(Base):
         if self._gate is not None:
             self._timeout = self._gate.defer_timeout
             self._gate.attach(self)
-        self._requests = scripts.Kept(server, self.key, self._kind, self._timeout)
+        self._requests = scripts.RedisRequests(server, self.key, self._kind, self._timeout)
         self._crawler.signals.connect(self.stop, signals.spider_closed)
 
     # What the scheduler calls.
@@ -118,7 +118,7 @@ class _Deferring(Base):
         has_room = self._gate is None or self._gate.has_room
         kind, *found = self._requests.next(has_room=has_room)
         if kind == _NOTHING_DUE:
-            self._sleep_until_due(*found, has_room=has_room)
+            self._set_timer(*found, has_room=has_room)
             return None
         taken = self._due_in_redis(*found) if kind == 1 else self._popped(*found, has_room=has_room)
         if taken is None:
@@ -140,7 +140,7 @@ class _Deferring(Base):
         # If other workers have taken all of them meanwhile, the request that began the wait.
         return self._read(self._requests.first(str(origin))) or held[0]
 
-    def deferred(self) -> tuple[int, bool]:
+    def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins are deferred, and whether this worker waits for nothing else."""
         return self._deferred, not self._held
 
@@ -178,7 +178,7 @@ class _Deferring(Base):
                 self._defer(str(origin), request, hold)
             elif hold.reason is not HoldReason.LOOKUP or has_room or origin in self._held:
                 self._keep(str(origin), request)
-                self._wait(origin, request, hold)
+                self._note_wait(origin, request, hold)
             else:
                 self._keep(str(origin), request, held=False)
         except Exception as error:  # noqa: BLE001 - logged
@@ -201,7 +201,7 @@ class _Deferring(Base):
             log_error(self._crawler, error, "A request of %s can't be read", name)
             origin = None
         if origin is None:
-            self._reopen_or_defer(name, None)
+            self._requeue_or_defer(name, None)
             return None
         return self._ask_gate(origin, request, age / 1000)
 
@@ -218,20 +218,20 @@ class _Deferring(Base):
             if others:
                 hold = self._hold(origin, lambda: self._first(name))
                 if hold is None or hold.reason is HoldReason.UNREACHABLE:
-                    self._reopen_or_defer(name, hold)
+                    self._requeue_or_defer(name, hold)
                 else:
-                    self._wait(origin, request, hold)
+                    self._note_wait(origin, request, hold)
             return self._with_source(self._read(data), Source.QUEUE)
         if hold.reason is not HoldReason.UNREACHABLE:
-            self._wait(origin, request, hold)
+            self._note_wait(origin, request, hold)
         elif self._is_overdue(hold, age):
             return self._with_source(self._read(self._requests.overdue(name)), Source.OVERDUE)
         else:
-            self._reopen_or_defer(name, hold)
+            self._requeue_or_defer(name, hold)
         return None
 
-    def _wait(self, origin: Origin, request: Request, hold: Hold) -> None:
-        """Let this worker wait for a lookup or a turn of ``origin``."""
+    def _note_wait(self, origin: Origin, request: Request, hold: Hold) -> None:
+        """Note that this worker waits for a lookup or a turn of ``origin``; return at once."""
         self._held[origin] = self._held.get(origin, (request,))[0], hold
         self._due.set(origin, hold.until)
         if hold.reason is HoldReason.LOOKUP and self._gate is not None:
@@ -275,15 +275,18 @@ class _Deferring(Base):
 
     def _defer(self, name: str, request: Request, hold: Hold) -> None:
         data = self._encode_request(request)
-        self._count(self._requests.keep(name, -request.priority, data, self._seconds_left(hold)))
+        self._count(self._requests.defer(name, -request.priority, data, self._seconds_left(hold)))
 
     def _keep(self, name: str, request: Request, *, held: bool = True) -> None:
         data = self._encode_request(request)
-        self._requests.keep_while(name, -request.priority, data, held=held)
+        self._requests.keep(name, -request.priority, data, held=held)
 
-    def _reopen_or_defer(self, name: str, hold: Hold | None) -> None:
+    def _requeue_or_defer(self, name: str, hold: Hold | None) -> None:
         """Give the requests of an origin back to the queue, or defer them until ``hold`` ends."""
-        self._count(self._requests.settle(name, None if hold is None else self._seconds_left(hold)))
+        if hold is None:
+            self._requests.requeue(name)
+        else:
+            self._count(self._requests.defer_all(name, self._seconds_left(hold)))
 
     def _seconds_left(self, hold: Hold) -> float:
         return max(0.001, hold.until - self._clock.monotonic())
@@ -294,8 +297,11 @@ class _Deferring(Base):
 
     # No request may leave.
 
-    def _sleep_until_due(self, origins: int, milliseconds: int, *, has_room: bool) -> None:
-        """Wake the engine when the next origin is due; it finds new requests by itself."""
+    def _set_timer(self, origins: int, milliseconds: int, *, has_room: bool) -> None:
+        """Set a timer that wakes the engine when the next origin is due.
+
+        For new requests, the engine asks the scheduler every five seconds.
+        """
         if self._gate is None:
             return
         seconds = milliseconds / 1000 + MARGIN

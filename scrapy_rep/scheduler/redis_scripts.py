@@ -114,7 +114,7 @@ end
 return {3, redis.call('HLEN', since), next_due and math.max(0, next_due - now) or -1}
 """
 
-OPEN: Final = """
+REQUEUE: Final = """
 -- Give at most `most` requests of an origin back to the queue, the last ones first.
 local origin, most = ARGV[1], tonumber(ARGV[2])
 local members = last(origin, most)
@@ -149,7 +149,7 @@ local _, data = parts(origin, members[1])
 return {data, #members - 1}
 """
 
-SHUT: Final = """
+DEFER: Final = """
 -- Defer the kept requests of an origin; return how many become deferred.
 local origin, milliseconds, timeout = unpack(ARGV)
 local number = count(origin)
@@ -182,7 +182,7 @@ _BATCH: Final = 1_000
 """Requests that go back to the queue in one step, which takes the server about 2 milliseconds."""
 
 
-class Kept:
+class RedisRequests:
     """The requests in Redis: those of scrapy-redis's queue and those that wait beside it."""
 
     def __init__(self, server: Any, key: str, kind: str, defer_timeout: float) -> None:
@@ -206,23 +206,21 @@ class Kept:
         found: list[Any] = self._run(NEXT, int(has_room), _HOLD)
         return found
 
-    def keep(self, name: str, score: int, data: Any, seconds: float) -> int:
+    def defer(self, name: str, score: int, data: Any, seconds: float) -> int:
         """Keep a request until its origin is tried again; return how many become deferred."""
         return int(self._run(KEEP, name, round(1000 * seconds), self._timeout, score, data))
 
-    def keep_while(self, name: str, score: int, data: Any, *, held: bool) -> None:
+    def keep(self, name: str, score: int, data: Any, *, held: bool) -> None:
         """Keep a request; ``held`` tells that this worker does the lookup or waits for the turn."""
         self._run(KEEP, name, _HOLD if held else 0, -1, score, data)
 
-    def settle(self, name: str, seconds: float | None) -> int:
-        """Give the requests of an origin back to the queue, or defer them for ``seconds``.
+    def requeue(self, name: str) -> None:
+        """Give the kept requests of an origin back to the queue."""
+        self._run(REQUEUE, name, _BATCH)
 
-        Return how many become deferred.
-        """
-        if seconds:
-            return int(self._run(SHUT, name, round(1000 * seconds), self._timeout))
-        self._run(OPEN, name, _BATCH)
-        return 0
+    def defer_all(self, name: str, seconds: float) -> int:
+        """Defer the kept requests of an origin; return how many become deferred."""
+        return int(self._run(DEFER, name, round(1000 * seconds), self._timeout))
 
     def overdue(self, name: str) -> Any:
         """Remove and return a request of an origin whose next try is too late, or None."""

@@ -53,7 +53,7 @@ def read_state(state: Any) -> dict[str, Iterable[int]]:
     return state
 
 
-def keep_scrapys_queue_out(folder: str) -> None:
+def mark_as_ours(folder: str) -> None:
     """Make Scrapy's queue reject ``folder`` from now on, even if the crawl is killed.
 
     Raises SettingsError.

@@ -45,13 +45,13 @@ logger: Final = logging.getLogger(__name__)
 
 _LATE: Final = 0.03
 """Seconds by which a turn may be used late; this shortens the gap to the next request."""
-_MARGIN: Final = 0.1
+_MAX_FIRST_MARGIN: Final = 0.1
 """Maximum seconds by which the next turns of a worker that has missed one are longer: a single long
 stop of the event loop says little about the next ones."""
-_MORE: Final = 8
-"""Factor by which this may grow when a longer turn is missed, too."""
-_LESS: Final = 0.9
-"""Factor by which it shrinks with every turn that is used."""
+_MARGIN_GROWTH: Final = 8
+"""Factor by which the margin of a turn may grow when a longer turn is missed, too."""
+_MARGIN_DECAY: Final = 0.9
+"""Factor by which the margin shrinks with every turn that is used."""
 _OWN_PART: Final = 0.98
 """Share of the delay that a worker also keeps without the store; below 1, so that one late request
 does not shift all later ones."""
@@ -124,7 +124,7 @@ class Turns:
         self._listener = call
 
     def hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
-        """Return until when the next request of ``origin`` waits; None if its turn has come.
+        """Return why the next request of ``origin`` waits, and until when; None if it may leave.
 
         With that answer the turn is used.
         """
@@ -137,7 +137,10 @@ class Turns:
         return self.use(request, origin, seconds) if seconds else None
 
     def use(self, request: Request, origin: Origin, seconds: float) -> Hold | None:
-        """Use the turn of ``origin`` for ``request``; if it has not come, return until when."""
+        """Use the turn of the host of ``origin`` for ``request``, and return None.
+
+        If it has not come, or the download slot is busy, return why and until when to wait.
+        """
         now = self._clock.monotonic()
         busy = self._delays.seconds_until_free(request)
         if busy:
@@ -155,10 +158,10 @@ class Turns:
             elif now <= turn.until:
                 del self._turns[host]
                 self._used.put(host, (now, origin))
-                self._margin *= _LESS
+                self._margin *= _MARGIN_DECAY
                 return None
             else:
-                longer = min(now - turn.at, max(_MARGIN, _MORE * turn.margin))
+                longer = min(now - turn.at, max(_MAX_FIRST_MARGIN, _MARGIN_GROWTH * turn.margin))
                 self._margin = max(self._margin, longer)
                 stats.count(self._crawler, stats.TURNS_LATE)
                 turn = self._reserve(host, seconds, _Turn(now, mark=turn.mark))

@@ -47,7 +47,7 @@ class Waiting:
         self._clock = clock
         self._by_origin: dict[Origin, tuple[Lane, ...]] = {}
         """Waiting lanes."""
-        self._due: DueTimes[Lane | Slot] = DueTimes(clock, self._come)
+        self._due: DueTimes[Lane | Slot] = DueTimes(clock, self._wake)
         self._woken: deque[Lane] = deque()
         """Lanes about which the gate is to be asked again."""
         self._deferred: set[Lane] = set()
@@ -126,7 +126,7 @@ class Waiting:
                 return lane.head()
         return None
 
-    def deferred(self) -> tuple[int, bool]:
+    def count_deferred(self) -> tuple[int, bool]:
         """Return how many lanes are deferred, and whether there is nothing else in the queue."""
         only = not self._lanes.on_disk and len(self._deferred) == len(self._lanes)
         return len(self._deferred), only
@@ -159,7 +159,7 @@ class Waiting:
 
     # Lanes.
 
-    def _come(self, due: list[Lane | Slot]) -> None:
+    def _wake(self, due: list[Lane | Slot]) -> None:
         lanes = [each for each in due if isinstance(each, Lane)]
         for lane in lanes:
             self._release(lane)

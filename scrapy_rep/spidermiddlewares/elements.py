@@ -35,7 +35,7 @@ def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, s
     """
     # A site may name any codec of Python as its encoding, and these raise various errors.
     try:
-        return list(islice(_elements(response), MAX_META_ELEMENTS + 1))
+        return list(islice(_names_and_contents(response), MAX_META_ELEMENTS + 1))
     except Exception as error:  # noqa: BLE001 - logged
         if response not in _logged:
             _logged.add(response)
@@ -51,7 +51,7 @@ def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, s
         return None
 
 
-def _elements(response: Response) -> Iterator[tuple[str, str]]:
+def _names_and_contents(response: Response) -> Iterator[tuple[str, str]]:
     if isinstance(response, HtmlResponse) and _HAS_SOME(response.text):
         # Not with selectors, as these copy all attributes of an element for each one that is read.
         for element in response.selector.root.iter("meta"):

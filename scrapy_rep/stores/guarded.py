@@ -87,7 +87,7 @@ class Breaker:
         """Let the next call through at once."""
         self._until = self._clock()
 
-    def gave_up(self) -> None:
+    def ended_without_result(self) -> None:
         """Report that a call ended without a result, for example because it was cancelled."""
         self._trying = False
 
@@ -227,11 +227,11 @@ class GuardedStore:
         try:
             result = await within(self._timeout + _GRACE, call())
         except ForeignKeyError:
-            breaker.gave_up()
+            breaker.ended_without_result()
             return None
         except (CancelledError, asyncio.CancelledError):
             # An Exception in one mode, none in the others.
-            breaker.gave_up()
+            breaker.ended_without_result()
             raise
         # Also an error that is none of a store's: one fetch too many does no harm, no answer does.
         except Exception as error:  # noqa: BLE001 - told by _warn

@@ -117,7 +117,7 @@ class Connector:
 
 
 def names_hosts(uri: str) -> bool:
-    """Return whether ``uri`` is a valid URI of a cluster or of sentinels."""
+    """Return whether ``uri`` names its hosts; its scheme is that of a cluster or of sentinels."""
     try:
         _parts(uri)
     except ValueError:

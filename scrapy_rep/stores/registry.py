@@ -28,7 +28,7 @@ class StoreConfig(NamedTuple):
     """The options that a store is made from; the names are those in ``Options``."""
 
     store: str
-    """The URI."""
+    """REP_STORE: a URI, or the name of a file."""
     store_prefix: str
     store_max_age: float
     """Seconds."""

@@ -151,10 +151,10 @@ class SQLiteStore:
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
         """Reserve the next free turn of ``key``."""
-        called_at, step = _now(), round(seconds * _MICROSECONDS)
+        called_at, step = _microseconds(), round(seconds * _MICROSECONDS)
 
         def reserve(connection: sqlite3.Connection) -> Turn:
-            values = {"origin": key, "now": _now(), "step": step, "unused": unused}
+            values = {"origin": key, "now": _microseconds(), "step": step, "unused": unused}
             connection.execute(_RESERVE, values)
             ((mark,),) = connection.execute(_RESERVED, (key,))
             return Turn((mark - step - called_at) / _MICROSECONDS, mark)
@@ -240,7 +240,7 @@ class SQLiteStore:
         with transaction(connection):
             now = self._clock()  # read only now, as the transaction may have waited for others
             connection.execute(_DROP_LEASES, {"now": now})
-            connection.execute(_DROP_TURNS, {"now": _now()})
+            connection.execute(_DROP_TURNS, {"now": _microseconds()})
             # Also records far in the future, which were written with a wrong clock.
             ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS
             pruned = connection.execute(_DROP_OLD, ages).rowcount
@@ -262,5 +262,5 @@ class SQLiteStore:
         return int((pages - free) * size)
 
 
-def _now() -> int:
+def _microseconds() -> int:
     return round(monotonic() * _MICROSECONDS)

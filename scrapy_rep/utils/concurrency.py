@@ -102,7 +102,7 @@ class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
 
     def __await__(self) -> Generator[Any, Any, T]:
         steps = self._coroutine.__await__()
-        timer = call_later(self._seconds, self._too_late)
+        timer = call_later(self._seconds, self._time_out)
         try:
             self._awaited = next(steps)
             while True:
@@ -113,7 +113,7 @@ class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
                 else:
                     self._awaited = steps.send(value)
                 if self._late:  # the awaited future was done already
-                    self._cancel()
+                    self._cancel_awaited()
         except StopIteration as end:
             result: T = end.value
             return result
@@ -124,11 +124,11 @@ class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
         finally:
             timer.cancel()
 
-    def _too_late(self) -> None:
+    def _time_out(self) -> None:
         self._late = True
-        self._cancel()
+        self._cancel_awaited()
 
-    def _cancel(self) -> None:
+    def _cancel_awaited(self) -> None:
         if self._awaited is not None:
             self._awaited.cancel()
 

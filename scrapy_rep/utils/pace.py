@@ -121,7 +121,7 @@ def delay_of_new_slots(crawler: Crawler) -> float:
     return float(getattr(downloader_of(crawler), "_delay", delay))
 
 
-def own_delay_of(crawler: Crawler, name: str, seconds: float | None = None) -> float:
+def configured_delay(crawler: Crawler, name: str, seconds: float | None = None) -> float:
     """Return the delay of the download slot ``name`` by Scrapy's settings, in seconds.
 
     ``seconds`` replaces DOWNLOAD_DELAY, if given. AutoThrottle may set a longer one.

@@ -94,10 +94,10 @@ def nudge(crawler: Crawler) -> None:
         schedule()
 
 
-def is_waiting(crawler: Crawler, but_for: str) -> bool:
+def has_only_waiting_requests(crawler: Crawler, ignored_key: str) -> bool:
     """Return whether the engine has nothing to do but the requests that wait in the scheduler.
 
-    Downloads whose meta has the key ``but_for`` don't count.
+    Downloads whose meta has the key ``ignored_key`` don't count.
     """
     engine: Any = crawler.engine
     slot = getattr(engine, "_slot", None)
@@ -105,7 +105,7 @@ def is_waiting(crawler: Crawler, but_for: str) -> bool:
         slot is not None
         and slot.closing is None
         and not engine.paused
-        and all(but_for in request.meta for request in engine.downloader.active)
+        and all(ignored_key in request.meta for request in engine.downloader.active)
         and engine.scraper.slot.is_idle()
         and getattr(engine, "_start", None) is None
     )

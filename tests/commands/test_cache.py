@@ -85,7 +85,7 @@ def test_cache_drop_lets_the_next_crawl_fetch(web, store, robots_command):
     assert (run.status, run.out) == (0, f"dropped: {origin(site)}\n")
     again = robots_command("cache", "drop", *store, origin(site))
     assert (again.status, again.out) == (1, "")
-    assert f"holds nothing of {origin(site)}" in again.err
+    assert f"has no record of {origin(site)}" in again.err
     assert robots_command("cache", "show", *store, origin(site)).status == 1
     assert robots_command("check", *store, site.url("/")).status == 1
     assert len(site.robots_requests) == 2

@@ -161,7 +161,7 @@ class Asker:
             raise head
         return head
 
-    def deferred(self):
+    def count_deferred(self):
         return 0, True
 
     def idle_line(self):

@@ -291,7 +291,7 @@ def test_a_page_that_began_before_a_site_refused_does_not_tell_that_it_answers()
     refused = Response(quick.url, status=429, headers={"Retry-After": "5"})
     part._downloaded(refused, quick)
     time.advance(6)
-    part._reached(new)
+    part._reached_downloader(new)
     # Its headers came at once, and its end now.
     slow.meta["download_latency"] = 0.1
     part._downloaded(Response(slow.url), slow)

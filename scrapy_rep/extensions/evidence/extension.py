@@ -14,7 +14,7 @@ from scrapy_rep import signals, stats
 from scrapy_rep.cache.entry import mark_of
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.decision.usage import as_dict
-from scrapy_rep.extensions.evidence.forms import form_of, tail_of
+from scrapy_rep.extensions.evidence.forms import common_members, form_of
 from scrapy_rep.extensions.evidence.lines import Line
 from scrapy_rep.extensions.evidence.writing import Writing
 from scrapy_rep.extensions.paths import path_of
@@ -86,7 +86,7 @@ class RobotsEvidence:
         self._settings["REP_OVERRIDES"] = [asdict(each) for each in options.overrides]
         for name in _NO_MATTER:
             del self._settings[name]
-        self._writing = Writing(form_of(path, tail_of(self._settings)), "Evidence", path)
+        self._writing = Writing(form_of(path, common_members(self._settings)), "Evidence", path)
         self._notes: WeakKeyDictionary[Request, _Note] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """The requested URL, by the hop to which a download handler was redirected."""
@@ -104,7 +104,7 @@ class RobotsEvidence:
             (self._followed, signals.robotstxt_followed),
             (self._forbidden, signals.robotstxt_forbidden),
             (self._downloaded, scrapy_signals.response_downloaded),
-            (self._left, scrapy_signals.request_left_downloader),
+            (self._left_downloader, scrapy_signals.request_left_downloader),
             (self._received, scrapy_signals.response_received),
             (self._opened, scrapy_signals.spider_opened),
         ):
@@ -161,7 +161,7 @@ class RobotsEvidence:
         if TRANSFER_KEY not in request.meta:
             self._sent("page", request, response.status)
 
-    def _left(self, request: Request) -> None:
+    def _left_downloader(self, request: Request) -> None:
         note = self._notes.get(request)
         if (note is None or not note.is_sent) and TRANSFER_KEY not in request.meta:
             self._sent("failed", request, None)
@@ -246,7 +246,7 @@ class RobotsEvidence:
         except Exception:
             logger.exception("Error while asking by which robots.txt it was decided")
             record = None
-        if record is None or not entry.is_of(self._policy.access(record, at)):
+        if record is None or not entry.is_from(self._policy.access(record, at)):
             self._writing.put(Line(values))  # the text that decided is not in the store any more
             return
         key = record.file.url, entry.mark

@@ -23,7 +23,7 @@ _TRIAL: Final = 64 * 1024
 """Bytes that are written to a temporary file, to check that there is space."""
 
 
-def tail_of(settings: dict[str, Any]) -> str:
+def common_members(settings: dict[str, Any]) -> str:
     """Return the last members of all lines: crawl, version, and a hash of the settings."""
     digest = sha256(as_json(dict(sorted(settings.items()))).encode()).hexdigest()
     members = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}

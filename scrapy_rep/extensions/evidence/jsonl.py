@@ -62,7 +62,7 @@ class JsonLines:
         self._parts.append(b"\n".join([*data, b""]))
 
     def close(self) -> None:
-        """Close the part."""
+        """Close the file that is being written."""
         self._parts.close()
 
     def _keep(self, name: str, text: bytes) -> None:

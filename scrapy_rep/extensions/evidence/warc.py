@@ -60,7 +60,7 @@ class Warc:
             raise
 
     def close(self) -> None:
-        """Close the part."""
+        """Close the file that is being written."""
         self._parts.close()
 
     def _metadata(self, writer: Any, line: Line) -> Any:

@@ -12,7 +12,7 @@ from scrapy_rep.extensions.report.rows import (
     DropRow,
     OriginRow,
     OverrideRow,
-    SampleRow,
+    RequestsRow,
 )
 from scrapy_rep.extensions.report.texts import Texts
 from scrapy_rep.extensions.report.usage import UsageCounts
@@ -57,7 +57,7 @@ class Counts:
     """Requests that a dry run has sent, by the reason for which they would have been dropped."""
     drops: dict[tuple[Any, ...], DropRow] = field(default_factory=dict)
     overrides: dict[str, OverrideRow] = field(default_factory=dict)
-    exempt: SampleRow = field(default_factory=SampleRow)
+    exempt: RequestsRow = field(default_factory=RequestsRow)
     """Requests with ``dont_obey_robotstxt`` that were sent."""
     differing: int = 0
     differing_urls: list[DiffersRow] = field(default_factory=list)
@@ -136,7 +136,7 @@ class Counts:
             key = _BEYOND, reason, None, None, dropped
         return self.drops.setdefault(key, DropRow(*key))
 
-    def count_request(self, row: DropRow | OverrideRow | SampleRow, url: str) -> None:
+    def count_request(self, row: DropRow | OverrideRow | RequestsRow, url: str) -> None:
         """Count a request, and add its URL to the sample of ``row`` unless that is full."""
         row.requests += 1
         if len(row.urls) >= (SAMPLE if self.urls < MAX_URLS else 1):
@@ -209,8 +209,8 @@ class Counts:
         """Return the counts from the values of ``as_dict``."""
         drops = [DropRow(**row) for row in values["drops"]]
         overrides = [OverrideRow(**row) for row in values["overrides"]]
-        exempt = SampleRow(**values["exempt"])
-        sampled: list[DropRow | OverrideRow | SampleRow] = [*drops, *overrides, exempt]
+        exempt = RequestsRow(**values["exempt"])
+        sampled: list[DropRow | OverrideRow | RequestsRow] = [*drops, *overrides, exempt]
         return cls(
             origins={row["origin"]: OriginRow(**row) for row in values["origins"]},
             allowed=Counter(values["reasons"]["allowed"]),

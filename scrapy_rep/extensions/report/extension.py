@@ -14,7 +14,7 @@ from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge, noted
 from scrapy_rep.extensions.paths import claim, path_of, release
 from scrapy_rep.extensions.report.counts import Counts
-from scrapy_rep.extensions.report.runs import Runs, made_by
+from scrapy_rep.extensions.report.runs import Runs, versions_and_settings
 from scrapy_rep.extensions.report.writers import renderer_of, replacing
 from scrapy_rep.extensions.robots_file import iso
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
@@ -143,7 +143,7 @@ class RobotsReport:
             release(self._path)
 
     def _finish(self, crawl: dict[str, Any], counts: Counts) -> None:
-        made = made_by(self._crawler, self._options)
+        made = versions_and_settings(self._crawler, self._options)
         report = {"crawl": crawl, **made, **counts.as_dict()}
         self._runs.write(report)
         with replacing(self._path) as file:

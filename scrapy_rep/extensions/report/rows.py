@@ -22,14 +22,14 @@ class DecidedBy(NamedTuple):
     robotstxt_url: str | None
     """The file with the rule, or with the statement about use."""
     rule: str | None
-    """The rule, or the statement."""
+    """The rule, or the statement about use with its source."""
     line: int | None
     cause: str | None
     """Why the origin was unreachable, or the results of the usage preferences."""
 
     @classmethod
     def from_verdict(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> DecidedBy:
-        """Return what decided ``verdict``; ``usage`` is the noted judgement."""
+        """Return what decided ``verdict``; ``usage`` is the judgement in the request's meta."""
         url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
         cause = verdict.outage and verdict.outage.cause
         if verdict.reason is Reason.USAGE and usage is not None:
@@ -109,7 +109,7 @@ class OverrideRow:
 
 
 @dataclass(slots=True)
-class SampleRow:
+class RequestsRow:
     """A number of requests with a sample of their URLs."""
 
     requests: int = 0

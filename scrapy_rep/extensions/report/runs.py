@@ -90,7 +90,7 @@ class Runs:
             )
 
 
-def made_by(crawler: Crawler, options: Options) -> dict[str, Any]:
+def versions_and_settings(crawler: Crawler, options: Options) -> dict[str, Any]:
     """Return versions and changed settings of a run."""
     settings = {**options.changed(), "USER_AGENT": crawler.settings["USER_AGENT"]}
     if options.overrides:

@@ -85,7 +85,7 @@ class RuleSet:
         patterns = form.split("\n")
         chosen = dict(zip(patterns, words, strict=False))
         if len(chosen) < len(words):
-            chosen = _first_of_equals(patterns, words)
+            chosen = _deciding_words(patterns, words)
         # Most values already are in canonical form.
         is_as_written = form.encode() == written
         if index_files and _INDEX_FILE in form:
@@ -154,7 +154,7 @@ def _raws(
     }
 
 
-def _first_of_equals(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
+def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
     """Return the first Allow of each pattern, else its first Disallow, in the order of the file."""
     first = dict.fromkeys(patterns, 0)
     rules = list(zip(reversed(patterns), reversed(words), strict=True))

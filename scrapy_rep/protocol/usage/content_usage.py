@@ -22,7 +22,7 @@ class NotADictionaryError(ValueError):
     """The statement is not valid by RFC 9651, and is ignored as a whole."""
 
 
-def labels_of(statement: bytes) -> dict[str, Value]:
+def values_by_label(statement: bytes) -> dict[str, Value]:
     """Return the values of all labels in a statement, not only of LABELS.
 
     Raises NotADictionaryError.
@@ -44,7 +44,7 @@ def labels_of(statement: bytes) -> dict[str, Value]:
 def read_usage(statement: bytes) -> dict[str, Value]:
     """Return the values of LABELS in a statement; none if it is not valid."""
     try:
-        values = labels_of(statement)
+        values = values_by_label(statement)
     except NotADictionaryError:
         return {}
     return {label: values[label] for label in LABELS if label in values}

@@ -53,7 +53,7 @@ def findings_in(line: Line) -> Iterator[tuple[str, str]]:
 
 def _in_usage(statement: bytes) -> Iterator[tuple[str, str]]:
     try:
-        values = content_usage.labels_of(statement)
+        values = content_usage.values_by_label(statement)
     except content_usage.NotADictionaryError as error:
         yield "usage-unreadable", f"{as_text(statement)} ({error})"
         return
