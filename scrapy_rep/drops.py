@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import in_words, note
+from scrapy_rep.decision.usage import in_words, note_judgement
 from scrapy_rep.exceptions import lead
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, as_meta
@@ -80,7 +80,7 @@ class Drops:
     ) -> None:
         request.meta[META_KEY] = as_meta(verdict)
         if usage is not None:
-            note(request, usage)
+            note_judgement(request, usage)
         stats.count(self._crawler, stats.FORBIDDEN)
         stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
         level, more = self._level(verdict, usage)

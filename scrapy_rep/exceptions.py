@@ -96,7 +96,7 @@ def decided_by(
     verdict: Verdict, usage: Usage, results: Mapping[str, str]
 ) -> tuple[str, Statement | None, str]:
     """Return the URL of the deciding file, the statement in it, and the results in words."""
-    where, statement = verdict.robotstxt_url or "robots.txt", usage.disallowing(results)
+    where, statement = verdict.robotstxt_url or "robots.txt", usage.first_disallowing(results)
     if statement is not None and statement.place == TDMREP_JSON:
         where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
     in_words = ", ".join(f"{purpose}: {result}" for purpose, result in results.items())

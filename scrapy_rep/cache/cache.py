@@ -96,7 +96,7 @@ class Cache:
         self._began = self._time()
         self._returns = 0
         self._limit = context.limit
-        self._flights: Flights[_Found] = Flights(self._look_up, self._landed)
+        self._flights: Flights[_Found] = Flights(self._look_up, self._after_lookup)
         self._lookup = Lookup(context, ROBOTSTXT, self.known_entry, count)
         self.tdmrep: TdmrepCache = TdmrepCache(context, entries.max_bytes)
         """The cache of tdmrep.json."""
@@ -182,7 +182,7 @@ class Cache:
             if self._entries.evicted and self._began <= record.last.evidence.at < asked:
                 self._count_return()
             is_known = self.known_entry(origin) is not None
-            entry, robots = self.remember(origin, record, tokens)
+            entry, robots = self.put_record(origin, record, tokens)
         except Exception as error:
             if self.closing and isinstance(error, CancelledError):
                 raise
@@ -206,13 +206,13 @@ class Cache:
                 self._returns,
             )
 
-    async def _landed(self, origin: Origin, found: _Found | None, page: Request) -> None:
+    async def _after_lookup(self, origin: Origin, found: _Found | None, page: Request) -> None:
         await self._lookup.store_fetched(origin)
         # After the requests that wait: a signal handler may request pages of this origin.
         if found is not None and found.robots is not None and found.is_news:
             await self._parsed(found.robots, page)
 
-    def remember(
+    def put_record(
         self, origin: Origin, record: Record, tokens: Tokens
     ) -> tuple[Entry, RobotsTxt | None]:
         """Put the entry of ``record`` in memory; return it, and the robots.txt with valid rules."""

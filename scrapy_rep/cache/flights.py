@@ -41,17 +41,17 @@ class Flights(Generic[T]):
     """The lookups under way.
 
     ``look_up`` is called with an origin, product tokens and a request, and returns the result.
-    ``landed`` is called afterwards, with the origin, the result (None after an error) and the
+    ``after`` is called afterwards, with the origin, the result (None after an error) and the
     request.
     """
 
     def __init__(
         self,
         look_up: Callable[[Origin, Tokens, Request], Awaitable[T]],
-        landed: Callable[[Origin, T | None, Request], Awaitable[None]],
+        after: Callable[[Origin, T | None, Request], Awaitable[None]],
     ) -> None:
         self._look_up = look_up
-        self._landed = landed
+        self._after = after
         self._flights: dict[Origin, _Flight[T]] = {}
         self._tasks = Background()
         self.closing: bool = False
@@ -79,7 +79,7 @@ class Flights(Generic[T]):
             flight.waiters.append(waiter)
         else:
             flight = self._flights[origin] = _Flight([waiter])
-            flight.task = self._tasks.start(self._fly(flight, origin, tokens, page))
+            flight.task = self._tasks.start(self._run(flight, origin, tokens, page))
         return await waiter
 
     def close(self) -> None:
@@ -89,13 +89,13 @@ class Flights(Generic[T]):
             if flight.task is not None:
                 flight.task.cancel()
             # A task that is cancelled before its first step never runs its finally.
-            self._land(origin, flight, None, CrawlClosingError())
+            self._end(origin, flight, None, CrawlClosingError())
 
     async def finish(self) -> None:
         """Wait until all flights have landed."""
         await self._tasks.end()
 
-    async def _fly(self, flight: _Flight[T], origin: Origin, tokens: Tokens, page: Request) -> None:
+    async def _run(self, flight: _Flight[T], origin: Origin, tokens: Tokens, page: Request) -> None:
         result: T | None = None
         failure: Exception = CrawlClosingError()
         try:
@@ -107,10 +107,10 @@ class Flights(Generic[T]):
             if not (self.closing and isinstance(error, CancelledError)):
                 failure = error
         finally:
-            self._land(origin, flight, result, failure)
-        await self._landed(origin, result, page)
+            self._end(origin, flight, result, failure)
+        await self._after(origin, result, page)
 
-    def _land(
+    def _end(
         self, origin: Origin, flight: _Flight[T], result: T | None, failure: Exception
     ) -> None:
         """Give the result to all who wait, once."""

@@ -44,7 +44,7 @@ class LookupLog:
         self._down: dict[SiteFile, float] = {}
         """Files that a line above DEBUG has called unreachable, and since when they are."""
 
-    def fetched(self, record: Record, previous: Record | None, access: Access) -> None:
+    def log_fetched(self, record: Record, previous: Record | None, access: Access) -> None:
         """Log how a fetch ended; ``previous`` is the record before it."""
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
@@ -65,7 +65,7 @@ class LookupLog:
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
             self._log_down(level, _STILL_DOWN, record, moment(since), *what)
 
-    def found(self, record: Record, access: Access) -> None:
+    def log_found(self, record: Record, access: Access) -> None:
         """Log a record that was found in the store."""
         if access.outage is None:
             if record.unreachable_since is None:

@@ -101,24 +101,24 @@ class Lookup:
         self._began = context.clock.time()
         self._log = LookupLog(self._began)
         self._background = Background()
-        self._being_kept: dict[Origin, tuple[Record, str]] = {}
+        self._being_stored: dict[Origin, tuple[Record, str]] = {}
         """Fetched records that are not stored yet, with the holders of their leases."""
         self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=_MAX_UNSTORED)
         """Records of fetches that failed on the route; other workers may have another route."""
 
     async def record(self, origin: Origin, page: Request) -> Record:
         """Return a valid record of ``origin``; ``page`` is the request that waits for it."""
-        held = await self._held(origin)
+        held = await self._get(origin)
         since, pause = self._clock.monotonic(), _POLL
         while True:
             if self._is_fresh(held.record):
-                return self._found(origin, held.record, page)
+                return self._use_stored(origin, held.record, page)
             unstored = self._unstored.get(origin)
             if self._is_fresh(unstored):
                 return unstored
             impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
             if held.holder is None or impatient:
-                record = await self._claimed(origin, page, impatient=impatient)
+                record = await self._claim_and_fetch(origin, page, impatient=impatient)
                 if record is not None:
                     return record
             # Another worker fetches; the store has the record when it has finished.
@@ -126,7 +126,7 @@ class Lookup:
                 self._count(stats.STORE_WAITED)
             await self._pause(pause)
             pause = min(_POLL_MAX, pause * _POLL_GROWTH)
-            held = await self._held(origin)
+            held = await self._get(origin)
 
     async def _pause(self, seconds: float) -> None:
         """Wait for another worker. Such lookups are not limited, as the leases limit them."""
@@ -143,9 +143,9 @@ class Lookup:
 
         If the last fetch failed on the route, its record is in memory and not in the store.
         """
-        if origin in self._being_kept:
-            return self._being_kept[origin][0]
-        return self._newer(origin, (await self._held(origin)).record)
+        if origin in self._being_stored:
+            return self._being_stored[origin][0]
+        return self._newest(origin, (await self._get(origin)).record)
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
@@ -155,15 +155,15 @@ class Lookup:
         now = self._clock.time()
         return record is not None and not self._policy.is_due(record, now, self._began)
 
-    def _found(self, origin: Origin, record: Record, page: Request) -> Record:
+    def _use_stored(self, origin: Origin, record: Record, page: Request) -> Record:
         """Count and log that the store has a valid record; return it."""
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
-        self._log.found(record, self._policy.access(record, self._clock.time()))
+        self._log.log_found(record, self._policy.access(record, self._clock.time()))
         self._context.send_record(record, record, page)
         return record
 
-    def _newer(self, origin: Origin, stored: Record | None) -> Record | None:
+    def _newest(self, origin: Origin, stored: Record | None) -> Record | None:
         unstored = self._unstored.get(origin)
         if unstored is None or (
             stored is not None and unstored.last.evidence.at < stored.last.evidence.at
@@ -171,14 +171,16 @@ class Lookup:
             return stored
         return unstored
 
-    async def _held(self, origin: Origin) -> Held:
+    async def _get(self, origin: Origin) -> Held:
         try:
             return await self._store.get(self._file(origin).key)
         except StoreError as error:
             logger.debug("The store has no record of %s: %s", origin, error)
             return Held(None, None)
 
-    async def _claimed(self, origin: Origin, page: Request, *, impatient: bool) -> Record | None:
+    async def _claim_and_fetch(
+        self, origin: Origin, page: Request, *, impatient: bool
+    ) -> Record | None:
         """Fetch under a lease and return the record; None if another worker holds the lease.
 
         If another worker has stored a record in the meantime, return that one.
@@ -196,13 +198,13 @@ class Lookup:
                 logger.debug("No lease of %s: %s", origin, error)
                 held = Held(None, holder)
             if self._is_fresh(held.record):
-                self._found(origin, held.record, page)
+                self._use_stored(origin, held.record, page)
                 self._background.start(self._release(key, holder))
                 return held.record
             if held.holder != holder and not impatient:
                 return None
             previous = held.record
-            record = await self._fetched(origin, previous, page)
+            record = await self._fetch(origin, previous, page)
         except BaseException:
             # Other workers must not wait for the end of this lease.
             self._background.start(self._release(key, holder))
@@ -215,20 +217,20 @@ class Lookup:
             self._background.start(self._release(key, holder))
             return record
         self._unstored.discard(origin)
-        self._being_kept[origin] = record, holder
+        self._being_stored[origin] = record, holder
         other = _answered_for(record.last, self._path)
         if other is not None and self._known(other) is None:
-            self._background.start(self._keep_other(other, record.last))
+            self._background.start(self._store_for_other(other, record.last))
         return record
 
-    async def _fetched(self, origin: Origin, previous: Record | None, page: Request) -> Record:
+    async def _fetch(self, origin: Origin, previous: Record | None, page: Request) -> Record:
         file = self._file(origin)
         outcome = await self._context.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # Earlier failures on the route are counted in memory only.
-            previous = self._newer(origin, previous)
+            previous = self._newest(origin, previous)
         record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
-        self._log.fetched(record, previous, self._policy.access(record, self._clock.time()))
+        self._log.log_fetched(record, previous, self._policy.access(record, self._clock.time()))
         self._context.send_record(record, previous, page)
         return record
 
@@ -237,16 +239,16 @@ class Lookup:
 
         Called after the requests that wait for it have got it, so they don't wait for the disk.
         """
-        kept = self._being_kept.get(origin)
+        kept = self._being_stored.get(origin)
         if kept is None:
             return
         try:
-            await self._keep(*kept)
+            await self._put(*kept)
         finally:
-            if self._being_kept.get(origin) is kept:
-                del self._being_kept[origin]
+            if self._being_stored.get(origin) is kept:
+                del self._being_stored[origin]
 
-    async def _keep(self, record: Record, holder: str | None = None) -> None:
+    async def _put(self, record: Record, holder: str | None = None) -> None:
         try:
             await self._store.put(record, holder)
         except StoreError as error:
@@ -256,12 +258,12 @@ class Lookup:
         except Exception:
             logger.exception("Error while a record was stored")
 
-    async def _keep_other(self, origin: Origin, outcome: Outcome) -> None:
+    async def _store_for_other(self, origin: Origin, outcome: Outcome) -> None:
         """Store the outcome for the origin that a redirect led to, too, unless it is known."""
-        held = await self._held(origin)
+        held = await self._get(origin)
         if not self._is_fresh(held.record) and held.holder is None:
             file, jitter = self._file(origin), self._context.jitter()
-            await self._keep(self._policy.record_after(held.record, file, outcome, jitter=jitter))
+            await self._put(self._policy.record_after(held.record, file, outcome, jitter=jitter))
 
     def _file(self, origin: Origin) -> SiteFile:
         return SiteFile(origin, self._path)

@@ -42,7 +42,7 @@ class TdmrepCache:
         self._time = context.clock.time
         self._lookup = Lookup(context, TDMREP_PATH, self.known_rules, count=lambda _: None)
         self._held: BoundedCache[Origin, _Entry] = BoundedCache(max_bytes=max_bytes)
-        self._flights: Flights[TdmRules] = Flights(self._look_up, self._landed)
+        self._flights: Flights[TdmRules] = Flights(self._look_up, self._after_lookup)
 
     @property
     def fetching(self) -> int:
@@ -74,7 +74,7 @@ class TdmrepCache:
         self._held.put(origin, _Entry(rules, access.start, access.end), rules.nbytes)
         return rules
 
-    async def _landed(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
+    async def _after_lookup(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
         await self._lookup.store_fetched(origin)
 
 

@@ -61,7 +61,7 @@ _MAX_WARNINGS: Final = 10
 
 def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the plan for URLs, without fetching them; return the exit status."""
-    stream = _opened(opts.urls_from) if opts.urls_from else None
+    stream = _open_file(opts.urls_from) if opts.urls_from else None
     if not urls and stream is None:
         raise UsageError("plan requires URLs", print_help=False)
     plans: list[_Plan] = []
@@ -82,7 +82,7 @@ def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> 
     return EXIT_OK if result["complete"] else EXIT_UNKNOWN
 
 
-def _opened(path: str) -> BinaryIO:
+def _open_file(path: str) -> BinaryIO:
     try:
         # Not sys.stdin, whose lock would block the end of the process after Ctrl-C.
         return open(0, "rb", closefd=False) if path == "-" else open(path, "rb")  # noqa: PTH123
@@ -130,11 +130,11 @@ class _Plan:
                         await self._add(text)
                 self._progress.at(self._done, self._urls)
             await reader.stop()
-        await self._settle()
+        await self._wait_until_counted()
         if self._sitemaps is not None:
             origins = iter(list(self._origins))
             await together(self._read_sitemaps(origins) for _ in range(_SITEMAPS_AT_A_TIME))
-            await self._settle()
+            await self._wait_until_counted()
         self._progress.at(self._urls, self._urls)
 
     async def _add(self, url: str, *, from_sitemap: bool = False) -> None:
@@ -187,7 +187,7 @@ class _Plan:
         del self._waiting[origin]
         self._progress.at(self._done, self._urls)
 
-    async def _settle(self) -> None:
+    async def _wait_until_counted(self) -> None:
         """Wait until all URLs are counted."""
         for _ in range(_MOST_WAITING):
             await maybe_deferred_to_future(self._places.acquire())
@@ -199,16 +199,16 @@ class _Plan:
     async def _count(self, request: Request, decision: Decision) -> None:
         name = slot_name(self._crawler, request)
         own = configured_delay(self._crawler, name)
-        self._forecast.add(decision, name, self._between(request, decision, own))
+        self._forecast.add(decision, name, self._delay_between(request, decision, own))
         if self._slower is not None:
             slower = configured_delay(self._crawler, name, self._seconds)
-            self._slower.add(decision, name, self._between(request, decision, slower))
+            self._slower.add(decision, name, self._delay_between(request, decision, slower))
         if self._other is not None:
             other = await self._decider.decision_for(self._tokens, request, decision)
-            self._other.add(other, name, self._between(request, other, own))
+            self._other.add(other, name, self._delay_between(request, other, own))
         self._done += 1
 
-    def _between(self, request: Request, decision: Decision, own: float) -> float:
+    def _delay_between(self, request: Request, decision: Decision, own: float) -> float:
         if self._delays is None or decision.entry is None:
             return own
         return max(own, self._delays.of_request(request, decision.entry.delay(decision.tokens)))

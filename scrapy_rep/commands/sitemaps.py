@@ -50,7 +50,7 @@ class Sitemaps:
                 self._warn(f"{robotstxt_url}: more than {_MAX_SITEMAPS} sitemaps")
                 return
             seen.add(url)
-            sitemap = await self._fetched(url)
+            sitemap = await self._fetch(url)
             if sitemap is None:
                 continue
             for entry in sitemap:
@@ -67,7 +67,7 @@ class Sitemaps:
                 elif len(queue) <= _MAX_SITEMAPS:
                     queue.append((target, depth + 1))
 
-    async def _fetched(self, url: str) -> Sitemap | None:
+    async def _fetch(self, url: str) -> Sitemap | None:
         try:
             meta = {"download_maxsize": _MAX_BYTES, "download_warnsize": 0}
             request = Request(url, callback=NO_CALLBACK, meta=meta)

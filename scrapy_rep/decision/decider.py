@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings, as_parsed
-from scrapy_rep.decision.strictest import NO_ORIGIN, strictest
+from scrapy_rep.decision.strictest import NO_ORIGIN, strictest_verdict
 from scrapy_rep.decision.tdmrep import known_tdmrep
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
 from scrapy_rep.overrides import DISALLOWED
@@ -95,7 +95,7 @@ class Decider:
         if self._has_overrides and (override := self._overrides.of_host(origin.host)):
             tokens = override.tokens or tokens
             if not override.tokens:
-                target, verdict = self._strictest(
+                target, verdict = self._strictest_verdict(
                     request, target, tokens, partial(self._overrides.verdict, override)
                 )
                 return Decision(origin, target, tokens, verdict, None, override)
@@ -115,11 +115,11 @@ class Decider:
             or url[0] in "fF"  # ftp
             or not url.isascii()
         ) and (verdict is not None and verdict.allowed):
-            target, verdict = self._strictest(request, target, tokens, entry.verdict)
+            target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
         # What Decision() does, in half the time.
         decision = _new(Decision, (origin, target, tokens, verdict, entry, override, None))
         if self._has_purposes or PURPOSES_KEY in request.meta:
-            return self._judged(request, decision)
+            return self._judge(request, decision)
         return decision
 
     async def decision(self, request: Request, decision: Decision) -> Decision:
@@ -132,14 +132,14 @@ class Decider:
             raise LookupError(f"{show(request)} has no origin")
         if entry is None or not _awaits_tdmrep(decision):
             entry = await self._cache.entry(origin, tokens, request)
-        target, verdict = self._strictest(request, target, tokens, entry.verdict)
+        target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
         found = Decision(origin, target, tokens, verdict, entry, override)
-        judged = self._judged(request, found)
+        judged = self._judge(request, found)
         if _awaits_tdmrep(judged):
             tdm_rules = await self._cache.tdmrep.rules(origin, tokens, request)
-            judged = self._judged(request, found, tdm_rules)
+            judged = self._judge(request, found, tdm_rules)
         return judged
 
     async def decision_for(self, tokens: Tokens, request: Request, decision: Decision) -> Decision:
@@ -152,8 +152,8 @@ class Decider:
             return decision
         if entry.verdict(target, tokens) is None:
             entry = await self._cache.entry(origin, tokens, request)
-        target, verdict = self._strictest(request, target, tokens, entry.verdict)
-        return self._judged(request, Decision(origin, target, tokens, verdict, entry))
+        target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
+        return self._judge(request, Decision(origin, target, tokens, verdict, entry))
 
     def verdict_on_hop(self, hop: Request) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
@@ -250,7 +250,7 @@ class Decider:
             else usage
         )
 
-    def _judged(
+    def _judge(
         self, request: Request, decision: Decision, tdmrep: TdmRules | None = None
     ) -> Decision:
         """Return ``decision`` with the judgement of the usage preferences, which may disallow it.
@@ -279,13 +279,13 @@ class Decider:
             verdict = _USAGE
         return decision._replace(verdict=verdict, usage=judgement)
 
-    def _strictest(
+    def _strictest_verdict(
         self, request: Request, target: str, tokens: Tokens, verdict_on: VerdictOn
     ) -> tuple[str, Verdict | None]:
         """Return the verdict on ``request``, which is allowed if all its spellings are."""
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
         others = partial(self._spellings.others, url, target, verbatim=verbatim)
-        return strictest(url, target, tokens, verdict_on, others)
+        return strictest_verdict(url, target, tokens, verdict_on, others)
 
 
 def _awaits_tdmrep(decision: Decision) -> bool:

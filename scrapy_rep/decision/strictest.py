@@ -22,7 +22,7 @@ NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 
 
-def strictest(
+def strictest_verdict(
     url: str, target: str, tokens: Tokens, verdict_on: VerdictOn, spellings: Callable[[], set[str]]
 ) -> tuple[str, Verdict | None]:
     """Return the spelling of ``target`` that decided, and the verdict on it."""
@@ -51,4 +51,4 @@ def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
         return rules.verdict_for(target, effort)
 
     others = partial(spellings.others, url, target)
-    return strictest(url, target, (), verdict_on, others)[1] or rules.verdict_for(target)
+    return strictest_verdict(url, target, (), verdict_on, others)[1] or rules.verdict_for(target)

@@ -58,7 +58,9 @@ class UsageJudge:
         """Whether items of refused pages are dropped."""
         named = getattr(crawler.spider, PURPOSES_KEY, None)
         self.purposes: tuple[str, ...] = (
-            options.purposes if named is None else _named(named, "the spider", SettingsError)
+            options.purposes
+            if named is None
+            else _checked_purposes(named, "the spider", SettingsError)
         )
         """The purposes of the crawl."""
 
@@ -73,7 +75,9 @@ class UsageJudge:
         Raises ValueError if its meta has unknown purposes.
         """
         named = request.meta.get(PURPOSES_KEY)
-        return self.purposes if named is None else _named(named, show(request), ValueError)
+        return (
+            self.purposes if named is None else _checked_purposes(named, show(request), ValueError)
+        )
 
     def read(self, usage: Usage) -> Usage:
         """Return the preferences from the sources in REP_USAGE_SOURCES."""
@@ -96,7 +100,7 @@ class UsageJudge:
         self._announcer.send_usage(request, judgement.usage, judgement.results, judgement.refused)
 
 
-def _named(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
+def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
     try:
         return _purposes(named)
     except (ValueError, TypeError):
@@ -112,7 +116,7 @@ def in_words(verdict: Verdict, judgement: Judgement | None) -> str:
     return explain_usage(verdict, judgement.usage, judgement.results)
 
 
-def note(request: Request, judgement: Judgement) -> None:
+def note_judgement(request: Request, judgement: Judgement) -> None:
     """Write a judgement to the meta of ``request``, beside the verdict."""
     request.meta[META_KEY][USAGE_KEY] = as_dict(judgement.usage, judgement.results)
 
@@ -124,13 +128,13 @@ def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
 
 def carry_over(hop: Request, request: Request) -> None:
     """Copy the judgement of ``hop``, a redirect of a download handler, to ``request``."""
-    values = noted(hop)
+    values = noted_judgement(hop)
     request.meta.get(META_KEY, {}).pop(USAGE_KEY, None)
     if values is not None:
         request.meta.setdefault(META_KEY, {})[USAGE_KEY] = values
 
 
-def noted(request: Request | None) -> dict[str, Any] | None:
-    """Return the judgement that ``note`` has written, if any."""
+def noted_judgement(request: Request | None) -> dict[str, Any] | None:
+    """Return the judgement that ``note_judgement`` has written, if any."""
     values = None if request is None else request.meta.get(META_KEY)
     return values.get(USAGE_KEY) if isinstance(values, dict) else None

@@ -130,7 +130,7 @@ class Composition:
         log_start(self._crawler, self._options, self.decider.tokens.default())
         if self.gate.loses:
             log_loss(self._crawler)
-        self.events.expired()
+        self.events.warn_expired()
         lift_pool_limits(self._crawler)
 
     def _close(self) -> None:

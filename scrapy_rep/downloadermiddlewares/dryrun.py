@@ -10,7 +10,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import in_words, note
+from scrapy_rep.decision.usage import in_words, note_judgement
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.outcome import Available
@@ -127,7 +127,7 @@ class DryRun:
             return
         self._announcer.send_verdict(request, verdict, origin, decision)
         if decision.usage is not None:
-            note(request, decision.usage)
+            note_judgement(request, decision.usage)
         extra = {"spider": self._crawler.spider}
         would_wait = self._would_wait(request, verdict, decision.entry, source)
         verdict = verdict.with_origin(origin)

@@ -27,7 +27,7 @@ class Events:
         self._overrides = overrides
         self._overrides_used: set[Override] = set()
 
-    def failed(self, request: Request, error: Exception, *, dry_run: bool) -> None:
+    def log_error(self, request: Request, error: Exception, *, dry_run: bool) -> None:
         """Log and count an error in scrapy-rep."""
         logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
@@ -37,12 +37,12 @@ class Events:
         )
         stats.count(self._crawler, stats.ERROR_COUNT)
 
-    def overridden(self, request: Request, override: Override | None, *, again: bool) -> None:
+    def count_override(self, request: Request, override: Override | None, *, again: bool) -> None:
         """Count and announce that ``override`` decides on ``request``; log its first use.
 
         ``again``: the request was here before, and was given back to the scheduler.
         """
-        self.expired()
+        self.warn_expired()
         if override is None or (again and override.tokens):
             return
         stats.count(self._crawler, stats.OVERRIDE_COUNT.format(policy=override.policy))
@@ -53,7 +53,7 @@ class Events:
             )
         self._announcer.send_overridden(request, override)
 
-    def expired(self) -> None:
+    def warn_expired(self) -> None:
         """Warn once about each override that has expired."""
         while self._overrides.expired:
             override = self._overrides.expired.pop()

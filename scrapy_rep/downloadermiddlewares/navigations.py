@@ -42,7 +42,7 @@ async def keep_from_disallowed(page: Any, request: Request) -> None:
         session = await page.context.new_cdp_session(page)
         tree = await session.send("Page.getFrameTree")
         watch = _Watch(session, request, tree["frameTree"]["frame"]["id"])
-        session.on("Fetch.requestPaused", watch.paused)
+        session.on("Fetch.requestPaused", watch.request_paused)
         await session.send("Fetch.enable", _EVERYTHING)
     except Exception:
         await page.close()
@@ -60,12 +60,12 @@ class _Watch:
         self._begun = False
         self._tasks = Background()
 
-    def paused(self, event: dict[str, Any]) -> None:
-        self._tasks.start(self._answer(event))
+    def request_paused(self, event: dict[str, Any]) -> None:
+        self._tasks.start(self._continue_or_refuse(event))
 
-    async def _answer(self, event: dict[str, Any]) -> None:
+    async def _continue_or_refuse(self, event: dict[str, Any]) -> None:
         try:
-            method, arguments = await self._decided(event)
+            method, arguments = await self._decide(event)
         except Exception:
             logger.exception("Error while obeying robots.txt, a browser's request is not sent")
             method, arguments = _REFUSE
@@ -74,7 +74,7 @@ class _Watch:
         except Exception as error:  # noqa: BLE001 - of Playwright: the page was closed
             logger.debug("A browser was not answered: %s", printable(str(error)))
 
-    async def _decided(self, event: dict[str, Any]) -> Answer:
+    async def _decide(self, event: dict[str, Any]) -> Answer:
         url = event["request"]["url"]
         if event["resourceType"] != "Document" or event["frameId"] != self._frame:
             return _REFUSE if self._aborts(url) else _CONTINUE

@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import note
+from scrapy_rep.decision.usage import note_judgement
 from scrapy_rep.downloadermiddlewares.composition import Composition
 from scrapy_rep.downloadermiddlewares.judge import (
     AGAIN_KEY,
@@ -112,25 +112,27 @@ class RobotsTxtMiddleware:
             entry = decision.entry
             waits = self._takes_turns and entry is not None and entry.asks_for_delay
             if verdict is None or not verdict.allowed or self._checks_all or waits:
-                return self._act(request, decision, note)
+                return self._apply_transition(request, decision, note)
             self._pass(request, decision, verdict)
         except IgnoreRequest:
             raise
         except Exception as error:  # noqa: BLE001 - logged there
-            self._fail(request, error)
+            self._drop_after_error(request, error)
         return _PASSED
 
     def _check_all(self) -> None:
         self._checks_all = True
 
-    def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
+    def _apply_transition(
+        self, request: Request, decision: Decision, note: Note
+    ) -> Awaitable[Request | None]:
         """Do what the table says about a request that may not simply pass."""
         again = request.meta.pop(AGAIN_KEY, False)
-        self._events.overridden(request, decision.override, again=note.returned)
+        self._events.count_override(request, decision.override, again=note.returned)
         situation = self._situation(request, decision, note)
         action = TRANSITIONS[situation][note.source]
         if action is Action.WAIT:
-            return self._wait(request, decision, note)
+            return self._wait_for_verdict(request, decision, note)
         if action is Action.PUT_OFF and decision.origin is not None:
             self.gate.look_up_later(decision.origin, request)
             return self._put_off(request, note)
@@ -142,7 +144,7 @@ class RobotsTxtMiddleware:
         seconds = 0.0 if in_turn else self._waits.seconds_before(request, decision)
         if seconds:
             return self._take_turn(request, decision, note, seconds)
-        returned = self._settle(request, decision, note, situation)
+        returned = self._conclude(request, decision, note, situation)
         return _PASSED if returned is None else _return_at_once(returned)
 
     def _situation(self, request: Request, decision: Decision, note: Note) -> Situation:
@@ -161,7 +163,7 @@ class RobotsTxtMiddleware:
             return Situation.DEFERRED
         return Situation.FORBIDDEN
 
-    def _settle(
+    def _conclude(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
         """Let ``request`` pass, give it back or drop it, after all waits."""
@@ -169,10 +171,10 @@ class RobotsTxtMiddleware:
         if action is Action.GIVE_BACK or (
             action is Action.GIVE_BACK_IF_KEPT and self._scheduler_keeps
         ):
-            return self._given_back(request)
+            return self._give_back(request)
         verdict = decision.verdict
         if verdict is None:
-            raise self._dropped(request, CLOSING.with_origin(decision.origin))
+            raise self._drop(request, CLOSING.with_origin(decision.origin))
         if action is Action.PASS:
             self._pass(request, decision, verdict)
             return None
@@ -184,10 +186,12 @@ class RobotsTxtMiddleware:
             stats.count(self._crawler, stats.DEFERRED_DROPPED)
         verdict = verdict.with_origin(decision.origin)
         if decision.usage is not None:
-            raise self._dropped_for_usage(request, verdict, decision.usage)
-        raise self._dropped(request, verdict)
+            raise self._drop_for_usage(request, verdict, decision.usage)
+        raise self._drop(request, verdict)
 
-    async def _wait(self, request: Request, decision: Decision, note: Note) -> Request | None:
+    async def _wait_for_verdict(
+        self, request: Request, decision: Decision, note: Note
+    ) -> Request | None:
         """Wait for the verdict on ``request``; then do what the table says."""
         # Requests waiting here arrived before the crawl began to close.
         situation = Situation.CLOSING
@@ -208,12 +212,12 @@ class RobotsTxtMiddleware:
         except CancelledError:  # an Exception in Twisted
             raise
         except Exception as error:  # noqa: BLE001 - logged there
-            self._fail(request, error)
+            self._drop_after_error(request, error)
             return None
         seconds = self._waits.seconds_before(request, decision)
         if seconds:
             return await self._take_turn(request, decision, note, seconds)
-        return self._settle(request, decision, note, situation)
+        return self._conclude(request, decision, note, situation)
 
     async def _take_turn(
         self, request: Request, decision: Decision, note: Note, seconds: float
@@ -227,7 +231,7 @@ class RobotsTxtMiddleware:
         except CrawlClosingError:
             situation = Situation.CLOSING_AGAIN if comes_again else Situation.CLOSING
             decision = decision._replace(verdict=None)
-        return self._settle(request, decision, note, situation)
+        return self._conclude(request, decision, note, situation)
 
     async def _put_off(self, request: Request, note: Note) -> Request:
         """Give ``request`` back to its scheduler, as too many requests wait already.
@@ -237,9 +241,9 @@ class RobotsTxtMiddleware:
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
             await self._waits.pause()
-        return self._given_back(request, less=_PRIORITY_CUT)
+        return self._give_back(request, less=_PRIORITY_CUT)
 
-    def _given_back(self, request: Request, *, less: int = 0) -> Request:
+    def _give_back(self, request: Request, *, less: int = 0) -> Request:
         """Return the copy of ``request`` that the engine gives back to the scheduler."""
         stats.count(self._crawler, stats.RETURNED)
         return note_returned(request, less=less)
@@ -248,7 +252,7 @@ class RobotsTxtMiddleware:
         request.meta[DECIDED_KEY] = request.url, decision.tokens
         self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if decision.usage is not None:
-            note(request, decision.usage)
+            note_judgement(request, decision.usage)
         entry = decision.entry
         if entry is not None and self._delays is not None and decision.origin is not None:
             self._delays.log_delay(request, decision.origin, entry.delay(decision.tokens))
@@ -258,18 +262,18 @@ class RobotsTxtMiddleware:
         request.meta.pop(META_KEY, None)  # may be copied from the meta of the page before
         return _PASSED
 
-    def _fail(self, request: Request, error: Exception) -> None:
+    def _drop_after_error(self, request: Request, error: Exception) -> None:
         """Drop ``request`` after an error in scrapy-rep, as sending it may be disallowed."""
-        self._events.failed(request, error, dry_run=self._dry_run is not None)
+        self._events.log_error(request, error, dry_run=self._dry_run is not None)
         if self._dry_run is None:
-            raise self._dropped(request, _ERROR) from error
+            raise self._drop(request, _ERROR) from error
         request.meta[DECIDED_KEY] = request.url, None
 
-    def _dropped(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
+    def _drop(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
         self._drops.log(request, verdict)
         return RobotsTxtDisallowed(verdict)
 
-    def _dropped_for_usage(
+    def _drop_for_usage(
         self, request: Request, verdict: Verdict, usage: Judgement
     ) -> RobotsUsageDisallowed:
         self._drops.log(request, verdict, usage=usage)

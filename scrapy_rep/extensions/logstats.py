@@ -31,19 +31,19 @@ class RobotsLogStats:
             raise NotConfigured
         self._crawler = crawler
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
-        crawler.signals.connect(self._opened, signals.spider_opened)
-        crawler.signals.connect(self._closed, signals.spider_closed)
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
+        crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the extension. Raises NotConfigured without LOGSTATS_INTERVAL."""
         return cls(crawler)
 
-    def _opened(self) -> None:
+    def _spider_opened(self) -> None:
         self._loop = create_looping_call(self._log)
         self._loop.start(self._interval, now=False)
 
-    def _closed(self) -> None:
+    def _spider_closed(self) -> None:
         if self._loop is not None and self._loop.running:
             self._loop.stop()
 

@@ -70,10 +70,10 @@ def as_message(text: str) -> str:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    return list(_beneath(error, _MAX_DEPTH))
+    return list(_causes(error, _MAX_DEPTH))
 
 
-def _beneath(error: BaseException, depth: int) -> Iterator[BaseException]:
+def _causes(error: BaseException, depth: int) -> Iterator[BaseException]:
     """Yield ``error`` and its causes; exceptions of Twisted have them in ``reasons``."""
     yield error
     if not depth:
@@ -81,4 +81,4 @@ def _beneath(error: BaseException, depth: int) -> Iterator[BaseException]:
     causes = [getattr(reason, "value", reason) for reason in getattr(error, "reasons", None) or ()]
     cause = causes[-1] if causes else error.__cause__
     if isinstance(cause, BaseException):
-        yield from _beneath(cause, depth - 1)
+        yield from _causes(cause, depth - 1)

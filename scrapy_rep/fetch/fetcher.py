@@ -41,7 +41,7 @@ from scrapy_rep.protocol.outcome import (
     outcome_of,
     too_many_redirects,
 )
-from scrapy_rep.protocol.wrapped import is_html, unwrapped
+from scrapy_rep.protocol.wrapped import is_html, unwrap
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
 from scrapy_rep.utils.lru import BoundedCache
@@ -107,7 +107,7 @@ class Fetcher:
 
         ``page`` is the request that waits for it. Raises only when it is cancelled.
         """
-        seconds = self._seconds(file, page)
+        seconds = self._time_limit(file, page)
         chain = Chain(file, monotonic() + seconds)
         if file.is_robotstxt:
             self._count(stats.REQUEST_COUNT)
@@ -116,7 +116,7 @@ class Fetcher:
             outcome = await within(seconds, self._follow(chain, page))
         except TimeoutError as error:
             self._count_exception(TimeoutError)
-            outcome = self._failed(chain, error, f"timed out after {seconds:g} s")
+            outcome = self._outcome_of_error(chain, error, f"timed out after {seconds:g} s")
         finally:
             self._stop_listening()
         if not file.is_robotstxt:
@@ -136,7 +136,7 @@ class Fetcher:
             self._count(stats.UNREACHABLE_COUNT.format(cause=cause))
         return outcome
 
-    def _seconds(self, file: SiteFile, page: Request) -> float:
+    def _time_limit(self, file: SiteFile, page: Request) -> float:
         """Return the seconds that a fetch for ``page`` may take, redirects included.
 
         A time limit of the page doubles with each try: else a slow site would never be allowed.
@@ -165,9 +165,9 @@ class Fetcher:
             except Exception as error:  # noqa: BLE001 - after any error the rules are unknown
                 if not isinstance(error, FetchError):
                     self._count_exception(type(error))
-                return self._failed(chain, error, cause_of(error))
+                return self._outcome_of_error(chain, error, cause_of(error))
             if location is None or len(chain.hops) >= self._options.max_redirects:
-                return self._ended(chain, answer, location)
+                return self._outcome_at_end(chain, answer, location)
             verdict = self._judge(Request(location, headers=_user_agent_of(page)))
             obstacle = obstacle_ahead(verdict, location)
             if obstacle is not None:
@@ -177,7 +177,7 @@ class Fetcher:
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
             chain.hops.append(location)
 
-    def _ended(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
+    def _outcome_at_end(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
         """Return the outcome of the last response; a redirect to ``location`` is not followed."""
         obstacle = obstacle_at_end(answer)
         if obstacle is not None:
@@ -192,7 +192,7 @@ class Fetcher:
         return Unavailable(chain.evidence(answer, error=error))
 
     def _in_plain_text(self, origin: Origin, outcome: Available) -> Available:
-        text = unwrapped(outcome.body, truncated=outcome.evidence.truncated)
+        text = unwrap(outcome.body, truncated=outcome.evidence.truncated)
         if text is not outcome.body:
             logger.debug(
                 "robots.txt of %s is wrapped in the HTML of a browser, which is removed", origin
@@ -227,7 +227,7 @@ class Fetcher:
             raise FetchError(str(error)) from error
         raise InterferenceError("another component answered in place of the site")
 
-    def _failed(self, chain: Chain, error: Exception, message: str) -> Unreachable:
+    def _outcome_of_error(self, chain: Chain, error: Exception, message: str) -> Unreachable:
         obstacle = obstacle_of(error, message, chain.transfer)
         if obstacle is None:
             return Unreachable(chain.evidence(error=message))

@@ -26,7 +26,7 @@ from scrapy_rep.fetch.transfer import (
 )
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.protocol.wrapped import is_html, unwrapped
+from scrapy_rep.protocol.wrapped import is_html, unwrap
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -242,7 +242,7 @@ def _is_page(answer: Answer) -> bool:
 
 
 def _has_groups(text: bytes) -> bool:
-    return bool(RobotsTxt.parse(unwrapped(text, truncated=True)).groups)
+    return bool(RobotsTxt.parse(unwrap(text, truncated=True)).groups)
 
 
 def _may_be_the_sites(response: Response) -> bool:

@@ -93,12 +93,12 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
     ``googlebot: noindex, otherbot: nofollow``.
     """
     tags = Tags()
-    for words in addressed(value, tokens):
+    for words in parts_for_tokens(value, tokens):
         tags |= _words(words, now)
     return tags
 
 
-def addressed(value: str, tokens: Iterable[str]) -> Iterator[str]:
+def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
     """Yield the parts of an X-Robots-Tag header for these product tokens."""
     names = names_in_tags(tokens)
     concerned, start = True, 0

@@ -120,7 +120,7 @@ class RobotsTxt:
 
     def token_for(self, *tokens: str) -> str | None:
         """Return the token whose group applies: one of these, ``*``, or None if there is none."""
-        name, spans = self._named(tokens)
+        name, spans = self._spans_of(tokens)
         if not spans:
             return None
         return next((token for token in tokens if _names_of((token,))[0] == name), ANYONE)
@@ -137,7 +137,7 @@ class RobotsTxt:
         """
         if names and not any(self._contents.mentions(name.encode()) for name in names):
             return ()
-        token, spans = self._named(tokens)
+        token, spans = self._spans_of(tokens)
         fields = []
         for span in spans:
             is_ours = False
@@ -152,9 +152,9 @@ class RobotsTxt:
         """Return the rules that apply to a crawler, compiled; see group_for."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        parts = tuple(map(self._contents.part, self._named(tokens)[1]))
+        parts = tuple(map(self._contents.part, self._spans_of(tokens)[1]))
         is_short = sum(len(part.text) for part in parts) <= _SHORT
-        compiled = _compiled if is_short else _compiled.__wrapped__
+        compiled = _compile if is_short else _compile.__wrapped__
         rules = compiled(parts, index_files=self._index_files)
         self._last = tokens, rules
         return rules
@@ -194,14 +194,14 @@ class RobotsTxt:
         return span._replace(stop=first[1].start) if first else span
 
     def _whole_groups(self, tokens: tuple[str, ...]) -> list[Span]:
-        name, _ = self._named(tokens)
+        name, _ = self._spans_of(tokens)
         return [
             span
             for agents, span in self._contents.groups()
             if any(name in _named_by(agent) for agent in agents)
         ]
 
-    def _named(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
+    def _spans_of(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
         """Return the first name of a crawler that has groups, and their spans."""
         if self._last_named and self._last_named[0] == tokens:
             return self._last_named[1:]
@@ -231,7 +231,7 @@ class RobotsTxt:
 
 
 @lru_cache(_SHARED)
-def _compiled(parts: tuple[Part, ...], *, index_files: bool) -> RuleSet:
+def _compile(parts: tuple[Part, ...], *, index_files: bool) -> RuleSet:
     return RuleSet.compile(*_rules_in(parts), index_files=index_files)
 
 

@@ -42,7 +42,7 @@ def is_html(text: bytes) -> bool:
     return _PAGE.match(text) is not None
 
 
-def unwrapped(text: bytes, *, truncated: bool) -> bytes:
+def unwrap(text: bytes, *, truncated: bool) -> bytes:
     """Return the plain text that a browser has wrapped; any other text unchanged.
 
     If ``truncated`` is true, the text was cut and may lack its end.

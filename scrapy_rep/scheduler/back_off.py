@@ -123,10 +123,10 @@ class BackOff:
     def start(self) -> None:
         """Listen to the downloader. Called only if a queue can hold requests."""
         connect = self._crawler.signals.connect
-        connect(self._reached_downloader, signals.request_reached_downloader)
-        connect(self._left_downloader, signals.request_left_downloader)
+        connect(self._request_reached_downloader, signals.request_reached_downloader)
+        connect(self._request_left_downloader, signals.request_left_downloader)
         # Not response_received: that is sent for responses of the HTTP cache, too.
-        connect(self._downloaded, signals.response_downloaded)
+        connect(self._response_downloaded, signals.response_downloaded)
 
     def listen(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin when the answer of ``hold`` may have changed."""
@@ -157,7 +157,7 @@ class BackOff:
                 paused.next_check = now + _SHORT_CHECK_INTERVAL
             else:
                 paused.next_check = math.inf
-                self._begin(self._claim_probe(origin.host, paused))
+                self._start_task(self._claim_probe(origin.host, paused))
         return Hold(HoldReason.BACK_OFF, paused.next_check)
 
     def popped(self, host: str) -> None:
@@ -188,13 +188,13 @@ class BackOff:
 
     # Signals of the downloader.
 
-    def _reached_downloader(self, request: Request) -> None:
+    def _request_reached_downloader(self, request: Request) -> None:
         paused = self._paused_host(request)
         if paused and paused.probe is None and paused.until <= self._clock.monotonic():
             paused.probe = request
             paused.next_check = math.inf
 
-    def _left_downloader(self, request: Request) -> None:
+    def _request_left_downloader(self, request: Request) -> None:
         paused = self._paused_host(request)
         if paused and paused.probe is request:
             # The probe ended without a response; Scrapy handles it, and another request probes.
@@ -215,7 +215,7 @@ class BackOff:
             if TRANSFER_KEY not in request.meta and urlparse_cached(request).hostname == host
         ]
 
-    def _downloaded(self, response: Response, request: Request) -> None:
+    def _response_downloaded(self, response: Response, request: Request) -> None:
         status = response.status
         may_refuse = status in {_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE}
         if not (may_refuse or self._hosts) or TRANSFER_KEY in request.meta:
@@ -283,7 +283,7 @@ class BackOff:
         )
         self._announcer.send_back_off(origin, status, seconds)
         self._pause_until(host, paused, now + seconds)
-        self._begin(self._share_pause(host, paused, seconds))
+        self._start_task(self._share_pause(host, paused, seconds))
 
     def _pause_until(self, host: str, paused: _PausedHost, until: float) -> None:
         paused.until = paused.next_check = until
@@ -301,7 +301,7 @@ class BackOff:
     def _end_pause(self, host: str, paused: _PausedHost) -> None:
         del self._hosts[host]
         self._notify(paused)
-        self._begin(self._pauses.end(host))
+        self._start_task(self._pauses.end(host))
 
     def _notify(self, paused: _PausedHost) -> None:
         origins, paused.origins = paused.origins, {}
@@ -310,14 +310,14 @@ class BackOff:
 
     # The pauses of the fleet.
 
-    def _begin(self, call: Coroutine[object, object, None]) -> None:
+    def _start_task(self, call: Coroutine[object, object, None]) -> None:
         if self._closing:
             call.close()
             return
         deferred_from_coro(call).addErrback(trap_cancelled)
 
     async def _share_pause(self, host: str, paused: _PausedHost, seconds: float) -> None:
-        self._follow(host, paused, await self._pauses.begin(host, seconds))
+        self._adopt_pause(host, paused, await self._pauses.begin(host, seconds))
 
     async def _claim_probe(self, host: str, paused: _PausedHost) -> None:
         """Let one request leave if no other worker probes or has begun a longer pause."""
@@ -329,10 +329,10 @@ class BackOff:
         paused.may_probe = is_ours or (
             left is None and now > paused.until + _LEASES_TO_WAIT * LEASE
         )
-        self._follow(host, paused, left)
+        self._adopt_pause(host, paused, left)
         self._notify(paused)
 
-    def _follow(self, host: str, paused: _PausedHost, left: float | None) -> None:
+    def _adopt_pause(self, host: str, paused: _PausedHost, left: float | None) -> None:
         """Take over the longer pause of another worker, which has ``left`` seconds left."""
         until = -math.inf if left is None else self._clock.monotonic() + left
         if until > paused.until + _CLOCK_SLACK and self._hosts.get(host) is paused:

@@ -76,7 +76,7 @@ class Delays:
         """Whether all sites have a delay, even those that ask for none."""
         return self._min > 0
 
-    def concerns(self, entry: Entry) -> bool:
+    def may_delay(self, entry: Entry) -> bool:
         """Return whether the requests of an origin may have a delay."""
         return self.has_floor or (self._max > 0 and entry.asks_for_delay)
 

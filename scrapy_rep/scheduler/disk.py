@@ -150,7 +150,7 @@ class Disk:
         taken = ",".join(map(str, (*self._in_progress, *self._ended, *self._unmarked)))
         return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
 
-    def look(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
+    def find_next(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
         """Set ``lane.held`` to the first key after ``after``. Raises sqlite3.Error."""
         rows = self._run(_NEXT, (*_key_of(lane), *after))
         lane.held = [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), 1)]
@@ -184,7 +184,7 @@ class Disk:
             raise ValueError(str(error)) from error
         number = self._number + 1
         key = priority, start, number * order
-        with self._writing("Requests are kept in memory until they can be written"):
+        with self._log_write_errors("Requests are kept in memory until they can be written"):
             self._run(_INSERT, (number, slot, "" if origin is None else str(origin), *key, data))
             self._number = number
             return key
@@ -201,13 +201,13 @@ class Disk:
         crawl tries to read it again.
         """
         data, key = self._data(lane), lane.held[0]
-        self.look(lane, key)
+        self.find_next(lane, key)
         number = abs(key[2])
         try:
             request = self._decoded(data)
         except UnreadableError:
             self._unmarked.add(number)
-            with self._writing("What can't be read isn't marked"):
+            with self._log_write_errors("What can't be read isn't marked"):
                 self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
                 self._unmarked.remove(number)
             raise
@@ -231,7 +231,7 @@ class Disk:
             now + self._retry_delay,
             min(_RETRY_DELAY_MAX, 2 * self._retry_delay),
         )
-        with self._writing("A request that was downloaded may come again"):
+        with self._log_write_errors("A request that was downloaded may come again"):
             with self._connection:
                 self._run("BEGIN")
                 self._connection.executemany(
@@ -315,7 +315,7 @@ class Disk:
             raise UnreadableError(what) from error
 
     @contextmanager
-    def _writing(self, otherwise: str) -> Iterator[None]:
+    def _log_write_errors(self, otherwise: str) -> Iterator[None]:
         """Log once in a row of failures that the file can't be written."""
         try:
             yield

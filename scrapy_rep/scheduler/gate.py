@@ -164,7 +164,7 @@ class Gate:
             hold = self._back_off.hold(origin)
         else:
             hold = None
-        if hold is None and self._turns and self._delays and self._delays.concerns(entry):
+        if hold is None and self._turns and self._delays and self._delays.may_delay(entry):
             hold = self._turns.hold(origin, head)
         if hold is None and self._back_off is not None:
             self._back_off.popped(origin.host)

@@ -129,7 +129,7 @@ def line_about(
     seconds; the first is dropped in ``left`` seconds.
     """
     soonest = sorted(outages, key=lambda each: each[1].next_try if each[1] else now)
-    named = [_named(*each, now) for each in soonest[:_MAX_NAMED]]
+    named = [_origin_text(*each, now) for each in soonest[:_MAX_NAMED]]
     if len(outages) > _MAX_NAMED:
         named.append(f"and {len(outages) - _MAX_NAMED} more")
     origins = counted(len(outages), "unreachable origin")
@@ -145,7 +145,7 @@ def line_about_others(origins: int, seconds: float) -> str:
     return f"Waiting for {what}: the next try is in {max(0.0, seconds):.0f} s"
 
 
-def _named(origin: Origin, outage: Outage | None, now: float) -> str:
+def _origin_text(origin: Origin, outage: Outage | None, now: float) -> str:
     if outage is None:  # the cache has evicted its entry
         return str(origin)
     return f"{origin} ({outage.cause}, next try in {max(0.0, outage.next_try - now):.0f} s)"

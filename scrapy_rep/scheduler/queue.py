@@ -161,7 +161,7 @@ class RobotsAwarePriorityQueue:
                 self._disk.look_for_file()
         while (lane := self._select()) is not None:
             try:
-                request = self._take(lane)
+                request = self._pop(lane)
             except Exception as error:  # noqa: BLE001 - logged
                 log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
                 self._retry_later(lane)
@@ -208,13 +208,13 @@ class RobotsAwarePriorityQueue:
             try:
                 return self._requests.read(lane)
             except UnreadableError:  # noqa: PERF203 - seldom more than one
-                self._take(lane)
+                self._pop(lane)
         raise LookupError("none of the requests could be read")
 
     def _origin(self, request: Request) -> Origin | None:
         return None if self._gate is None else self._gate.origin_governing(request)
 
-    def _take(self, lane: Lane) -> Request | None:
+    def _pop(self, lane: Lane) -> Request | None:
         """Pop the next request of ``lane``; log it and return None if it can't be read."""
         request = None
         try:
@@ -237,13 +237,13 @@ class RobotsAwarePriorityQueue:
     def _retry_later(self, lane: Lane) -> None:
         """Try ``lane`` again later; after the last try leave it on disk, so that the crawl ends."""
         if lane.failures == len(RETRY_DELAYS):
-            self._leave(lane)
+            self._leave_on_disk(lane)
             return
         until = self._clock.monotonic() + RETRY_DELAYS[lane.failures]
         self._waiting.wait(lane, Hold(HoldReason.UNREADABLE, until))
         lane.failures += 1
 
-    def _leave(self, lane: Lane) -> None:
+    def _leave_on_disk(self, lane: Lane) -> None:
         """Leave the unreadable requests of ``lane`` on disk for the next crawl."""
         logger.error(
             "The requests of %s can't be read, and are left in JOBDIR: %d",
@@ -265,7 +265,7 @@ class RobotsAwarePriorityQueue:
         """Rank ``lane``, which was loaded or has waited."""
         try:
             if not lane.held and self._disk is not None:
-                self._disk.look(lane)
+                self._disk.find_next(lane)
         except Exception as error:  # noqa: BLE001 - logged
             log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
             self._retry_later(lane)
@@ -273,7 +273,7 @@ class RobotsAwarePriorityQueue:
         if lane.held:
             self._rank_lane(lane)
         else:
-            self._leave(lane)
+            self._leave_on_disk(lane)
 
     def _rank_lane(self, lane: Lane, *, served: bool = False) -> None:
         """Rank ``lane`` by its next request, after its requests changed."""

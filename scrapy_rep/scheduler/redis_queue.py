@@ -120,7 +120,11 @@ class _Deferring(Base):
         if kind == _NOTHING_DUE:
             self._set_timer(*found, has_room=has_room)
             return None
-        taken = self._due_in_redis(*found) if kind == 1 else self._popped(*found, has_room=has_room)
+        taken = (
+            self._due_in_redis(*found)
+            if kind == 1
+            else self._check_popped(*found, has_room=has_room)
+        )
         if taken is None:
             nudge(self._crawler)
         return taken
@@ -162,7 +166,7 @@ class _Deferring(Base):
 
     # Whether a request may leave.
 
-    def _popped(self, data: Any, *, has_room: bool) -> Request | None:
+    def _check_popped(self, data: Any, *, has_room: bool) -> Request | None:
         """Return the request that was popped, or None if it may not leave and is kept in Redis."""
         request = self._decode_request(data)
         try:

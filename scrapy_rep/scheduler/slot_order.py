@@ -66,29 +66,29 @@ class Rotation:
             yield self._first.popleft()
         self._sort_new()
         while slot := self._next_idle():
-            if self._active(slot.name):
+            if self._active_requests(slot.name):
                 self.add(slot)
             else:
                 yield slot
         self.passed = self._last
         # No more than there are downloads, because all others are idle.
-        for name in sorted(self._new, key=self._load):
+        for name in sorted(self._new, key=self._by_load):
             self._new.remove(name)
             if (busy := self._slots.get(name)) is not None:
                 yield busy
 
-    def _active(self, name: str) -> int:
+    def _active_requests(self, name: str) -> int:
         slot = self._downloader.slots.get(name)
         return 0 if slot is None else len(slot.active)
 
-    def _load(self, name: str) -> tuple[int, bool, str]:
-        return self._active(name), name <= self._last, name
+    def _by_load(self, name: str) -> tuple[int, bool, str]:
+        return self._active_requests(name), name <= self._last, name
 
     def _sort_new(self) -> None:
         # A new set: iteration over a set that has shrunk stays slow.
         new, self._new = self._new, set()
         for name in new & self._slots.keys():
-            if self._active(name):
+            if self._active_requests(name):
                 self._new.add(name)
             else:
                 self._idle.add(name)

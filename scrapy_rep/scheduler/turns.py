@@ -105,7 +105,9 @@ class Turns:
         self._listener: Callable[[Origin], None] = lambda _: None
         self._closing = False
         self._margin = 0.0
-        crawler.signals.connect(self._sent, signals.request_reached_downloader)
+        crawler.signals.connect(
+            self._request_reached_downloader, signals.request_reached_downloader
+        )
 
     def seconds_before(self, request: Request, decision: Decision) -> float:
         """Return the delay before ``request`` in seconds, 0 without one.
@@ -115,7 +117,7 @@ class Turns:
         entry, verdict = decision.entry, decision.verdict
         if entry is None or verdict is None or not verdict.allowed:
             return 0.0
-        if decision.origin is None or not self._delays.concerns(entry):
+        if decision.origin is None or not self._delays.may_delay(entry):
             return 0.0
         return self._delays.of_request(request, entry.delay(decision.tokens))
 
@@ -148,7 +150,7 @@ class Turns:
         host = origin.host
         turn = self._turns.get(host)
         if turn is None:
-            turn = self._reserve(host, seconds, _Turn(now))
+            turn = self._start_reserving(host, seconds, _Turn(now))
         elif turn.at <= now:
             # Kept without the store, too: it may have lost the last turn.
             used = self._used.get(host)
@@ -164,7 +166,7 @@ class Turns:
                 longer = min(now - turn.at, max(_MAX_FIRST_MARGIN, _MARGIN_GROWTH * turn.margin))
                 self._margin = max(self._margin, longer)
                 stats.count(self._crawler, stats.TURNS_LATE)
-                turn = self._reserve(host, seconds, _Turn(now, mark=turn.mark))
+                turn = self._start_reserving(host, seconds, _Turn(now, mark=turn.mark))
         turn.origins[origin] = None
         return Hold(HoldReason.TURN, turn.at)
 
@@ -173,7 +175,7 @@ class Turns:
         self._closing = True
         self._turns.clear()
 
-    def _sent(self, request: Request) -> None:
+    def _request_reached_downloader(self, request: Request) -> None:
         """Note when a request with a turn reaches its download slot, which sends it at once."""
         if not len(self._used) or TRANSFER_KEY in request.meta:
             return
@@ -185,7 +187,7 @@ class Turns:
         if decision is not None and self.seconds_before(request, decision):
             self._used.put(host, (self._clock.monotonic(), used[1]))
 
-    def _reserve(self, host: str, seconds: float, turn: _Turn) -> _Turn:
+    def _start_reserving(self, host: str, seconds: float, turn: _Turn) -> _Turn:
         self._turns[host] = turn
         turn.margin = self._margin
         task = deferred_from_coro(self._reserve_in_store(host, seconds, turn))

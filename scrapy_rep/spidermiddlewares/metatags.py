@@ -61,7 +61,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         """Drop ``request`` if its page has ``nofollow``. A request for the page itself is kept."""
-        if not _asks(response, "nofollow") or response is None:
+        if not _has_directive(response, "nofollow") or response is None:
             return request
         if request.meta.get("dont_obey_robotstxt") or request.url == response.url:
             return request
@@ -75,7 +75,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Drop or mark ``item`` if its page has ``noindex``."""
-        if not _asks(response, "noindex"):
+        if not _has_directive(response, "noindex"):
             return item
         stats.count(self.crawler, stats.TAGS_NOINDEX)
         page = show_page(response)
@@ -101,7 +101,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         return tags
 
 
-def _asks(response: Response | None, word: str) -> bool:
+def _has_directive(response: Response | None, word: str) -> bool:
     if response is None or response.request is None:
         return False
     return bool(response.request.meta.get(TAGS_KEY, {}).get(word))

@@ -9,7 +9,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import UsageJudge, note, noted
+from scrapy_rep.decision.usage import UsageJudge, note_judgement, noted_judgement
 from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
@@ -40,7 +40,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
     def process_spider_input(self, response: Response) -> None:
         """Add the statements of the page to those of robots.txt in its meta, and judge them."""
         request = response.request
-        values = noted(request)
+        values = noted_judgement(request)
         if request is None or values is None:
             return
         usage = Usage.from_dict(values)
@@ -52,12 +52,12 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         else:
             usage = usage.with_elements(elements)
         judgement = self._judge.judgement(usage, values["results"])
-        note(request, judgement)
+        note_judgement(request, judgement)
         self._judge.count(request, judgement)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Drop or mark ``item``, if its page was judged."""
-        values = noted(None if response is None else response.request)
+        values = noted_judgement(None if response is None else response.request)
         if values is None:
             return item
         if self._judge.drops_items and self._judge.refuses(values["results"]):

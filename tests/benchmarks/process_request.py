@@ -53,7 +53,7 @@ def know_ours(middleware, url, body):
     entry = Entry(Access(Grant.RULES, Reason.RULE, copy, now - 1, now + 1e6))
     robots = RobotsTxt.parse(body)
     tokens = middleware.decider.tokens.of_request(Request(url))
-    middleware._cache._hold(origin, entry, tokens, robots)
+    middleware._cache._put(origin, entry, tokens, robots)
 
 
 def know_builtin(middleware, url, body):

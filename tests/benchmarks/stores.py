@@ -62,7 +62,7 @@ def hot_path(directory):
         middlewares[uri] = middleware = RobotsTxtMiddleware.from_crawler(crawler)
         for number in range(100):
             record = record_of(number, time())
-            middleware._cache.remember(record.file.origin, record, ("bot",))
+            middleware._cache.put_record(record.file.origin, record, ("bot",))
     requests = [Request(f"https://site-{n % 100}.example/page/{n}") for n in range(REQUESTS)]
     memory, sqlite = middlewares.values()
     seconds = {memory: [], sqlite: []}

@@ -27,10 +27,10 @@ class Scene:
         self.caplog = caplog
 
     def fetched(self, record, previous=None):
-        self.log.fetched(record, previous, Policy().access(record, record.last.evidence.at))
+        self.log.log_fetched(record, previous, Policy().access(record, record.last.evidence.at))
 
     def found(self, record):
-        self.log.found(record, Policy().access(record, record.last.evidence.at))
+        self.log.log_found(record, Policy().access(record, record.last.evidence.at))
 
     def told(self, what, level):
         """The lines with these words at this level."""

@@ -59,7 +59,7 @@ class Scene:
     def knows(self, text, *token_lists):
         record = record_of(ORIGIN, self.outcome(text))
         for tokens in token_lists or [("testbot",)]:
-            self.cache.remember(ORIGIN, record, tokens)
+            self.cache.put_record(ORIGIN, record, tokens)
 
     def will_find(self, text):
         self.network.outcomes[ORIGIN] = self.outcome(text)

@@ -101,13 +101,13 @@ def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
     from scrapy_rep.protocol.freshness import fresh_for, retry_after
     from scrapy_rep.protocol.soft404 import is_not_found_page
-    from scrapy_rep.protocol.wrapped import unwrapped
+    from scrapy_rep.protocol.wrapped import unwrap
 
     text = data.decode("latin-1")
     assert fresh_for(text, text, ttl=1, ttl_min=0, ttl_max=2) <= 2
     retry_after(text, 1e9)
     is_not_found_page(data)
-    unwrapped(data, truncated=True)
+    unwrap(data, truncated=True)
     for coding in ("gzip", "deflate"):
         with suppress(DecodingError):
             assert len(decode(data, [coding], 1_000, complete=False)) <= 1_000

@@ -345,7 +345,7 @@ def test_headers_and_meta_elements_of_tdmrep_are_tags():
 def test_the_statement_that_disallows_one_of_some_purposes(reservation, purposes, place):
     said = usage("Content-Usage: search=n, train-ai=y")
     said = said.with_tdmrep(json.dumps([rule("/", reservation)]).encode(), URL)
-    found = said.disallowing(purposes)
+    found = said.first_disallowing(purposes)
     assert (found and found.place) == place
 
 

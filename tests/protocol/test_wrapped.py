@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.wrapped import is_html, unwrapped
+from scrapy_rep.protocol.wrapped import is_html, unwrap
 
 TEXT = b"User-agent: *\nDisallow: /a?b=1&c=<d>\n\xc2\xa0Disallow: /\t\"q' &amp; </pre>\n"
 ESCAPED = (
@@ -52,7 +52,7 @@ def escaped(text):
 def test_what_a_browser_wrapped_is_plain_text_again(wrapping):
     start, end = wrapping
     assert escaped(TEXT) == ESCAPED
-    assert unwrapped(start + ESCAPED + end, truncated=False) == TEXT
+    assert unwrap(start + ESCAPED + end, truncated=False) == TEXT
     assert is_html(start)
 
 
@@ -66,7 +66,7 @@ def test_what_a_browser_wrapped_is_plain_text_again(wrapping):
 )
 def test_any_text_that_was_wrapped_comes_out_as_it_was(text, wrapping, truncated):
     start, end = wrapping
-    assert unwrapped(start + escaped(text) + end, truncated=truncated) == text
+    assert unwrap(start + escaped(text) + end, truncated=truncated) == text
 
 
 @given(st.integers(0, 400), st.sampled_from(WRAPPINGS))
@@ -77,10 +77,10 @@ def test_the_lines_before_a_cut_are_unwrapped(size, wrapping):
     page = start + escaped(whole) + end
     cut = page[: len(start) + size]
     cut = cut[: max(cut.rfind(b"\n") + 1, len(start))]
-    text = unwrapped(cut, truncated=True)
+    text = unwrap(cut, truncated=True)
     if b"</pre" not in cut.lower():
         assert whole.startswith(text)
-        assert unwrapped(cut, truncated=False) is cut
+        assert unwrap(cut, truncated=False) is cut
 
 
 NOT_WRAPPED = [
@@ -107,17 +107,17 @@ NOT_WRAPPED = [
 @pytest.mark.parametrize("truncated", [False, True])
 @pytest.mark.parametrize("text", NOT_WRAPPED)
 def test_anything_else_is_returned_as_it_is(text, truncated):
-    assert unwrapped(text, truncated=truncated) is text
+    assert unwrap(text, truncated=truncated) is text
 
 
 @given(st.binary(), st.booleans())
 def test_any_bytes_are_returned_as_they_are(text, truncated):
-    assert unwrapped(text, truncated=truncated) is text
+    assert unwrap(text, truncated=truncated) is text
 
 
 def test_other_references_stay():
     start, end = CHROMIUM
-    assert unwrapped(start + b"&copy &#64; &amp;lt; &quot;&#39;" + end, truncated=False) == (
+    assert unwrap(start + b"&copy &#64; &amp;lt; &quot;&#39;" + end, truncated=False) == (
         b"&copy &#64; &lt; \"'"
     )
 
@@ -145,7 +145,7 @@ def test_a_hostile_page_costs_no_more_than_its_length():
     parts = [b" ", b"<meta a>", b"<head>", b"&amp;", b"&", b"<pre>", b"</pre>", b"</pre> "]
     for part in parts:
         for start, _ in [*WRAPPINGS, (b"", b"")]:
-            unwrapped(start + part * (512_000 // len(part)), truncated=True)
+            unwrap(start + part * (512_000 // len(part)), truncated=True)
             is_html(part * (512_000 // len(part)))
 
 
@@ -154,5 +154,5 @@ def test_the_first_group_is_not_lost():
     start, end = CHROMIUM
     page = start + b"User-agent: *\nDisallow: /private\n" + end
     assert RobotsTxt.parse(page).rules_for("bot").verdict_for("/private").allowed
-    plain = unwrapped(page, truncated=False)
+    plain = unwrap(page, truncated=False)
     assert not RobotsTxt.parse(plain).rules_for("bot").verdict_for("/private").allowed

@@ -113,18 +113,18 @@ class Parts:
 
     def knows(self, origin, **how):
         """Put the result of a fetch in memory."""
-        self.remember(record_of(origin, self.network.outcome(origin, **how)))
+        self.put_record(record_of(origin, self.network.outcome(origin, **how)))
 
     def knows_unreachable_for(self, origin, seconds):
         """Put the record of a long outage in memory."""
         now = self.time.wall
         last = self.network.outcome(origin, unreachable=True)
         file = SiteFile(origin, ROBOTSTXT)
-        self.remember(Record(file, last, None, now - seconds, seconds, 9, now + LONG))
+        self.put_record(Record(file, last, None, now - seconds, seconds, 9, now + LONG))
 
-    def remember(self, record):
+    def put_record(self, record):
         """Put a record in memory."""
-        self.cache.remember(record.file.origin, record, self.decider.tokens.default())
+        self.cache.put_record(record.file.origin, record, self.decider.tokens.default())
 
     def comes(self, origin, **how):
         """Let the fetch of ``origin`` end."""

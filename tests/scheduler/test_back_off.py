@@ -256,7 +256,7 @@ def alone(time, **downloader):
     )
     pauses = Pauses(MemoryStore(max_bytes=10, max_size=10), time.clock, 300)
     part = BackOff(crawler, Options(), pauses, time.clock)
-    part._begin = lambda call: call.close()
+    part._start_task = lambda call: call.close()
     return part
 
 
@@ -271,7 +271,7 @@ def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
         for number in hosts:
             request = scrapy.Request(f"http://{number}.example")
             before = part._hosts
-            part._downloaded(Response(request.url, status=429), request)
+            part._response_downloaded(Response(request.url, status=429), request)
             looks.append(part._hosts is not before)
 
     refuse(range(32))
@@ -289,14 +289,14 @@ def test_a_page_that_began_before_a_site_refused_does_not_tell_that_it_answers()
     slot = SimpleNamespace(active={slow, quick})
     part = alone(time, active={slow, quick}, slots={"a.example": slot})
     refused = Response(quick.url, status=429, headers={"Retry-After": "5"})
-    part._downloaded(refused, quick)
+    part._response_downloaded(refused, quick)
     time.advance(6)
-    part._reached_downloader(new)
+    part._request_reached_downloader(new)
     # Its headers came at once, and its end now.
     slow.meta["download_latency"] = 0.1
-    part._downloaded(Response(slow.url), slow)
+    part._response_downloaded(Response(slow.url), slow)
     assert part.has_refused("a.example")
-    part._downloaded(Response(new.url), new)
+    part._response_downloaded(Response(new.url), new)
     assert not part.has_refused("a.example")
 
 
@@ -328,11 +328,11 @@ def test_who_may_ask_asks_again_where_the_turn_comes_late():
     time = MadeUpTime()
     part = alone(time)
     begun = []
-    part._begin = begun.append
+    part._start_task = begun.append
     request = scrapy.Request("http://a.example")
     origin = origin_of(request.url)
     refused = Response(request.url, status=429, headers={"Retry-After": "5"})
-    part._downloaded(refused, request)
+    part._response_downloaded(refused, request)
     time.advance(6)
     for _ in range(2):
         assert part.hold(origin) is not None

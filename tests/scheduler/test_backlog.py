@@ -80,7 +80,9 @@ def failing(times, fails, call):
 @pytest.mark.parametrize("times", [1, 6])
 def test_a_lane_that_can_not_be_looked_at_is_tried_again(opened, times):
     queue, time = opened
-    queue._disk.look = failing(times, lambda lane: lane.slot.name[:3] == "003", queue._disk.look)
+    queue._disk.find_next = failing(
+        times, lambda lane: lane.slot.name[:3] == "003", queue._disk.find_next
+    )
     assert drain(queue), "others go on"
     queue.push(Request("http://003.example/new"))
     expected = urls_of([*many_pages(40), Request("http://003.example/new")])
@@ -119,7 +121,7 @@ def test_a_lane_that_was_left_comes_with_what_is_new_of_it(opened, name):
     first = queue.pop().url
     (lane,) = [lane for lane in queue._lanes if lane.slot.name == name]
     left = lane.size
-    queue._leave(lane)
+    queue._leave_on_disk(lane)
     assert len(queue) == 79 - left
     queue.push(Request(f"http://{name}/new"))
     assert len(queue) == 80

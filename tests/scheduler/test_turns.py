@@ -72,7 +72,7 @@ class Worker:
         )
 
     @staticmethod
-    def concerns(entry):
+    def may_delay(entry):
         return entry.asks_for_delay
 
     @staticmethod

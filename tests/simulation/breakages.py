@@ -15,8 +15,8 @@ from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.memory import MemoryStore
 
-take, come = Turns.use, Waits._come
-known, access, land, claim = Cache.known_entry, Policy.access, Flights._land, MemoryStore.claim
+take, come = Turns.use, Waits._wake
+known, access, land, claim = Cache.known_entry, Policy.access, Flights._end, MemoryStore.claim
 
 
 def answers_are_used_for_ever(self, origin):
@@ -55,7 +55,7 @@ def a_flight_is_cancelled_and_nobody_told(self):
 
 def a_closing_crawl_flies_on(self):
     for origin, flight in list(self._flights.items()):
-        self._land(origin, flight, None, CrawlClosingError())
+        self._end(origin, flight, None, CrawlClosingError())
 
 
 BREAKAGES = {
@@ -66,7 +66,7 @@ BREAKAGES = {
         (Policy, "is_due", expired_records_are_used),
         (MemoryStore, "claim", leases_are_given_to_all),
         (MemoryStore, "claim", leases_come_without_the_record),
-        (Flights, "_land", one_waiter_is_told),
+        (Flights, "_end", one_waiter_is_told),
         (Flights, "close", a_flight_is_cancelled_and_nobody_told),
         (Flights, "close", a_closing_crawl_flies_on),
     ]
@@ -103,7 +103,7 @@ BREAKAGES_OF_TURNS = {
         RESERVE.replace("max(:now, made)", ":now"),
     ),
     "turns are used however late": (turns, "_LATE", 10.0),
-    "one of those who wait is woken": (Waits, "_come", one_of_those_who_wait_is_woken),
+    "one of those who wait is woken": (Waits, "_wake", one_of_those_who_wait_is_woken),
     "a turn is used twice": (Turns, "use", a_turn_is_used_twice),
 }
 

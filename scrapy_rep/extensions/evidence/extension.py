@@ -96,17 +96,17 @@ class RobotsEvidence:
         self._override_files: dict[Path, RobotsFile] = {}
         self._background = Background()
         for receiver, signal in (
-            (self._fetched, signals.robotstxt_fetched),
-            (self._loaded, signals.robotstxt_loaded),
-            (self._tdmrep, signals.robotstxt_tdmrep),
-            (self._usage, signals.robotstxt_usage),
-            (self._decided, signals.robotstxt_verdict),
-            (self._followed, signals.robotstxt_followed),
-            (self._forbidden, signals.robotstxt_forbidden),
-            (self._downloaded, scrapy_signals.response_downloaded),
-            (self._left_downloader, scrapy_signals.request_left_downloader),
-            (self._received, scrapy_signals.response_received),
-            (self._opened, scrapy_signals.spider_opened),
+            (self._robotstxt_fetched, signals.robotstxt_fetched),
+            (self._robotstxt_loaded, signals.robotstxt_loaded),
+            (self._robotstxt_tdmrep, signals.robotstxt_tdmrep),
+            (self._robotstxt_usage, signals.robotstxt_usage),
+            (self._robotstxt_verdict, signals.robotstxt_verdict),
+            (self._robotstxt_followed, signals.robotstxt_followed),
+            (self._robotstxt_forbidden, signals.robotstxt_forbidden),
+            (self._response_downloaded, scrapy_signals.response_downloaded),
+            (self._request_left_downloader, scrapy_signals.request_left_downloader),
+            (self._response_received, scrapy_signals.response_received),
+            (self._spider_opened, scrapy_signals.spider_opened),
         ):
             crawler.signals.connect(receiver, signal)
 
@@ -115,15 +115,15 @@ class RobotsEvidence:
         """Return the extension. Raises NotConfigured without REP_EVIDENCE, and SettingsError."""
         return cls(crawler)
 
-    def _opened(self, spider: Spider) -> None:
+    def _spider_opened(self, spider: Spider) -> None:
         # Only now: a crawl that fails at its start is closed, too, but leaves no evidence.
-        self._crawler.signals.connect(self._closed, scrapy_signals.spider_closed)
+        self._crawler.signals.connect(self._spider_closed, scrapy_signals.spider_closed)
         self._put("start", {"spider": spider.name, "dry_run": self._dry_run, "set": self._settings})
 
-    def _fetched(self, record: Record) -> None:
+    def _robotstxt_fetched(self, record: Record) -> None:
         self._put_robotstxt(record, "fetch")
 
-    def _loaded(self, record: Record) -> None:
+    def _robotstxt_loaded(self, record: Record) -> None:
         self._put_robotstxt(record, "store")
 
     def _put_robotstxt(self, record: Record, source: str) -> None:
@@ -132,48 +132,50 @@ class RobotsEvidence:
         self._files.put((file.url, mark_of(access)), file)
         self._put("robotstxt", {"source": source}, file)
 
-    def _tdmrep(self, record: Record, source: str) -> None:
+    def _robotstxt_tdmrep(self, record: Record, source: str) -> None:
         file = RobotsFile.from_record(record, self._policy.access(record, time()))
         self._put("tdmrep", {"source": source}, file)
 
-    def _usage(self, request: Request, usage: Usage, results: Mapping[str, Value]) -> None:
+    def _robotstxt_usage(
+        self, request: Request, usage: Usage, results: Mapping[str, Value]
+    ) -> None:
         # Other preferences are in the line of the page or the dropped request.
         if any(statement.place in _AFTER for statement in usage.statements):
             url = without_credentials(request.url)
             self._put("usage", {"url": url, "usage": as_dict(usage, results)})
 
-    def _decided(self, request: Request, verdict: Verdict, decision: Decision) -> None:
+    def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
         self._notes[request] = note = _Note(verdict, decision)
         if self._hops and request in self._hops and (verdict.allowed or self._dry_run):
             note.is_sent = True
             self._write("page", request, note, "handler")
 
-    def _followed(self, request: Request, hop: Request) -> None:
+    def _robotstxt_followed(self, request: Request, hop: Request) -> None:
         self._hops[hop] = without_credentials(request.url)
 
-    def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
+    def _robotstxt_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
         if dropped:
             note = self._notes.pop(request, None) or _Note()
             note.verdict = verdict
             self._write("drop", request, note, "handler" if request in self._hops else None)
 
-    def _downloaded(self, request: Request, response: Response) -> None:
+    def _response_downloaded(self, request: Request, response: Response) -> None:
         if TRANSFER_KEY not in request.meta:
-            self._sent("page", request, response.status)
+            self._write_sent("page", request, response.status)
 
-    def _left_downloader(self, request: Request) -> None:
+    def _request_left_downloader(self, request: Request) -> None:
         note = self._notes.get(request)
         if (note is None or not note.is_sent) and TRANSFER_KEY not in request.meta:
-            self._sent("failed", request, None)
+            self._write_sent("failed", request, None)
 
-    def _sent(self, kind: str, request: Request, status: int | None) -> None:
+    def _write_sent(self, kind: str, request: Request, status: int | None) -> None:
         note = self._notes.get(request)
         if note is None:
             note = self._notes[request] = _Note()
         note.is_sent = True
         self._write(kind, request, note, "download", status)
 
-    def _received(self, request: Request, response: Response) -> None:
+    def _response_received(self, request: Request, response: Response) -> None:
         note = self._notes.pop(request, None)
         if note is None or not note.is_sent:
             # Another component had the response, and no request was sent.
@@ -201,7 +203,7 @@ class RobotsEvidence:
         elif entry is None:
             self._writing.put(Line(values))
         elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
-            self._put_aged(values, file, note.at)
+            self._put_with_age(values, file, note.at)
         else:
             self._background.start(self._write_late(values, request, note.at, entry))
 
@@ -253,9 +255,9 @@ class RobotsEvidence:
         if (file := self._files.get(key)) is None:
             self._put_robotstxt(record, "memory")
             file = self._files.get(key)
-        self._put_aged(values, file, at)
+        self._put_with_age(values, file, at)
 
-    def _put_aged(self, values: dict[str, Any], file: RobotsFile | None, at: float) -> None:
+    def _put_with_age(self, values: dict[str, Any], file: RobotsFile | None, at: float) -> None:
         if file is not None:
             known_since = file.asked if file.fetched is None else file.fetched
             values["age"] = round(at - known_since, 3)
@@ -274,7 +276,7 @@ class RobotsEvidence:
     def _put(self, kind: str, values: dict[str, Any], file: RobotsFile | None = None) -> None:
         self._writing.put(Line({"kind": kind, "time": iso(time()), **values}, file))
 
-    async def _closed(self, reason: str) -> None:
+    async def _spider_closed(self, reason: str) -> None:
         writing = self._writing
         try:
             await within(_CLOSING_TIME, self._background.end())

@@ -57,7 +57,7 @@ class JsonLines:
         data = []
         for line in lines:
             if line.file is not None and line.text is not None:
-                self._keep(str(line.file.sha256), line.text)
+                self._write_text(str(line.file.sha256), line.text)
             data.append(line.encode(self._tail))
         self._parts.append(b"\n".join([*data, b""]))
 
@@ -65,7 +65,7 @@ class JsonLines:
         """Close the file that is being written."""
         self._parts.close()
 
-    def _keep(self, name: str, text: bytes) -> None:
+    def _write_text(self, name: str, text: bytes) -> None:
         if name in self._known:
             return
         path = text_name(self._folder, name)

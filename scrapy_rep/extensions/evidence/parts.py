@@ -67,10 +67,10 @@ class Parts:
     def _open(self) -> IO[bytes]:
         for number in count(1):
             path = self._name(number)
-            file = self._taken(path)
+            file = self._open_and_lock(path)
             if file is not None:
                 try:
-                    size = self._truncated(file)
+                    size = self._truncate(file)
                     if size is not None:
                         self._size = size or file.write(self._begin(path))
                         return file
@@ -81,7 +81,7 @@ class Parts:
         raise AssertionError("there is no end of numbers")
 
     @staticmethod
-    def _taken(path: Path) -> IO[bytes] | None:
+    def _open_and_lock(path: Path) -> IO[bytes] | None:
         """Open and lock a part; return None if another crawl has it, or if it is large enough."""
         is_new = not path.exists()
         if not is_new and path.stat().st_size >= MAX_BYTES:
@@ -94,7 +94,7 @@ class Parts:
         file.close()
         return None
 
-    def _truncated(self, file: IO[bytes]) -> int | None:
+    def _truncate(self, file: IO[bytes]) -> int | None:
         size = file.seek(0, 2)
         end = self._whole(file)
         return file.truncate(end) if end is not None and end < size else end

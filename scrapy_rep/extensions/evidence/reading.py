@@ -65,7 +65,7 @@ def _text(folder: Path, values: dict[str, Any]) -> bytes | None:
     if digest is None:
         return None
     try:
-        return _checked(jsonl.text_name(folder, digest).read_bytes(), digest)
+        return _verified(jsonl.text_name(folder, digest).read_bytes(), digest)
     except FileNotFoundError:
         return None
 
@@ -95,7 +95,7 @@ def _in_warc(path: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
     for values, refers_to, part in found:
         digest = (values["robotstxt"] or {}).get("sha256")
         text = texts.get(refers_to)
-        checked = None if text is None or digest is None else _checked(text, digest)
+        checked = None if text is None or digest is None else _verified(text, digest)
         yield Found(values, checked, part)
 
 
@@ -107,5 +107,5 @@ def _is_of(values: dict[str, Any], url: str) -> bool:
     return values["kind"] in _OF_URLS and values["url"] == url
 
 
-def _checked(text: bytes, digest: str) -> bytes | None:
+def _verified(text: bytes, digest: str) -> bytes | None:
     return text if sha256(text).hexdigest() == digest else None

@@ -88,13 +88,13 @@ class Counts:
         row.fetched = None if file.fetched is None else iso(file.fetched)
         row.sha256 = None if file.body is None else self.texts.add(file.body)
         if isinstance(last, Unreachable) and record.unreachable_since is not None:
-            self._unreachable(row, last.evidence.summary, record.unreachable_since)
+            self._set_unreachable(row, last.evidence.summary, record.unreachable_since)
         elif row.unreachable_since is not None and row.unreachable_until is None:
             row.unreachable_until = row.asked
         return row
 
     @staticmethod
-    def _unreachable(row: OriginRow, cause: str, since: float) -> None:
+    def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:
         row.outcome = "unreachable"
         row.unreachable_cause, row.unreachable_since = short(cause), iso(since)
         row.unreachable_until = None
@@ -114,10 +114,10 @@ class Counts:
         row.would_drop += not dropped
         (self.dropped if dropped else self.would_drop)[verdict.reason.value] += 1
         if verdict.outage is not None:
-            self._unreachable(row, verdict.outage.cause, verdict.outage.since)
+            self._set_unreachable(row, verdict.outage.cause, verdict.outage.since)
         drop = self._drop(verdict.reason.value, decided, dropped=dropped)
         if decided.line is not None:
-            self.texts.used(row.sha256)
+            self.texts.mark_used(row.sha256)
             drop.sha256 = row.sha256
         drop.cause = decided.cause
         self.count_request(drop, url)

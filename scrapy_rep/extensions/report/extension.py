@@ -11,7 +11,7 @@ from scrapy.utils.job import job_dir
 
 from scrapy_rep import signals
 from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.decision.usage import UsageJudge, noted
+from scrapy_rep.decision.usage import UsageJudge, noted_judgement
 from scrapy_rep.extensions.paths import claim, path_of, release
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.runs import Runs, versions_and_settings
@@ -54,18 +54,18 @@ class RobotsReport:
         self._runs = Runs(job_dir(crawler.settings))
         self._started = iso(time())
         for receiver, signal in (
-            (self._decided, signals.robotstxt_verdict),
-            (self._forbidden, signals.robotstxt_forbidden),
-            (self._fetched, signals.robotstxt_fetched),
-            (self._loaded, signals.robotstxt_loaded),
-            (self._changed, signals.robotstxt_changed),
-            (self._overridden, signals.robotstxt_overridden),
-            (self._differs, signals.robotstxt_differs),
-            (self._delays, signals.robotstxt_crawl_delay),
-            (self._back_off, signals.robotstxt_back_off),
-            (self._usage, signals.robotstxt_usage),
-            (self._sent, scrapy_signals.request_reached_downloader),
-            (self._opened, scrapy_signals.spider_opened),
+            (self._robotstxt_verdict, signals.robotstxt_verdict),
+            (self._robotstxt_forbidden, signals.robotstxt_forbidden),
+            (self._robotstxt_fetched, signals.robotstxt_fetched),
+            (self._robotstxt_loaded, signals.robotstxt_loaded),
+            (self._robotstxt_changed, signals.robotstxt_changed),
+            (self._robotstxt_overridden, signals.robotstxt_overridden),
+            (self._robotstxt_differs, signals.robotstxt_differs),
+            (self._robotstxt_crawl_delay, signals.robotstxt_crawl_delay),
+            (self._robotstxt_back_off, signals.robotstxt_back_off),
+            (self._robotstxt_usage, signals.robotstxt_usage),
+            (self._request_reached_downloader, scrapy_signals.request_reached_downloader),
+            (self._spider_opened, scrapy_signals.spider_opened),
         ):
             crawler.signals.connect(receiver, signal)
 
@@ -74,7 +74,7 @@ class RobotsReport:
         """Return the extension. Raises NotConfigured without REP_REPORT, and SettingsError."""
         return cls(crawler)
 
-    async def _opened(self, spider: Spider) -> None:
+    async def _spider_opened(self, spider: Spider) -> None:
         wanted, self._path = self._path, claim(self._path)
         if self._path != wanted:
             logger.warning(
@@ -86,50 +86,50 @@ class RobotsReport:
             )
         self._counts = await in_thread(self._runs.read)
         # Only now: a crawl that fails at its start is closed, too, but writes no report.
-        self._crawler.signals.connect(self._closed, scrapy_signals.spider_closed)
+        self._crawler.signals.connect(self._spider_closed, scrapy_signals.spider_closed)
 
-    def _decided(self, verdict: Verdict, decision: Decision) -> None:
+    def _robotstxt_verdict(self, verdict: Verdict, decision: Decision) -> None:
         if verdict.allowed and decision.origin is not None:
             self._counts.count_allowed(str(decision.origin), verdict)
 
-    def _forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
-        origin, usage = _origin(request.url), noted(request)
+    def _robotstxt_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
+        origin, usage = _origin(request.url), noted_judgement(request)
         self._counts.count_forbidden(request.url, origin, verdict, usage, dropped=dropped)
 
-    def _fetched(self, record: Record) -> None:
+    def _robotstxt_fetched(self, record: Record) -> None:
         self._count_lookup(record, fetched=True)
 
-    def _loaded(self, record: Record) -> None:
+    def _robotstxt_loaded(self, record: Record) -> None:
         self._count_lookup(record, fetched=False)
 
     def _count_lookup(self, record: Record, *, fetched: bool) -> None:
         self._counts.count_lookup(record, self._policy.access(record, time()), fetched=fetched)
 
-    def _changed(self, origin: Origin) -> None:
+    def _robotstxt_changed(self, origin: Origin) -> None:
         self._counts.row(str(origin)).changes += 1
 
-    def _overridden(self, request: Request, override: Override) -> None:
+    def _robotstxt_overridden(self, request: Request, override: Override) -> None:
         self._counts.count_override(request.url, override)
 
-    def _differs(self, request: Request, verdict: Verdict) -> None:
-        self._counts.count_differing(request.url, verdict, noted(request))
+    def _robotstxt_differs(self, request: Request, verdict: Verdict) -> None:
+        self._counts.count_differing(request.url, verdict, noted_judgement(request))
 
-    def _delays(self, origin: Origin, delay: Delay, taken: float | None) -> None:
+    def _robotstxt_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
         self._counts.note_crawl_delay(str(origin), delay, taken)
 
-    def _back_off(self, origin: Origin, seconds: float) -> None:
+    def _robotstxt_back_off(self, origin: Origin, seconds: float) -> None:
         self._counts.count_back_off(str(origin), seconds)
 
-    def _usage(
+    def _robotstxt_usage(
         self, request: Request, usage: Usage, results: Mapping[str, str], refused: bool
     ) -> None:
         self._counts.usage.add(_origin(request.url), usage, results, refused=refused)
 
-    def _sent(self, request: Request) -> None:
+    def _request_reached_downloader(self, request: Request) -> None:
         if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:
             self._counts.count_request(self._counts.exempt, request.url)
 
-    async def _closed(self, spider: Spider, reason: str) -> None:
+    async def _spider_closed(self, spider: Spider, reason: str) -> None:
         # Signals that arrive during the writing belong to no run.
         counts, self._counts = self._counts, Counts()
         crawl = self._crawl(spider, reason, counts)

@@ -30,7 +30,7 @@ class Texts:
             self._held.put(name, (kept, len(body) - len(kept)), len(kept))
         return name
 
-    def used(self, name: str | None) -> None:
+    def mark_used(self, name: str | None) -> None:
         """Mark a text as used, because one of its rules dropped a request."""
         if name is not None:
             self._held.get(name)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.limits import MAX_TAG_TEXT
-from scrapy_rep.protocol.meta_tags import addressed
+from scrapy_rep.protocol.meta_tags import parts_for_tokens
 from scrapy_rep.protocol.product_tokens import names_in_tags
 from scrapy_rep.protocol.usage.statement import DISALLOW, HEADER, META, TAGS, statements_of
 
@@ -21,7 +21,7 @@ _words_in: Final = re.compile(r"[\w-]+").findall
 
 def tags_in_header(value: str, tokens: Iterable[str]) -> list[Statement]:
     """Return the statements in an X-Robots-Tag header for a crawler with these tokens."""
-    return _tags_in(",".join(addressed(value, tokens)), value, HEADER)
+    return _tags_in(",".join(parts_for_tokens(value, tokens)), value, HEADER)
 
 
 def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Statement]:

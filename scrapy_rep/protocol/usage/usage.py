@@ -87,14 +87,14 @@ class Usage:
         """
         if purpose not in PURPOSES:
             raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
-        return combined(statement.value for statement in self._about(purpose))
+        return combined(statement.value for statement in self._statements_about(purpose))
 
-    def disallowing(self, purposes: Iterable[str]) -> Statement | None:
+    def first_disallowing(self, purposes: Iterable[str]) -> Statement | None:
         """Return the first statement that disallows one of ``purposes``; None if none does."""
-        about = chain.from_iterable(map(self._about, purposes))
+        about = chain.from_iterable(map(self._statements_about, purposes))
         return next((statement for statement in about if statement.value == DISALLOW), None)
 
-    def _about(self, purpose: str) -> list[Statement]:
+    def _statements_about(self, purpose: str) -> list[Statement]:
         last = max((PLACES.index(s.place) for s in self.statements if _reserves(s)), default=0)
         return [
             statement
