@@ -31,6 +31,7 @@ from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.pauses import LEASE
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.concurrency import trap_cancelled
+from scrapy_rep.utils.downloads import host_of
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.pace import is_in_slot
 from scrapy_rep.utils.scrapy_internals import downloader_of
@@ -199,20 +200,20 @@ class BackOff:
         if paused and paused.probe is request:
             # The probe ended without a response; Scrapy handles it, and another request probes.
             paused.probe = None
-            paused.next_check = self._clock.monotonic()
+            paused.next_check = max(self._clock.monotonic(), paused.until)
             self._notify(paused)
 
     def _paused_host(self, request: Request) -> _PausedHost | None:
         if not self._hosts or TRANSFER_KEY in request.meta:
             return None
-        return self._hosts.get(urlparse_cached(request).hostname or "")
+        return self._hosts.get(host_of(request))
 
     def _under_way(self, host: str) -> list[Request]:
         """Return the requests to ``host`` that have left the scheduler and have no response."""
         return [
             request
             for request in getattr(downloader_of(self._crawler), "active", ())
-            if TRANSFER_KEY not in request.meta and urlparse_cached(request).hostname == host
+            if TRANSFER_KEY not in request.meta and host_of(request) == host
         ]
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
@@ -242,8 +243,8 @@ class BackOff:
             self._begin_pause(origin, status, asked, now)
         else:
             self._ignore_retry(request, paused)
-            if asked and now + min(asked, self._max) > paused.until:
-                paused.until = paused.next_check = now + min(asked, self._max)
+            if asked:
+                self._extend_pause(origin, paused, status, min(asked, self._max))
 
     @staticmethod
     def _ignore_retry(request: Request, paused: _PausedHost) -> None:
@@ -267,22 +268,41 @@ class BackOff:
         if not asked:
             paused.last_pause = min(2 * paused.last_pause or _FIRST_PAUSE, self._max)
             asked = paused.last_pause * (1 + _JITTER * random.random())  # noqa: S311
-        seconds = min(asked, self._max)
-        paused.paused_at, paused.probe = now, None
+        paused.paused_at = now
         paused.under_way = WeakSet(
             each for each in self._under_way(host) if is_in_slot(self._crawler, each)
         )
+        seconds = min(asked, self._max)
+        self._announce(origin, status, seconds)
+        self._pause_for(host, paused, seconds)
+
+    def _extend_pause(
+        self, origin: Origin, paused: _PausedHost, status: int, seconds: float
+    ) -> None:
+        """Let a pause last for ``seconds`` from now, unless it lasts longer."""
+        longer = self._clock.monotonic() + seconds - paused.until
+        if longer > 0:
+            # Those that are refused together ask for nearly the same end.
+            if longer > _CHECK_INTERVAL:
+                self._announce(origin, status, seconds)
+            self._pause_for(origin.host, paused, seconds)
+
+    def _announce(self, origin: Origin, status: int, seconds: float) -> None:
         stats.count(self._crawler, stats.BACK_OFF)
         logger.log(
-            logging.INFO if self._logged.is_first(host) else logging.DEBUG,
+            logging.INFO if self._logged.is_first(origin.host) else logging.DEBUG,
             "%s answered %d: no requests for %.3g s",
-            ascii(host)[1:-1],
+            ascii(origin.host)[1:-1],
             status,
             seconds,
             extra={"spider": self._crawler.spider},
         )
         self._announcer.send_back_off(origin, status, seconds)
-        self._pause_until(host, paused, now + seconds)
+
+    def _pause_for(self, host: str, paused: _PausedHost, seconds: float) -> None:
+        # What probes now was sent before: its response says nothing about the end of this pause.
+        paused.probe, paused.may_probe = None, False
+        self._pause_until(host, paused, self._clock.monotonic() + seconds)
         self._start_task(self._share_pause(host, paused, seconds))
 
     def _pause_until(self, host: str, paused: _PausedHost, until: float) -> None:
@@ -322,8 +342,8 @@ class BackOff:
     async def _claim_probe(self, host: str, paused: _PausedHost) -> None:
         """Let one request leave if no other worker probes or has begun a longer pause."""
         is_ours, left = await self._pauses.claim(host)
-        if self._hosts.get(host) is not paused:
-            return
+        if self._hosts.get(host) is not paused or self._clock.monotonic() < paused.until:
+            return  # it has answered meanwhile, or has asked for a longer pause
         now = paused.claimed_at = self._clock.monotonic()
         paused.next_check = now + (_CHECK_INTERVAL if left is None else max(left, _CLOCK_SLACK))
         paused.may_probe = is_ours or (

@@ -47,10 +47,15 @@ class Pauses:
 
     async def begin(self, host: str, seconds: float) -> float | None:
         """Tell the fleet of a pause; return the seconds of another worker's, None without one."""
-        end = self._clock.time() + seconds
-        await self._store.release(lease_of(host), self._name)
-        held = await self._store.claim(lease_of(host), f"{end:.3f}", seconds)
-        return self._seconds_left(held.holder)
+        lease, end = lease_of(host), f"{self._clock.time() + seconds:.3f}"
+        await self._store.release(lease, self._name)
+        holder = (await self._store.claim(lease, end, seconds)).holder
+        left = self._seconds_left(holder)
+        if holder is not None and holder != end and left is not None and left < seconds:
+            # The lease of a pause that ends earlier, which may be one of this worker.
+            await self._store.release(lease, holder)
+            left = self._seconds_left((await self._store.claim(lease, end, seconds)).holder)
+        return left
 
     async def claim(self, host: str) -> Claim:
         """Ask whether this worker may send the first request. Where the store fails, it may."""

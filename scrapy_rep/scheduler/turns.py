@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
 from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.utils.concurrency import trap_cancelled
+from scrapy_rep.utils.downloads import host_of
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ class Turns:
         """Note when a request with a turn reaches its download slot, which sends it at once."""
         if not len(self._used) or TRANSFER_KEY in request.meta:
             return
-        host = urlparse_cached(request).hostname or ""
+        host = host_of(request)
         used = self._used.get(host)
         if used is None:
             return

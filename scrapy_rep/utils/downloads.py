@@ -1,10 +1,12 @@
-"""Scrapy's settings for downloads: the handler of a scheme, and time limits."""
+"""Downloads in Scrapy: the handler of a scheme, time limits, and the host of a request."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.misc import load_object
+
+from scrapy_rep.protocol.origin import origin_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -41,3 +43,11 @@ def timeout_of(request: Request) -> float:
 def _seconds(limit: Any) -> float:
     # An invalid value is reported by Scrapy, as its download handlers raise an error.
     return float(limit) if isinstance(limit, int | float) and limit > 0 else 0.0
+
+
+def host_of(request: Request) -> str:
+    """Return the host of a request in the form of ``Origin.host``; empty if it has none."""
+    try:
+        return origin_of(request.url).host
+    except ValueError:
+        return ""

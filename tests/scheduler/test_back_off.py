@@ -11,6 +11,7 @@ import pytest_twisted
 import scrapy
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import Robots
 from scrapy_rep.protocol.origin import origin_of
@@ -22,7 +23,7 @@ from scrapy_rep.stores.memory import MemoryStore
 from tests.crawling.crawl import crawl, stat
 from tests.crawling.web import answer, robots
 from tests.made_up_time import MadeUpTime
-from tests.waiting import until
+from tests.waiting import settle, until
 
 PAGES = [f"/{number}" for number in range(6)]
 OK = answer(200, "x")
@@ -244,7 +245,7 @@ async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     assert len(asks) == 1
 
 
-def alone(time, **downloader):
+def alone(time, *, options=None, runs_tasks=False, **downloader):
     """Return a part without a crawl."""
     downloader = {"active": set(), "slots": {}, "domain_concurrency": 8, **downloader}
     downloader["get_slot_key"] = lambda _: "a.example"
@@ -254,10 +255,137 @@ def alone(time, **downloader):
         stats=SimpleNamespace(inc_value=lambda *_, **__: None),
         spider=None,
     )
-    pauses = Pauses(MemoryStore(max_bytes=10, max_size=10), time.clock, 300)
-    part = BackOff(crawler, Options(), pauses, time.clock)
-    part._start_task = lambda call: call.close()
+    store = MemoryStore(max_bytes=10, max_size=10, clock=lambda: time.now)
+    pauses = Pauses(store, time.clock, 300)
+    part = BackOff(crawler, options or Options(), pauses, time.clock)
+    if not runs_tasks:
+        part._start_task = lambda call: call.close()
     return part
+
+
+def refused(request, seconds):
+    return Response(request.url, status=429, headers={"Retry-After": str(seconds)})
+
+
+class Probing:
+    """A host that has refused a request; another one is under way, and a third is the probe."""
+
+    def __init__(self, site="http://a.example", **more):
+        self.time = MadeUpTime()
+        self.first, self.late, self.probe = (scrapy.Request(f"{site}/{n}") for n in range(3))
+        self.origin = origin_of(site)
+        active = {self.first, self.late}
+        slots = {"a.example": SimpleNamespace(active=active)}
+        self.part = alone(self.time, runs_tasks=True, active=active, slots=slots, **more)
+        self.part._response_downloaded(refused(self.first, 1), self.first)
+        settle()
+        active.remove(self.first)
+        self.time.advance(1.1)
+        assert self.leaves()
+        self.part.popped(self.origin.host)
+        active.add(self.probe)
+        self.part._request_reached_downloader(self.probe)
+
+    def leaves(self):
+        """Whether a request may leave, after a claim if one is necessary."""
+        self.part.hold(self.origin)
+        settle()
+        return self.part.hold(self.origin) is None
+
+    def ends(self, request, response):
+        self.part._response_downloaded(response, request)
+        self.part._request_left_downloader(request)
+        settle()
+
+
+@pytest.mark.event_loop
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_longer_pause_that_is_asked_for_late_holds(answered):
+    scene = Probing()
+    scene.ends(scene.late, refused(scene.late, 10))
+    scene.time.advance(0.5)
+    probed = Response(scene.probe.url) if answered else refused(scene.probe, 3)
+    scene.ends(scene.probe, probed)
+    for _ in range(18):
+        assert not scene.leaves()
+        scene.time.advance(0.5)
+    scene.time.advance(0.6)
+    assert scene.leaves()
+
+
+@pytest.mark.event_loop
+def test_a_longer_pause_holds_if_the_probe_gets_no_response():
+    scene = Probing()
+    scene.ends(scene.late, refused(scene.late, 10))
+    scene.part._request_left_downloader(scene.probe)
+    settle()
+    assert not scene.leaves()
+    scene.time.advance(10.1)
+    assert scene.leaves()
+
+
+@pytest.mark.event_loop
+def test_a_longer_pause_holds_while_a_probe_may_leave():
+    time = MadeUpTime()
+    first, late = (scrapy.Request(f"http://a.example/{n}") for n in range(2))
+    active = {first, late}
+    slots = {"a.example": SimpleNamespace(active=active)}
+    part = alone(time, runs_tasks=True, active=active, slots=slots)
+    origin = origin_of(first.url)
+    part._response_downloaded(refused(first, 1), first)
+    settle()
+    time.advance(1.1)
+    part.hold(origin)  # the claim of the probe is under way
+    part._response_downloaded(refused(late, 10), late)
+    settle()
+    assert part.hold(origin).until == pytest.approx(time.now + 10, abs=0.05)
+
+
+@pytest.mark.event_loop
+def test_a_longer_pause_may_be_too_long(caplog):
+    scene = Probing(options=Options.from_settings({"REP_DEFER_TIMEOUT": 5}))
+    scene.ends(scene.late, refused(scene.late, 40))
+    assert scene.part.has_given_up("a.example")
+    (line,) = [line for line in caplog.messages if "refuses all requests" in line]
+    assert line.startswith("a.example")
+
+
+@pytest.mark.event_loop
+def test_one_probe_is_sent_however_a_host_is_written():
+    scene = Probing("http://[0:0:0:0:0:0:0:1]:8000")
+    scene.time.advance(3)
+    assert not scene.leaves()
+    scene.ends(scene.probe, Response(scene.probe.url))
+    assert scene.leaves()
+
+
+@pytest.mark.event_loop
+@pytest.mark.parametrize("seconds", [(5, 20), (20, 5)])
+def test_the_fleet_is_told_of_the_longest_pause(seconds):
+    time = MadeUpTime()
+    store = MemoryStore(max_bytes=10, max_size=10, clock=lambda: time.now)
+    workers = [Pauses(store, time.clock, 300) for _ in range(3)]
+    lefts = []
+
+    async def pause():
+        for worker, each in zip(workers, seconds, strict=False):
+            lefts.append(await worker.begin("a.example", each))
+        time.advance(6)
+        lefts.append((await workers[2].claim("a.example")).left)
+
+    deferred_from_coro(pause())
+    settle()
+    assert lefts == [pytest.approx(each, abs=0.01) for each in (seconds[0], 20, 14)]
+
+
+@pytest.mark.event_loop
+def test_a_worker_tells_the_fleet_of_a_longer_pause():
+    scene = Probing()
+    scene.ends(scene.late, refused(scene.late, 10))
+    untils = []
+    deferred_from_coro(scene.part._pauses.until("a.example")).addCallback(untils.append)
+    settle()
+    assert untils == [pytest.approx(scene.time.wall + 10, abs=0.05)]
 
 
 def test_hosts_that_nothing_waits_for_are_forgotten(monkeypatch):
@@ -288,8 +416,7 @@ def test_a_page_that_began_before_a_site_refused_does_not_tell_that_it_answers()
     slow, quick, new = (scrapy.Request(f"http://a.example/{name}") for name in range(3))
     slot = SimpleNamespace(active={slow, quick})
     part = alone(time, active={slow, quick}, slots={"a.example": slot})
-    refused = Response(quick.url, status=429, headers={"Retry-After": "5"})
-    part._response_downloaded(refused, quick)
+    part._response_downloaded(refused(quick, 5), quick)
     time.advance(6)
     part._request_reached_downloader(new)
     # Its headers came at once, and its end now.
@@ -331,8 +458,7 @@ def test_who_may_ask_asks_again_where_the_turn_comes_late():
     part._start_task = begun.append
     request = scrapy.Request("http://a.example")
     origin = origin_of(request.url)
-    refused = Response(request.url, status=429, headers={"Retry-After": "5"})
-    part._response_downloaded(refused, request)
+    part._response_downloaded(refused(request, 5), request)
     time.advance(6)
     for _ in range(2):
         assert part.hold(origin) is not None
