@@ -123,12 +123,12 @@ def _parse_origin(url: str) -> Origin:
 
 
 def _normalise_host(host: str) -> str:
-    if len(host) > MAX_HOST_LENGTH:
-        raise ValueError("host name too long")
-    if not host.isascii():
+    if not host.isascii() and len(host) <= MAX_HOST_LENGTH:
         # IDNA 2003, as w3lib uses for the URLs of Scrapy's requests: where the versions of IDNA
         # differ (ß), robots.txt must be fetched from the same host as the page.
         host = host.encode("idna").decode("ascii")
+    if len(host) > MAX_HOST_LENGTH:
+        raise ValueError("host name too long")
     host = host.lower()
     if not _HOST(host):
         raise ValueError(f"bad host {host!r}")

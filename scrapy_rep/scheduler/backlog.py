@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error
+from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,8 +60,8 @@ class Backlog:
         """All slots up to this name have been loaded in this round."""
         self._is_through = False
         """Whether no slot after ``_reached`` is left on disk in this round."""
-        self._left: dict[tuple[str, Origin | None], int] = {}
-        """Lanes that can't be read, with their number of requests."""
+        self._left: dict[tuple[str, Origin | str | None], int] = {}
+        """Lanes that can't be read, with their number of requests; by text if it is no origin."""
         self._failures = 0
         """Number of failed reads in a row."""
         self._load_at = -math.inf
@@ -170,13 +170,25 @@ class Backlog:
             if slot in self._lanes.slots:
                 continue
             for _, name, size in groups:
-                origin = origin_of(name) if name else None
+                origin = _read_origin(name)
                 if (slot, origin) in self._left:
                     continue
-                lane = self._lanes.lane(slot, origin)
                 # The count may be too low after rows that could not be read.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)
+                if isinstance(origin, str):
+                    log_left(self._crawler, slot, size)
+                    self._left[slot, origin] = size
+                    continue
+                lane = self._lanes.lane(slot, origin)
                 self._lanes.resize(lane, size)
                 self._enter(lane)
                 is_any = True
         return is_any
+
+
+def _read_origin(text: str) -> Origin | str | None:
+    """Return the origin of a row; None without one, and the text itself if it is damaged."""
+    try:
+        return origin_of(text) if text else None
+    except ValueError:
+        return text

@@ -67,7 +67,7 @@ _INSERT: Final = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)"
 _NEXT: Final = """SELECT priority, start, place FROM requests
     WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, place) > (?, ?, ?)
     ORDER BY priority, start, place"""
-_GROUPS: Final = """SELECT slot, origin, count(*) FROM requests
+_GROUPS: Final = """SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), count(*) FROM requests
     WHERE NOT unreadable AND {where} AND number NOT IN ({taken})
     GROUP BY slot, origin ORDER BY slot, origin LIMIT ?"""
 _LEAST: Final = -(1 << 63)
@@ -108,6 +108,8 @@ class Disk:
         path = Path(folder, FILE)
         with _as_settings_error(path):
             self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+            # Damaged text must not raise: no lane is found by it then.
+            self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             self._run = self._connection.execute
             try:
                 _open_schema(self._connection, path)

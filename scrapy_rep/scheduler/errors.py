@@ -36,3 +36,14 @@ def log_unreadable(crawler: Crawler, request: str, reason: BaseException | None)
         reason,
         extra={"spider": crawler.spider},
     )
+
+
+def log_left(crawler: Crawler, slot: str, requests: int) -> None:
+    """Log that the requests of a lane can't be read, and are left on disk; count it."""
+    stats.count(crawler, stats.QUEUE_ERRORS)
+    logger.error(
+        "The requests of %s can't be read, and are left in JOBDIR: %d",
+        slot,
+        requests,
+        extra={"spider": crawler.spider},
+    )

@@ -20,7 +20,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.scheduler.backlog import Backlog
 from scrapy_rep.scheduler.disk import Disk, UnreadableError
-from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_unreadable
+from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left, log_unreadable
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.kinds import KINDS, UnfitError, check_fits
@@ -245,12 +245,7 @@ class RobotsAwarePriorityQueue:
 
     def _leave_on_disk(self, lane: Lane) -> None:
         """Leave the unreadable requests of ``lane`` on disk for the next crawl."""
-        logger.error(
-            "The requests of %s can't be read, and are left in JOBDIR: %d",
-            lane.slot.name,
-            lane.size,
-            extra={"spider": self._crawler.spider},
-        )
+        log_left(self._crawler, lane.slot.name, lane.size)
         if self._backlog is not None:
             self._backlog.leave(lane)
         self._resize(lane, 0)

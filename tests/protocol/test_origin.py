@@ -223,3 +223,13 @@ def test_robotstxt_itself_is_always_allowed(url, reason):
 
 def test_the_largest_port():
     assert origin_of("http://host:65535/").port == 65_535
+
+
+@pytest.mark.parametrize("label", ["ü.", "ü" * 60 + ".", "ﬀ.", "。a"])
+@pytest.mark.parametrize("times", [1, 30, 84, 110])
+def test_an_origin_is_read_back_as_it_was(label, times):
+    try:
+        origin = origin_of(f"https://{label.lstrip('。') * times}test/")
+    except ValueError:
+        return
+    assert origin_of(str(origin)) == origin

@@ -653,3 +653,37 @@ def test_no_more_is_loaded_than_lookups_have_room_for(tmp_path, small_memory):
     doors.has_room = True
     doors.open = None
     assert len(drain(queue)) == 200
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("origin", "'nonsense'"),
+        ("origin", "x'ff'"),
+        ("origin", "CAST(x'ff' AS TEXT)"),
+        ("slot", "x'ff'"),
+        ("slot", "CAST(x'ff' AS TEXT)"),
+        ("slot", "CAST(x'00ff' AS TEXT)"),
+        ("place", "'first'"),
+    ],
+)
+def test_a_damaged_row_stops_no_other(tmp_path, caplog, column, value):
+    requests = [each for host in "abc" for each in pages(f"{host}.example", 0)]
+    queue = filled(tmp_path, *requests)
+    state = queue.close()
+    with closing(sqlite3.connect(file_of(tmp_path))) as connection, connection:
+        connection.execute(f"UPDATE requests SET {column} = {value} WHERE slot = 'b.example'")
+    time = MadeUpTime()
+    queue = RobotsAwarePriorityQueue(
+        FakeCrawler(Doors()), PickleFifoDiskQueue, str(tmp_path), state, clock=time.clock
+    )
+    found = []
+    for _ in range(len(RETRY_DELAYS) + 1):
+        found += drain(queue)
+        time.advance(max(RETRY_DELAYS))
+    assert found == ["https://a.example/0", "https://c.example/0"]
+    assert len(queue) == 0
+    assert "left in JOBDIR: 1" in caplog.text
+    queue.close()
+    with closing(sqlite3.connect(file_of(tmp_path))) as connection:
+        assert connection.execute("SELECT count(*) FROM requests").fetchone() == (1,)
