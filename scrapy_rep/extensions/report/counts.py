@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.extensions.report.rows import (
     DecidedBy,
+    DelayRow,
     DiffersRow,
     DropRow,
     OriginRow,
     OverrideRow,
     RequestsRow,
+    check_type,
+    read_rows,
 )
 from scrapy_rep.extensions.report.texts import Texts
 from scrapy_rep.extensions.report.usage import UsageCounts
@@ -162,12 +166,8 @@ class Counts:
 
     def note_crawl_delay(self, origin: str, delay: Delay, taken: float | None) -> None:
         """Note the delay that an origin asks for, and the delay that is kept."""
-        self.row(origin).crawl_delay = {
-            "asked": delay.seconds,
-            "taken": taken,
-            "field": short(f"{delay.field.name}: {delay.field.value}"),
-            "line": delay.field.line,
-        }
+        field = short(f"{delay.field.name}: {delay.field.value}")
+        self.row(origin).crawl_delay = DelayRow(delay.seconds, taken, field, delay.field.line)
 
     def count_back_off(self, origin: str, seconds: float) -> None:
         """Count a pause of ``seconds``."""
@@ -206,24 +206,34 @@ class Counts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Counts:
-        """Return the counts from the values of ``as_dict``."""
-        drops = [DropRow(**row) for row in values["drops"]]
-        overrides = [OverrideRow(**row) for row in values["overrides"]]
-        exempt = RequestsRow(**values["exempt"])
+        """Return the counts from the values of ``as_dict``.
+
+        Raises LookupError, TypeError and ValueError for other values.
+        """
+        origins = read_rows(OriginRow, values["origins"])
+        drops = read_rows(DropRow, values["drops"])
+        overrides = read_rows(OverrideRow, values["overrides"])
+        (exempt,) = read_rows(RequestsRow, [values["exempt"]])
+        reasons, differing = values["reasons"], values["differing"]
+        for number in (
+            differing["requests"],
+            *chain(*(each.values() for each in reasons.values())),
+        ):
+            check_type(number, int)
         sampled: list[DropRow | OverrideRow | RequestsRow] = [*drops, *overrides, exempt]
         return cls(
-            origins={row["origin"]: OriginRow(**row) for row in values["origins"]},
-            allowed=Counter(values["reasons"]["allowed"]),
-            dropped=Counter(values["reasons"]["dropped"]),
-            would_drop=Counter(values["reasons"]["would_drop"]),
+            origins={row.origin: row for row in origins},
+            allowed=Counter(reasons["allowed"]),
+            dropped=Counter(reasons["dropped"]),
+            would_drop=Counter(reasons["would_drop"]),
             drops={
                 (row.robotstxt_url, row.reason, row.rule, row.line, row.dropped): row
                 for row in drops
             },
             overrides={row.host: row for row in overrides},
             exempt=exempt,
-            differing=values["differing"]["requests"],
-            differing_urls=[DiffersRow(**row) for row in values["differing"]["urls"]],
+            differing=differing["requests"],
+            differing_urls=read_rows(DiffersRow, differing["urls"]),
             usage=UsageCounts.from_dict(values["usage"]),
             texts=Texts.from_dict(values["texts"]),
             urls=sum(len(row.urls) for row in sampled),

@@ -86,7 +86,7 @@ def _texts(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[
         room -= len(lines)
         if room < 0:
             break
-        url = row.get("robotstxt_url") or f"{row['origin']}/robots.txt"
+        url = row.get("robotstxt_url") or f"{row.get('origin', '')}/robots.txt"
         shown[name] = {"lines": lines, "url": url, "left_out": texts[name]["left_out"]}
     return shown
 

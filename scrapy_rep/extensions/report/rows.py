@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from types import UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from scrapy_rep.exceptions import decided_by
 from scrapy_rep.protocol.usage.usage import Usage
@@ -11,9 +12,11 @@ from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.text import short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from scrapy_rep.protocol.verdict import Verdict
+
+T = TypeVar("T")
 
 
 class DecidedBy(NamedTuple):
@@ -37,6 +40,17 @@ class DecidedBy(NamedTuple):
             rule = statement and f"{statement.source}: {statement.raw}"
             line = statement and statement.line
         return cls(url, rule and short(rule), line, cause and short(cause))
+
+
+@dataclass(slots=True)
+class DelayRow:
+    """The delay that an origin asks for, in seconds."""
+
+    asked: float
+    taken: float | None
+    """The delay that is kept."""
+    field: str
+    line: int
 
 
 @dataclass(slots=True)
@@ -68,8 +82,7 @@ class OriginRow:
     unreachable_since: str | None = None
     unreachable_until: str | None = None
     """When it was reachable again; None if it isn't yet."""
-    crawl_delay: dict[str, Any] | None = None
-    """The delay: ``asked`` and ``taken`` in seconds, the ``field`` and its ``line``."""
+    crawl_delay: DelayRow | None = None
     back_offs: int = 0
     """Number of pauses after 429 or 503."""
     back_off_seconds: float = 0.0
@@ -125,3 +138,33 @@ class DiffersRow:
     reason: str
     rule: str | None
     line: int | None
+
+
+def read_rows(cls: type[T], rows: Iterable[dict[str, Any]]) -> list[T]:
+    """Return the rows of an earlier report. Raises TypeError if a value doesn't fit."""
+    types = _types_of(cls)
+    found = []
+    for row in rows:
+        if (delay := row.get("crawl_delay")) is not None:
+            row["crawl_delay"] = read_rows(DelayRow, [delay])[0]
+        for name, value in row.items():
+            check_type(value, *types.get(name, ()))
+        found.append(cls(**row))
+    return found
+
+
+def check_type(value: object, *types: type) -> None:
+    """Raise TypeError if ``value``, which comes from an earlier report, has none of ``types``."""
+    if not isinstance(value, types):
+        raise TypeError(f"{value!a:.100} is not {' or '.join(each.__name__ for each in types)}")
+
+
+def _types_of(cls: type) -> dict[str, tuple[type, ...]]:
+    """Return the types of the fields of a row, without those of their elements."""
+    types = {}
+    for name, hint in get_type_hints(cls).items():
+        members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
+        types[name] = tuple(get_origin(each) or each for each in members)
+        if float in types[name]:
+            types[name] += (int,)
+    return types

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
 from scrapy_rep.extensions.report.counts import Counts
+from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.extensions.report.writers import replacing
 from scrapy_rep.extensions.robots_file import as_json
 
@@ -61,6 +62,8 @@ class Runs:
             before = {name: report["crawl"][name] for name in ("started", "runs")}
             # An older version may have stored fewer figures.
             before |= {name: report["crawl"].get(name, 0) for name in _FIGURES}
+            for name, value in before.items():
+                check_type(value, str if name == "started" else int)
             counts = Counts.from_dict(report)
         except Exception:
             logger.exception("Can't read %s, the report does not include earlier runs", self._path)

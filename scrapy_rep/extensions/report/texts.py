@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Final
 
+from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.utils.lru import BoundedCache
 
 MAX_TEXT: Final = 64 * 1024
@@ -44,9 +45,11 @@ class Texts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Texts:
-        """Return the texts from the values of ``as_dict``."""
+        """Return the texts from the values of ``as_dict``. Raises as ``Counts.from_dict``."""
         texts = cls()
         for name, value in values.items():
+            check_type(value["text"], str)
+            check_type(value["left_out"], int)
             kept = value["text"].encode()
             texts._held.put(name, (kept, value["left_out"]), len(kept))
         return texts

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.utils.text import without_credentials
 
@@ -62,7 +63,10 @@ class UsageCounts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> UsageCounts:
-        """Return the counts from the values of ``as_dict``."""
+        """Return the counts from the values of ``as_dict``. Raises as ``Counts.from_dict``."""
+        rows = [row for name in ("results", "statements", "licenses") for row in values[name]]
+        for number in (values["refused"], *(row["pages"] for row in rows)):
+            check_type(number, int)
         counts = cls(refused=values["refused"])
         for row in values["results"]:
             counts.results[row["purpose"], row["result"]] = row["pages"]

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import tracemalloc
+from copy import deepcopy
+from functools import reduce
+from itertools import product
+from operator import getitem
 
 import pytest
 
@@ -166,6 +170,39 @@ def test_what_was_collected_is_gone_on_with():
     again.count_forbidden("http://a/z", "http://a", verdict("http://a"))
     (row,) = [row for row in again.as_dict()["drops"] if row["rule"]]
     assert (row["requests"], row["urls"]) == (2, ["http://a/b", "http://a/z"])
+
+
+def leaves(values, path=()):
+    """Yield the path of each value, those of dicts and lists included."""
+    yield path
+    if isinstance(values, list):
+        values = dict(enumerate(values))
+    for key, value in values.items() if isinstance(values, dict) else ():
+        yield from leaves(value, (*path, key))
+
+
+def test_a_report_with_other_types_is_not_gone_on_with():
+    """What is read can be counted on, and shown."""
+    kept = json.loads(json.dumps(full().as_dict()))
+    refused = 0
+    for path, wrong in product([*leaves(kept)][1:], (None, "x", 5, {"x": "x"}, [{}])):
+        report = deepcopy(kept)
+        *above, last = path
+        reduce(getitem, above, report)[last] = wrong
+        try:
+            counts = Counts.from_dict(report)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            refused += 1
+            continue
+        learn(counts, available("http://a", RULES))
+        for each in (verdict("http://a"), UNREACHABLE):
+            counts.count_forbidden("http://a/z", "http://a", each)
+            counts.count_allowed("http://a", each)
+            counts.count_differing("http://a/z", each)
+        counts.count_request(counts.exempt, "http://d/z")
+        page.render(report_of(counts))
+        json.dumps(report_of(counts))
+    assert refused > 300
 
 
 def test_nothing_grows_beyond_its_bounds_whatever_a_site_does(monkeypatch):

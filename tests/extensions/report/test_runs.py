@@ -76,6 +76,21 @@ async def test_what_a_version_with_fewer_figures_kept_is_gone_on_with(web, tmp_p
     assert (figures["runs"], figures["dropped"], figures["subresources_forbidden"]) == (2, 2, 0)
 
 
+@pytest.mark.parametrize(("name", "value"), [("fetches", None), ("runs", "2"), ("started", 5)])
+@pytest_twisted.ensureDeferred
+async def test_a_report_with_other_figures_stops_no_crawl(web, tmp_path, name, value):
+    kept = tmp_path / "job" / "robots-report.json"
+    path, site = tmp_path / "report.json", web.site(robots(RULES))
+    settings = {"REP_REPORT": path, "JOBDIR": str(kept.parent)}
+    await crawl(site.url("/private/1"), settings=settings)
+    report = json.loads(kept.read_text())
+    report["crawl"][name] = value
+    kept.write_text(json.dumps(report))
+    result = await crawl(site.url("/private/2"), settings=settings)
+    assert any("does not include earlier runs" in text for text in result.messages(logging.ERROR))
+    assert json.loads(path.read_text())["crawl"]["runs"] == 1
+
+
 @pytest.mark.parametrize("text", [b"{", b"[]", b'{"crawl": {}}', b"\xff"])
 @pytest_twisted.ensureDeferred
 async def test_what_can_not_be_read_is_told_and_stops_no_crawl(web, tmp_path, text):
