@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+_MAX_SIZE: Final = 2**31 - 1
+"""Maximum of REP_MAX_SIZE: the largest limit that zlib takes on any machine."""
 _MAX_PREFIX: Final = 200
 """Maximum number of characters of REP_STORE_PREFIX."""
 
@@ -169,7 +171,10 @@ class Options:
         "a whole number of redirects from 0 to 20",
     )
     max_size: int = _setting(
-        "REP_MAX_SIZE", limits.MAX_BODY_BYTES, integer(1), "a whole number of bytes, 1 or more"
+        "REP_MAX_SIZE",
+        limits.MAX_BODY_BYTES,
+        integer(1, _MAX_SIZE),
+        f"a whole number of bytes from 1 to {_MAX_SIZE}",
     )
     unreachable_stale_after: float = _setting(
         "REP_UNREACHABLE_STALE_AFTER", limits.UNREACHABLE_STALE_AFTER, _not_negative, _SECONDS

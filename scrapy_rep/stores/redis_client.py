@@ -51,6 +51,10 @@ class Connector:
             self._limits = {"socket_timeout": timeout, "socket_connect_timeout": timeout}
             options.update(self._limits, decode_responses=False, client_name="scrapy-rep")
             self._client = None if self.is_cluster else self._client_of(options)
+            if self._client is not None:
+                # Options are checked only where a connection is made; this one is not opened.
+                pool = ConnectionPool(**options)
+                pool.connection_class(**pool.connection_kwargs)
         except (ValueError, TypeError, RedisError):
             raise ValueError("redis-py can't read that URL") from None
         self._options = options

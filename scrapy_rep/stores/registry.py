@@ -5,6 +5,7 @@ A new kind of store needs a row in ``_SCHEMES``, and a module in this package.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy_rep.stores.base import BareStore, Store
+
+_DATABASE: Final = re.compile(r"/?[0-9]*").fullmatch
 
 
 class StoreConfig(NamedTuple):
@@ -125,9 +128,9 @@ def _names_a_file(uri: str) -> bool:
 
 
 def _names_a_host(uri: str) -> bool:
-    # redis-py checks the rest; .port raises ValueError.
+    # redis-py checks the rest; .port raises ValueError. Another path would be database 0.
     parts = urlsplit(uri)
-    return parts.hostname is not None and parts.port != -1
+    return parts.hostname is not None and parts.port != -1 and bool(_DATABASE(parts.path))
 
 
 def _names_hosts(uri: str) -> bool:

@@ -89,4 +89,6 @@ def path(value: Any) -> str | None:
         return None
     if not isinstance(value, str | PathLike):
         raise TypeError
-    return str(fspath(value))
+    if "\0" in (found := str(fspath(value))):
+        raise ValueError
+    return found

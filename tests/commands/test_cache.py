@@ -265,6 +265,9 @@ def test_cache_in_the_other_modes(mode, web, robots_command, tmp_path):
         (["list"], "scrapy robots keeps nothing outside of a project: name a store"),
         (["list", "-s", "REP_STORE=redis://"], "REP_STORE is 'redis://': it must be"),
         (["list", "-s", "REP_STORE=redis://a?db=x"], "redis-py can't read that URL"),
+        (["list", "-s", "REP_STORE=redis://a?nosuch=1"], "redis-py can't read that URL"),
+        (["list", "-s", "REP_STORE=rediss://a?nosuch=1"], "redis-py can't read that URL"),
+        (["list", "-s", "REP_STORE=redis+sentinel://a/b?nosuch=1"], "redis-py can't read that"),
     ],
 )
 def test_wrong_usage_of_cache_is_status_2(robots_command, arguments, says):
