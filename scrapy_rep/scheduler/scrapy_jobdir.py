@@ -40,15 +40,17 @@ _COPY: Final = "being-moved"
 
 
 def read_state(state: Any) -> dict[str, Iterable[int]]:
-    """Return the state of Scrapy's queue that the scheduler has read.
+    """Return the state of DownloaderAwarePriorityQueue that the scheduler has read.
 
-    :raises ValueError: it is the state of another queue.
+    Raises SettingsError if it is the state of another queue.
     """
     if not state or state == OURS:
         return {}
     if not isinstance(state, dict):
-        raise ValueError(  # noqa: TRY004 - as Scrapy's queue does
-            f"JOBDIR has the requests of another, incompatible priority queue: {state!r}"
+        raise SettingsError(
+            f"JOBDIR has the requests of another, incompatible priority queue: {state!a:.100}. "
+            "Set SCHEDULER_PRIORITY_QUEUE to the class that has written them, or JOBDIR to a new "
+            "directory"
         )
     return state
 
