@@ -111,7 +111,7 @@ def masked(text):
 @pytest_twisted.ensureDeferred
 async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    slow = [["wait", 0.5], *answer(200, "slow")]
+    slow = [["hold"], *answer(200, "slow")]
     delayed = web.site(robots(f"{RULES}Crawl-delay: 60\n"))
     failing = web.site(answer(503))
     proxy = web.site(answer(407))
@@ -130,7 +130,12 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
         await until(lambda: lines.heard)
         close(crawler)
 
+    async def releases(crawler):
+        await until(lambda: census.heard)
+        calm.release()
+
     lines = Lines("Waiting for")
+    census = Lines("robots.txt: 2 origins known")
     defaults = {"REP_STORE": "sqlite:///robots.sqlite", "REP_UNREACHABLE_ACTION": "defer"}
     named = {"ROBOTSTXT_USER_AGENT": ["mybot-images", "mybot"]}
     # The rule that drops most comes first in the summary.
@@ -139,7 +144,12 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     runs = [
         await crawl(delayed.url("/"), settings={**AS_BY_DEFAULT, **defaults, **named}),
         await crawl(*private, settings={**AS_BY_DEFAULT, **defaults, "USER_AGENT": "mybot/1.0"}),
-        await crawl(*urls, settings={"LOGSTATS_INTERVAL": 0.1}),
+        await crawl(
+            *urls,
+            settings={"LOGSTATS_INTERVAL": 0.1},
+            opened=census.listen,
+            meanwhile=releases,
+        ),
         await crawl(
             failing.url("/"),
             settings={"REP_DRY_RUN": True, "REP_UNREACHABLE_ACTION": "defer"},
