@@ -9,7 +9,7 @@ Before a request is popped, the gate (``gate.py``) is asked why it may not leave
 (``hold.py``). If robots.txt is not known, a lookup is started (``lookups.py``). If it is
 unreachable, requests wait for the next try. If the site asks for a delay, they wait for their
 download slot (``delays.py``) or, if the store outlives the crawl, for a turn that is reserved there
-(``turns.py``). The queue remembers what waits (``waiting.py``), with one timer for all
+(``turns.py``). The queue remembers what waits (``waiting_lanes.py``), with one timer for all
 (``due.py``). Otherwise requests are popped from one download slot after the other
 (``slot_order.py``). A request that is popped is marked as coming from the queue (``source.py``). If
 only requests to unreachable origins are left, ``spider_idle`` is sent (``idle.py``).
@@ -22,13 +22,14 @@ whose parts are built in ``composition.py``, removes the mark and asks the decid
 ``handlers.py``); the strictest verdict counts (``strictest.py``). It gets the rules from the
 cache. An allowed request to a known origin passes at once, in a few microseconds. For all others, a
 table defines whether the request is dropped, waits, or returns to the scheduler
-(``transitions.py``, ``waits.py``). ``drops.py`` counts, logs and signals dropped requests.
+(``transitions.py``, ``waiting_requests.py``). ``drops.py`` counts and logs dropped requests, and
+sends their signal.
 
-The guard (``guard.py``) is the last middleware before the downloader. A request whose URL or
-User-Agent has changed since the decision is decided again there (``judge.py``). So is the URL of a
-response, if the download handler has followed a redirect itself. The first middleware
-(``responses.py``), which is the last to receive responses, does the same for a response whose URL
-another middleware has changed.
+The guard (``guard.py``) is the last middleware before the downloader. If the URL or User-Agent of a
+request has changed since the decision, the guard lets it be decided again (``recheck.py``). It does
+so, too, with the URL of a response, if the download handler has followed a redirect itself. The
+first middleware (``responses.py``), which is the last to receive responses, does the same for a
+response whose URL another middleware has changed.
 
 **Lookups.** ``cache/cache.py`` holds what is known about each origin until it expires. Otherwise a
 lookup is started (``flights.py``): one per origin, and all requests of the origin wait for it. It

@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import in_words, note_judgement
-from scrapy_rep.exceptions import lead
+from scrapy_rep.decision.usage import describe_decision, note_judgement
+from scrapy_rep.exceptions import message_start
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, as_meta
 from scrapy_rep.utils.per_crawl import part
@@ -103,16 +103,16 @@ class Drops:
         logger.info(
             "Dry run, would drop %s: %s",
             show(request),
-            in_words(verdict, usage) if page is None else _nofollow(page),
+            describe_decision(verdict, usage) if page is None else _nofollow(page),
             extra={"spider": self._crawler.spider},
         )
 
-    def exempt(self) -> None:
+    def count_exempt(self) -> None:
         """Count a request with ``dont_obey_robotstxt``."""
         self._exempt += 1
         stats.count(self._crawler, stats.EXEMPT)
 
-    def summarise(self) -> None:
+    def log_summary(self) -> None:
         """Log the numbers of exempt requests, ignored links and drops, with the main causes."""
         ignored = self._by_cause.pop(_NOFOLLOW, 0)
         if ignored:
@@ -146,7 +146,7 @@ class Drops:
             return logging.DEBUG, ""
         self._by_cause[cause] = count + 1
         if not count or verdict.rule is None:  # the words for a state change with time
-            self._in_words[cause] = in_words(verdict, usage)
+            self._in_words[cause] = describe_decision(verdict, usage)
         if count or len(self._by_cause) > _MAX_SHOWN:
             return logging.DEBUG, ""
         is_last = len(self._by_cause) == _MAX_SHOWN
@@ -156,10 +156,10 @@ class Drops:
 def _line(request: Request, verdict: Verdict, page: str | None, usage: Judgement | None) -> str:
     if page is not None:
         return f"Ignoring link ({_nofollow(page)}): {show(request)}"
-    why = in_words(verdict, usage)
+    why = describe_decision(verdict, usage)
     if usage is not None:
         return f"Forbidden by {why}: {show(request)}"
-    return f"{lead(verdict)}: {show(request)}: {why}"
+    return f"{message_start(verdict)}: {show(request)}: {why}"
 
 
 def _nofollow(page: str) -> str:
@@ -169,5 +169,5 @@ def _nofollow(page: str) -> str:
 
 def _cause_of(verdict: Verdict, usage: Judgement | None) -> tuple[Any, ...]:
     """Return a key that is equal for drops by one rule, or for one state of an origin."""
-    detail = verdict.line if usage is None else in_words(verdict, usage)
+    detail = verdict.line if usage is None else describe_decision(verdict, usage)
     return verdict.robotstxt_url, verdict.reason, detail

@@ -34,7 +34,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
         self.redirected_to = redirected_to
 
     def __str__(self) -> str:
-        why = f"{lead(self.verdict)}: {explain(self.verdict)}"
+        why = f"{message_start(self.verdict)}: {describe(self.verdict)}"
         if self.redirected_to is None:
             return why
         return f"{why}, of {printable(without_credentials(self.redirected_to))} after a redirect"
@@ -57,7 +57,7 @@ class RobotsUsageDisallowed(RobotsTxtDisallowed):
         self.results: dict[str, str] = dict(results)
 
     def __str__(self) -> str:
-        return f"Forbidden by {explain_usage(self.verdict, self.usage, self.results)}"
+        return f"Forbidden by {describe_usage(self.verdict, self.usage, self.results)}"
 
 
 class CrawlClosingError(Exception):
@@ -68,12 +68,12 @@ class SettingsError(ValueError):
     """A setting has an invalid value. Raised when the crawl starts, and stops it."""
 
 
-def lead(verdict: Verdict) -> str:
+def message_start(verdict: Verdict) -> str:
     """Return the beginning of a message about a dropped request."""
     return "Dropped" if verdict.rule is None else "Forbidden by robots.txt"
 
 
-def explain(verdict: Verdict) -> str:
+def describe(verdict: Verdict) -> str:
     """Return a verdict in words: the rule (cut if long), its line and file; or the reason."""
     where = verdict.robotstxt_url
     if verdict.rule is not None:
@@ -86,7 +86,7 @@ def explain(verdict: Verdict) -> str:
     return words if where is None else f"{words} ({where})"
 
 
-def explain_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
+def describe_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
     """Return a verdict about use in words: the file of the statements, and the results."""
     where, _, in_words = decided_by(verdict, usage, results)
     return f"statements about use in {where}: {in_words}"

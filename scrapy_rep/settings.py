@@ -58,7 +58,7 @@ def _store(value: Any) -> str:
 
 
 def _shown_store(value: Any) -> Any:
-    return registry.shown(value) if isinstance(value, str) else value
+    return registry.without_secrets(value) if isinstance(value, str) else value
 
 
 def _prefix(value: Any) -> str:
@@ -273,17 +273,17 @@ class Options:
         names = registry.StoreConfig._fields
         return registry.StoreConfig(*(getattr(self, name) for name in names))
 
-    def shown(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """Return all settings by name, without credentials."""
         return {
             option.metadata["name"]: option.metadata["shown"](getattr(self, option.name))
             for option in fields(self)
         }
 
-    def changed(self) -> dict[str, Any]:
+    def non_default(self) -> dict[str, Any]:
         """Return the settings that differ from their defaults, by name, without credentials."""
-        defaults = Options().shown()
-        return {name: value for name, value in self.shown().items() if value != defaults[name]}
+        defaults = Options().as_dict()
+        return {name: value for name, value in self.as_dict().items() if value != defaults[name]}
 
 
 def unknown_settings(settings: BaseSettings) -> dict[str, list[str]]:

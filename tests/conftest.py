@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scrapy.core import downloader
 
-from scrapy_rep.utils import pace
+from scrapy_rep.utils import download_slots
 from tests import forking
 from tests.certificate import make_certificate
 from tests.crawling.web import Web
@@ -105,8 +105,8 @@ def just_started(monkeypatch):
         real = downloader.monotonic
         start = real()
         monkeypatch.setattr(downloader, "monotonic", lambda: real() - start)
-        monkeypatch.setattr(pace, "_now", downloader.monotonic)
-    return pace._now
+        monkeypatch.setattr(download_slots, "_now", downloader.monotonic)
+    return download_slots._now
 
 
 @pytest.fixture(scope="session")

@@ -36,7 +36,7 @@ class Network:
         self.outcomes = {}
         """How fetches end that need not wait, by origin."""
 
-    def cache(self, entries=None, *, places=16):
+    def cache(self, entries=None, *, permits=16):
         """A cache with a store of its own, which fetches here; ``entries`` are those in memory."""
         context = LookupContext(
             policy=POLICY,
@@ -45,7 +45,7 @@ class Network:
             send_record=lambda *_: None,
             clock=self.time.clock,
             jitter=lambda: 0.0,
-            limit=FetchLimit(places),
+            limit=FetchLimit(permits),
             name="worker",
             lease=20.0,
         )

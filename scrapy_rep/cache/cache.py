@@ -40,7 +40,7 @@ logger: Final = logging.getLogger(__name__)
 
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of evicted origins at which the log suggests more memory."""
-_MAX_OWN: Final = 10_000
+_MAX_ROUTE_FAILURES: Final = 10_000
 """Largest number of origins with an entry that only this crawl uses."""
 
 
@@ -57,13 +57,13 @@ class Census(NamedTuple):
     """Known origins whose robots.txt is unreachable."""
 
 
-class _Found(NamedTuple):
+class _LookupResult(NamedTuple):
     """The result of a lookup."""
 
     entry: Entry
     robots: RobotsTxt | None
     """The robots.txt whose rules are valid, if any."""
-    is_news: bool = False
+    is_new: bool = False
     """Whether the signal ``robots_parsed`` is sent for it."""
 
 
@@ -88,7 +88,9 @@ class Cache:
             if entry.is_unreachable:
                 entries.discard(origin)
         self._entry_of = entries.get
-        self._own: BoundedCache[Origin, Entry] = BoundedCache(max_entries=_MAX_OWN)
+        self._route_failures: BoundedCache[Origin, Entry] = BoundedCache(
+            max_entries=_MAX_ROUTE_FAILURES
+        )
         """Entries of origins that this crawl couldn't reach because of something on the route."""
         self._parsed = parsed
         self._count = count
@@ -96,7 +98,7 @@ class Cache:
         self._began = self._time()
         self._returns = 0
         self._limit = context.limit
-        self._flights: Flights[_Found] = Flights(self._look_up, self._after_lookup)
+        self._flights: Flights[_LookupResult] = Flights(self._look_up, self._after_lookup)
         self._lookup = Lookup(context, ROBOTSTXT, self.known_entry, count)
         self.tdmrep: TdmrepCache = TdmrepCache(context, entries.max_bytes)
         """The cache of tdmrep.json."""
@@ -114,7 +116,7 @@ class Cache:
     @property
     def most_lookups(self) -> int:
         """Largest number of lookups under way, without those of slow sites and other workers."""
-        return 2 * self._limit.places + self._limit.slow + self._lookup.waiting
+        return 2 * self._limit.permits + self._limit.slow + self._lookup.waiting
 
     def when_slow(self, call: Callable[[], None]) -> None:
         """Call ``call`` when there may be room: a fetch is slow, or another worker's."""
@@ -125,8 +127,8 @@ class Cache:
         entry = self._entry_of(origin)
         if entry is not None and entry.start <= self._time() < entry.end:
             return entry
-        if len(self._own):
-            own = self._own.get(origin)
+        if len(self._route_failures):
+            own = self._route_failures.get(origin)
             if own is not None and own.start <= self._time() < own.end:
                 return own
         return None
@@ -155,8 +157,8 @@ class Cache:
     def census(self) -> Census:
         """Return the numbers of known, looked up and unreachable origins."""
         now = self._time()
-        held = chain(self._entries.values(), self._own.values())
-        entries = [entry for entry in held if entry.start <= now < entry.end]
+        all_entries = chain(self._entries.values(), self._route_failures.values())
+        entries = [entry for entry in all_entries if entry.start <= now < entry.end]
         return Census(
             known=len(entries),
             waiting=len(self._flights),
@@ -175,7 +177,7 @@ class Cache:
         await self._lookup.finish()
         await self.tdmrep.finish()
 
-    async def _look_up(self, origin: Origin, tokens: Tokens, page: Request) -> _Found:
+    async def _look_up(self, origin: Origin, tokens: Tokens, page: Request) -> _LookupResult:
         try:
             asked = self._time()
             record = await self._lookup.record(origin, page)
@@ -187,10 +189,10 @@ class Cache:
             if self.closing and isinstance(error, CancelledError):
                 raise
             logger.exception("Error while looking up robots.txt of %s", origin)
-            return _Found(self._disallow_all(origin), None)
+            return _LookupResult(self._disallow_all(origin), None)
         # A known robots.txt was only parsed for other tokens.
-        is_news = robots is not None and record.copy is record.last and not is_known
-        return _Found(entry, robots, is_news)
+        is_new = robots is not None and record.copy is record.last and not is_known
+        return _LookupResult(entry, robots, is_new)
 
     def _count_return(self) -> None:
         """Count a lookup of an origin that was evicted from memory."""
@@ -206,10 +208,12 @@ class Cache:
                 self._returns,
             )
 
-    async def _after_lookup(self, origin: Origin, found: _Found | None, page: Request) -> None:
+    async def _after_lookup(
+        self, origin: Origin, found: _LookupResult | None, page: Request
+    ) -> None:
         await self._lookup.store_fetched(origin)
         # After the requests that wait: a signal handler may request pages of this origin.
-        if found is not None and found.robots is not None and found.is_news:
+        if found is not None and found.robots is not None and found.is_new:
             await self._parsed(found.robots, page)
 
     def put_record(
@@ -222,9 +226,9 @@ class Cache:
             entry = Entry(access)
         if not record.of_origin:
             entry = Entry(access)
-            self._own.put(origin, entry)
+            self._route_failures.put(origin, entry)
             return entry, None
-        self._own.discard(origin)
+        self._route_failures.discard(origin)
         robots = None if access.copy is None else RobotsTxt.parse(access.copy.body)
         self._put(origin, entry, tokens, robots)
         return entry, robots

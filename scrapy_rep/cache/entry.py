@@ -18,10 +18,10 @@ from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
 if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.effort import Effort
     from scrapy_rep.protocol.matching.ruleset import RuleSet
-    from scrapy_rep.protocol.outage import Outage
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.usage.usage import Usage
+    from scrapy_rep.protocol.verdict import Outage
 
 _ENTRY_BYTES: Final = 680
 """Approximate size of an entry without rules, in bytes: its objects, and its place in a dict."""
@@ -33,13 +33,13 @@ User-Agents of browsers, and there are fewer of these."""
 class Entry:
     """What may be fetched of an origin, from ``start`` to ``end``, in seconds since the epoch."""
 
-    __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "mark", "start")
+    __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "fingerprint", "start")
 
     def __init__(self, access: Access) -> None:
         self.start: float = access.start
         self.end: float = access.end
-        self.mark: int = mark_of(access)
-        """The ``mark_of`` the access that the entry was made from."""
+        self.fingerprint: int = fingerprint_of(access)
+        """The ``fingerprint_of`` the access that the entry was made from."""
         # The verdict on all pages, if it doesn't depend on rules.
         self._state = (
             None
@@ -52,7 +52,7 @@ class Entry:
 
     def is_from(self, access: Access) -> bool:
         """Return whether the entry was made from ``access`` or an equal one."""
-        return self.mark == mark_of(access)
+        return self.fingerprint == fingerprint_of(access)
 
     @property
     def is_unreachable(self) -> bool:
@@ -120,7 +120,7 @@ class Entry:
         return self._state
 
 
-def mark_of(access: Access) -> int:
+def fingerprint_of(access: Access) -> int:
     """Return a hash that is equal for equal ``Access``."""
     # With the body, because two workers may fetch different files in the same clock tick.
     body = None if access.copy is None else access.copy.body

@@ -23,12 +23,12 @@ _SLOW: Final = 1.0
 class FetchLimit:
     """A semaphore: first come, first served."""
 
-    def __init__(self, places: int) -> None:
-        self.places = places
+    def __init__(self, permits: int) -> None:
+        self.permits = permits
         self.slow = 0
         """Number of slow fetches, which take no place."""
         self.when_slow: Callable[[], None] | None = None
-        self._free = places
+        self._free = permits
         self._waiting: deque[Promise[None]] = deque()
 
     async def acquire(self) -> None:

@@ -19,7 +19,7 @@ from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.site_file import SiteFile
-from scrapy_rep.stores.base import Held, StoreError
+from scrapy_rep.stores.base import RecordAndLease, StoreError
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.lru import BoundedCache
@@ -108,16 +108,16 @@ class Lookup:
 
     async def record(self, origin: Origin, page: Request) -> Record:
         """Return a valid record of ``origin``; ``page`` is the request that waits for it."""
-        held = await self._get(origin)
+        found = await self._get(origin)
         since, pause = self._clock.monotonic(), _POLL
         while True:
-            if self._is_fresh(held.record):
-                return self._use_stored(origin, held.record, page)
+            if self._is_fresh(found.record):
+                return self._use_stored(origin, found.record, page)
             unstored = self._unstored.get(origin)
             if self._is_fresh(unstored):
                 return unstored
             impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
-            if held.holder is None or impatient:
+            if found.holder is None or impatient:
                 record = await self._claim_and_fetch(origin, page, impatient=impatient)
                 if record is not None:
                     return record
@@ -126,7 +126,7 @@ class Lookup:
                 self._count(stats.STORE_WAITED)
             await self._pause(pause)
             pause = min(_POLL_MAX, pause * _POLL_GROWTH)
-            held = await self._get(origin)
+            found = await self._get(origin)
 
     async def _pause(self, seconds: float) -> None:
         """Wait for another worker. Such lookups are not limited, as the leases limit them."""
@@ -171,12 +171,12 @@ class Lookup:
             return stored
         return unstored
 
-    async def _get(self, origin: Origin) -> Held:
+    async def _get(self, origin: Origin) -> RecordAndLease:
         try:
             return await self._store.get(self._file(origin).key)
         except StoreError as error:
             logger.debug("The store has no record of %s: %s", origin, error)
-            return Held(None, None)
+            return RecordAndLease(None, None)
 
     async def _claim_and_fetch(
         self, origin: Origin, page: Request, *, impatient: bool
@@ -193,17 +193,17 @@ class Lookup:
         place = Permit(self._limit, self._clock)
         try:
             try:
-                held = await self._store.claim(key, holder, self._context.lease)
+                found = await self._store.claim(key, holder, self._context.lease)
             except StoreError as error:
                 logger.debug("No lease of %s: %s", origin, error)
-                held = Held(None, holder)
-            if self._is_fresh(held.record):
-                self._use_stored(origin, held.record, page)
+                found = RecordAndLease(None, holder)
+            if self._is_fresh(found.record):
+                self._use_stored(origin, found.record, page)
                 self._background.start(self._release(key, holder))
-                return held.record
-            if held.holder != holder and not impatient:
+                return found.record
+            if found.holder != holder and not impatient:
                 return None
-            previous = held.record
+            previous = found.record
             record = await self._fetch(origin, previous, page)
         except BaseException:
             # Other workers must not wait for the end of this lease.
@@ -239,13 +239,13 @@ class Lookup:
 
         Called after the requests that wait for it have got it, so they don't wait for the disk.
         """
-        kept = self._being_stored.get(origin)
-        if kept is None:
+        fetched = self._being_stored.get(origin)
+        if fetched is None:
             return
         try:
-            await self._put(*kept)
+            await self._put(*fetched)
         finally:
-            if self._being_stored.get(origin) is kept:
+            if self._being_stored.get(origin) is fetched:
                 del self._being_stored[origin]
 
     async def _put(self, record: Record, holder: str | None = None) -> None:
@@ -260,10 +260,10 @@ class Lookup:
 
     async def _store_for_other(self, origin: Origin, outcome: Outcome) -> None:
         """Store the outcome for the origin that a redirect led to, too, unless it is known."""
-        held = await self._get(origin)
-        if not self._is_fresh(held.record) and held.holder is None:
+        found = await self._get(origin)
+        if not self._is_fresh(found.record) and found.holder is None:
             file, jitter = self._file(origin), self._context.jitter()
-            await self._put(self._policy.record_after(held.record, file, outcome, jitter=jitter))
+            await self._put(self._policy.record_after(found.record, file, outcome, jitter=jitter))
 
     def _file(self, origin: Origin) -> SiteFile:
         return SiteFile(origin, self._path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.cache.flights import Flights
 from scrapy_rep.cache.lookup import Lookup
@@ -14,13 +14,16 @@ from scrapy_rep.utils.lru import BoundedCache
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from scrapy_rep.cache.entry import Entry
     from scrapy_rep.cache.lookup import LookupContext
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.policy import Access
     from scrapy_rep.protocol.product_tokens import Tokens
     from scrapy_rep.protocol.record import Record
 
-_NONE = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
+_DISALLOWED: Final = TdmRules.unread(f"robots.txt disallows {TDMREP_PATH}")
+_NOT_USED: Final = TdmRules(b"[]")
+_NONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 
 class _Entry(NamedTuple):
@@ -41,7 +44,7 @@ class TdmrepCache:
         self._policy = context.policy
         self._time = context.clock.time
         self._lookup = Lookup(context, TDMREP_PATH, self.known_rules, count=lambda _: None)
-        self._held: BoundedCache[Origin, _Entry] = BoundedCache(max_bytes=max_bytes)
+        self._entries: BoundedCache[Origin, _Entry] = BoundedCache(max_bytes=max_bytes)
         self._flights: Flights[TdmRules] = Flights(self._look_up, self._after_lookup)
 
     @property
@@ -49,10 +52,26 @@ class TdmrepCache:
         """Number of lookups under way, without those that wait for other workers."""
         return len(self._flights) - self._lookup.waiting
 
+    def known_rules_for_pages(
+        self, origin: Origin | None, entry: Entry, tokens: Tokens
+    ) -> TdmRules | None:
+        """Return the rules for the pages of ``origin``; None if a lookup is needed.
+
+        ``entry`` is the entry of its robots.txt: if that disallows tdmrep.json, the rules are
+        unknown.
+        """
+        if origin is None or origin.scheme == "ftp":
+            return _NOT_USED
+        verdict = entry.verdict(TDMREP_PATH, tokens)
+        if verdict is not None and not verdict.allowed:
+            return _DISALLOWED
+        return self.known_rules(origin)
+
     def known_rules(self, origin: Origin) -> TdmRules | None:
         """Return the valid rules of ``origin`` that are in memory, if there are any."""
-        held = self._held.get(origin)
-        return held.rules if held is not None and held.start <= self._time() < held.end else None
+        entry = self._entries.get(origin)
+        is_valid = entry is not None and entry.start <= self._time() < entry.end
+        return entry.rules if entry is not None and is_valid else None
 
     async def rules(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
         """Look up ``origin``; return its rules. Raises CrawlClosingError."""
@@ -71,7 +90,7 @@ class TdmrepCache:
         record = await self._lookup.record(origin, page)
         access = self._policy.access(record, self._time())
         rules = _rules_of(record, access)
-        self._held.put(origin, _Entry(rules, access.start, access.end), rules.nbytes)
+        self._entries.put(origin, _Entry(rules, access.start, access.end), rules.nbytes)
         return rules
 
     async def _after_lookup(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
@@ -84,5 +103,5 @@ def _rules_of(record: Record, access: Access) -> TdmRules:
         return TdmRules(access.copy.body)
     evidence = last.evidence
     if isinstance(last, Unavailable) and evidence.status in _NONE and evidence.error is None:
-        return TdmRules(b"[]")  # not used
+        return _NOT_USED
     return TdmRules.unread(evidence.summary)

@@ -16,7 +16,7 @@ from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.check import status_of
-from scrapy_rep.commands.spider import robots_of, together
+from scrapy_rep.commands.spider import gather, robots_of
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
     EXIT_OK,
@@ -26,7 +26,7 @@ from scrapy_rep.commands.terminal import (
     with_scheme,
 )
 from scrapy_rep.decision.usage import PURPOSES_KEY
-from scrapy_rep.exceptions import explain
+from scrapy_rep.exceptions import describe
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.origin import ROBOTSTXT, split_url
 from scrapy_rep.protocol.outcome import Unreachable
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from scrapy_rep.commands.spider import CoroutineRunner
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.settings import Options
-    from scrapy_rep.stores.base import BareStore, Held
+    from scrapy_rep.stores.base import BareStore, RecordAndLease
 
 _AT_A_TIME: Final = 50
 """Number of records that are read together: at most 40 MB with the default REP_MAX_SIZE."""
@@ -79,18 +79,21 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         )
     path = registry.path_of(options.store)
     if action != "refresh" and path is not None and not path.exists():
-        print(f"nothing is kept yet: there is no file {path}", file=sys.stderr)
+        print(f"nothing is stored yet: there is no file {path}", file=sys.stderr)
         return EXIT_OK if file is None else EXIT_NO
 
     async def in_crawl(crawler: Crawler) -> int:
         store = registry.make_bare_store(options.store_config, set_aside=False)
-        shelf = _Cache(crawler, options, store, as_json=opts.json)
+        actions = _Actions(crawler, options, store, as_json=opts.json)
         try:
             if file is None:
-                return await _OF_ALL[action](shelf)
-            return await _OF_ORIGIN[action](shelf, file)
+                return await _OF_ALL[action](actions)
+            return await _OF_ORIGIN[action](actions, file)
         except StoreError as error:
-            print(f"{registry.shown(options.store)}: {printable(str(error))}", file=sys.stderr)
+            print(
+                f"{registry.without_secrets(options.store)}: {printable(str(error))}",
+                file=sys.stderr,
+            )
             return EXIT_UNKNOWN
         finally:
             await store.close()
@@ -99,7 +102,7 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     return status
 
 
-class _Cache:
+class _Actions:
     """The actions. Each method prints its result and returns the exit status."""
 
     def __init__(
@@ -118,7 +121,9 @@ class _Cache:
             values = {"outcome": None} if record is None else self._dict(record)
             self._print(_line(origin, record, self._options), {"origin": origin, **values})
         if not self._as_json:
-            print(f"{registry.shown(self._options.store)} holds {counted(count, 'origin')}")
+            print(
+                f"{registry.without_secrets(self._options.store)} holds {counted(count, 'origin')}"
+            )
         return EXIT_OK
 
     async def show(self, file: SiteFile) -> int:
@@ -127,7 +132,7 @@ class _Cache:
         if record is None:
             return self._no_record(f"readable record of {file.key}")
         lines = record_text.details(
-            record, self._options, time(), f"from {registry.shown(self._options.store)}"
+            record, self._options, time(), f"from {registry.without_secrets(self._options.store)}"
         )
         if holder is not None:
             lines.append("a crawl is fetching it")
@@ -149,7 +154,7 @@ class _Cache:
             # Usage preferences don't matter for this fetch.
             verdict = await robots.verdict(Request(file.url, meta={PURPOSES_KEY: []}))
             if not verdict.allowed:
-                why = printable(explain(verdict))
+                why = printable(describe(verdict))
                 print(f"{file.key} is not fetched: {why}", file=sys.stderr)
                 return status_of(verdict)
         before = (await self._store.get(file.key)).record
@@ -197,14 +202,14 @@ class _Cache:
         async for origin in self._store.scan_keys():
             origins.append(origin)
             if len(origins) == _AT_A_TIME:
-                for each, held in zip(origins, await self._get(origins), strict=True):
-                    yield each, held.record
+                for each, found in zip(origins, await self._get(origins), strict=True):
+                    yield each, found.record
                 origins.clear()
-        for each, held in zip(origins, await self._get(origins), strict=True):
-            yield each, held.record
+        for each, found in zip(origins, await self._get(origins), strict=True):
+            yield each, found.record
 
-    async def _get(self, origins: list[str]) -> list[Held]:
-        return await together(map(self._store.get, origins))
+    async def _get(self, origins: list[str]) -> list[RecordAndLease]:
+        return await gather(map(self._store.get, origins))
 
     def _dict(self, record: Record) -> dict[str, Any]:
         return record_text.as_dict(record, self._options, time())
@@ -213,12 +218,12 @@ class _Cache:
         print(json.dumps(values) if self._as_json else text)
 
     def _no_record(self, what: str) -> int:
-        print(f"{registry.shown(self._options.store)} has no {what}", file=sys.stderr)
+        print(f"{registry.without_secrets(self._options.store)} has no {what}", file=sys.stderr)
         return EXIT_NO
 
 
-_OF_ALL: Final = {"list": _Cache.list_all, "prune": _Cache.prune}
-_OF_ORIGIN: Final = {"show": _Cache.show, "refresh": _Cache.refresh, "drop": _Cache.drop}
+_OF_ALL: Final = {"list": _Actions.list_all, "prune": _Actions.prune}
+_OF_ORIGIN: Final = {"show": _Actions.show, "refresh": _Actions.refresh, "drop": _Actions.drop}
 
 
 def _file(text: str) -> SiteFile:

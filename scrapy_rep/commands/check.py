@@ -21,7 +21,7 @@ from scrapy_rep.commands.terminal import (
     with_scheme,
 )
 from scrapy_rep.decision.strictest import verdict_of_rules
-from scrapy_rep.decision.usage import in_words
+from scrapy_rep.decision.usage import describe_decision
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -115,4 +115,4 @@ def _line(url: str, result: CheckResult, started: float, *, as_json: bool) -> st
     how = ""
     if fetched_at is not None:
         how = f", fetched {ago(time() - fetched_at) if remembered else 'just now'}"
-    return f"{word}  {shown}  {printable(in_words(verdict, usage))}{how}"
+    return f"{word}  {shown}  {printable(describe_decision(verdict, usage))}{how}"

@@ -77,7 +77,7 @@ def _shown(found: Found, *, as_json: bool) -> str | None:
 
 
 def _as_json(found: Found) -> str:
-    return json.dumps({**found.values, "text": _line_of(found)})
+    return json.dumps({**found.values, "text": _deciding_line(found)})
 
 
 def _as_text(found: Found) -> list[str]:
@@ -143,12 +143,12 @@ def _robotstxt(found: Found) -> list[str]:
     lines.append(f"    sha256 {file['sha256']}")
     if found.text is None:
         lines.append("    the text is not there, or is another one")
-    elif (text := _line_of(found)) is not None:
+    elif (text := _deciding_line(found)) is not None:
         lines.append(f"    {found.values['line']}: {printable(text)}")
     return lines
 
 
-def _line_of(found: Found) -> str | None:
+def _deciding_line(found: Found) -> str | None:
     """Return the text of the deciding line."""
     number = found.values.get("line")
     if found.text is None or number is None:

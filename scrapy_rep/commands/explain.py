@@ -17,7 +17,7 @@ from scrapy_rep.commands.spider import robots_of
 from scrapy_rep.commands.terminal import coloured, section, with_scheme
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.strictest import verdict_of_rules
-from scrapy_rep.decision.usage import PURPOSES_KEY, in_words
+from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
 from scrapy_rep.protocol.explain import Explanation
 from scrapy_rep.protocol.explain import explain as explained
 from scrapy_rep.protocol.origin import origin_of, target_of
@@ -163,7 +163,7 @@ def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
         word = "can't tell"
     lines = [
         f"{coloured(word, word)}: {printable(got.url)}",
-        f"  {printable(in_words(got.verdict, got.decision.usage))}",
+        f"  {printable(describe_decision(got.verdict, got.decision.usage))}",
     ]
     override = got.decision.override
     if got.back_off is not None:
@@ -175,7 +175,7 @@ def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
         lines += section("Override", [printable(str(override)), end])
     if got.record is not None:
         stored = got.is_from_store(got.record)
-        source = f"from {registry.shown(options.store)}" if stored else "just fetched"
+        source = f"from {registry.without_secrets(options.store)}" if stored else "just fetched"
         how = record_text.details(got.record, options, time(), source)
         lines += section("robots.txt", how)
     lines += section("Product tokens", [", ".join(map(printable, got.decision.tokens)) or "none"])

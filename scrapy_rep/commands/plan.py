@@ -17,7 +17,7 @@ from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_rep.commands.forecast import Forecast
 from scrapy_rep.commands.sitemaps import Sitemaps
-from scrapy_rep.commands.spider import robots_of, together
+from scrapy_rep.commands.spider import gather, robots_of
 from scrapy_rep.commands.terminal import (
     EXIT_OK,
     EXIT_UNKNOWN,
@@ -32,7 +32,7 @@ from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Workers
-from scrapy_rep.utils.pace import configured_delay, slot_name
+from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.text import counted, printable, show, without_credentials
 
 if TYPE_CHECKING:
@@ -128,14 +128,14 @@ class _Plan:
                     text = line.decode("utf-8", "surrogateescape").strip()
                     if text and not text.startswith("#"):
                         await self._add(text)
-                self._progress.at(self._done, self._urls)
+                self._progress.update(self._done, self._urls)
             await reader.stop()
         await self._wait_until_counted()
         if self._sitemaps is not None:
             origins = iter(list(self._origins))
-            await together(self._read_sitemaps(origins) for _ in range(_SITEMAPS_AT_A_TIME))
+            await gather(self._read_sitemaps(origins) for _ in range(_SITEMAPS_AT_A_TIME))
             await self._wait_until_counted()
-        self._progress.at(self._urls, self._urls)
+        self._progress.update(self._urls, self._urls)
 
     async def _add(self, url: str, *, from_sitemap: bool = False) -> None:
         """Count a URL, now or when its robots.txt is known. Raises CrawlClosingError."""
@@ -155,7 +155,7 @@ class _Plan:
             return
         if self._sitemaps is not None and not from_sitemap:
             self._origins[origin] = None
-        if decision is not None and self._is_enough(decision) and origin not in self._waiting:
+        if decision is not None and self._is_known(decision) and origin not in self._waiting:
             await self._count(request, decision)
             return
         # The URLs of an origin wait together, so a site that hangs delays only its own.
@@ -164,15 +164,15 @@ class _Plan:
             self._waiting[origin].append(request)
         else:
             self._waiting[origin] = [request]
-            deferred_from_coro(self._find_out(origin))
+            deferred_from_coro(self._count_waiting(origin))
 
-    def _is_enough(self, decision: Decision) -> bool:
+    def _is_known(self, decision: Decision) -> bool:
         verdict, entry = decision.verdict, decision.entry
         if verdict is None or self._other is None or entry is None:
             return verdict is not None
         return entry.verdict(decision.target, self._tokens) is not None
 
-    async def _find_out(self, origin: Origin) -> None:
+    async def _count_waiting(self, origin: Origin) -> None:
         """Count all that wait for the robots.txt of ``origin``."""
         requests = self._waiting[origin]
         for request in requests:  # more may be added meanwhile
@@ -185,7 +185,7 @@ class _Plan:
                 logger.exception("Error while planning %s", show(request))
             self._places.release()
         del self._waiting[origin]
-        self._progress.at(self._done, self._urls)
+        self._progress.update(self._done, self._urls)
 
     async def _wait_until_counted(self) -> None:
         """Wait until all URLs are counted."""
@@ -204,7 +204,7 @@ class _Plan:
             slower = configured_delay(self._crawler, name, self._seconds)
             self._slower.add(decision, name, self._delay_between(request, decision, slower))
         if self._other is not None:
-            other = await self._decider.decision_for(self._tokens, request, decision)
+            other = await self._decider.decision_with_tokens(self._tokens, request, decision)
             self._other.add(other, name, self._delay_between(request, other, own))
         self._done += 1
 

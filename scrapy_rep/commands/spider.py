@@ -134,10 +134,10 @@ async def check_urls(
         fetched_at = None if record is None else record.last.evidence.at
         return CheckResult(verdict, fetched_at, decision.usage)
 
-    return await together(map(check, urls))
+    return await gather(map(check, urls))
 
 
-async def together(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run ``coroutines`` concurrently in any mode of Scrapy; return their results."""
     under_way = [deferred_from_coro(each) for each in coroutines]
     return [await maybe_deferred_to_future(each) for each in under_way]

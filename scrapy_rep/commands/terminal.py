@@ -59,7 +59,7 @@ class Progress:
     """A progress bar in the last line of a terminal."""
 
     def __init__(self, total: int = 0) -> None:
-        """``total`` is the number of steps; 0 if ``at`` sets it."""
+        """``total`` is the number of steps; 0 if ``update`` sets it."""
         # Not for a single step, and not if the output is no terminal.
         self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
@@ -76,7 +76,7 @@ class Progress:
         self._done += 1
         self._draw()
 
-    def at(self, done: int, total: int) -> None:
+    def update(self, done: int, total: int) -> None:
         """Set the number of steps that are done, and their total."""
         self.clear()
         self._done, self._total = done, total

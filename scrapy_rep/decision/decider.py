@@ -6,9 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.decision.spellings import Spellings, as_parsed
+from scrapy_rep.decision.spellings import Spellings, stripped_url
 from scrapy_rep.decision.strictest import NO_ORIGIN, strictest_verdict
-from scrapy_rep.decision.tdmrep import known_tdmrep
 from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
 from scrapy_rep.overrides import DISALLOWED
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
@@ -83,7 +82,7 @@ class Decider:
             origin, target = split_url(url)
         except ValueError:
             if not url.startswith(SCHEMES):
-                url = as_parsed(url)
+                url = stripped_url(url)
                 if not url.lower().startswith(SCHEMES):
                     return None
             try:
@@ -142,7 +141,9 @@ class Decider:
             judged = self._judge(request, found, tdm_rules)
         return judged
 
-    async def decision_for(self, tokens: Tokens, request: Request, decision: Decision) -> Decision:
+    async def decision_with_tokens(
+        self, tokens: Tokens, request: Request, decision: Decision
+    ) -> Decision:
         """Return what ``decision`` would be for a crawler with these product tokens.
 
         Overrides don't depend on tokens. Raises CrawlClosingError.
@@ -270,7 +271,8 @@ class Decider:
             return decision
         usage = entry.usage(target, tokens)
         if self.usage.reads_tdmrep:
-            tdmrep = tdmrep or known_tdmrep(self._cache, origin, entry, tokens)
+            known = self._cache.tdmrep.known_rules_for_pages
+            tdmrep = tdmrep or known(origin, entry, tokens)
             if tdmrep is None:
                 return decision._replace(verdict=None)
             usage = usage.with_statements(tdmrep.statements_for(target))

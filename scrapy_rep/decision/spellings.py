@@ -26,7 +26,7 @@ _PARAMS: Final = re.compile(";[^/]*").sub
 _EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
-def as_parsed(url: str) -> str:
+def stripped_url(url: str) -> str:
     """Return a URL as URL parsers read it: without surrounding blanks, tabs and line ends.
 
     Only URLs of requests with ``meta["verbatim_url"]`` have any; others are returned unchanged.
@@ -65,7 +65,7 @@ class Spellings:
         ``verbatim`` is the value of ``meta["verbatim_url"]``. Raises ValueError if the request may
         be sent to another origin than that of ``url``.
         """
-        parsed = as_parsed(url)
+        parsed = stripped_url(url)
         origin = origin_of(parsed)
         targets = {target}
         if parsed is not url:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from scrapy_rep import stats
-from scrapy_rep.exceptions import SettingsError, explain, explain_usage
+from scrapy_rep.exceptions import SettingsError, describe, describe_usage
 from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, UNKNOWN
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, Announcer
@@ -109,11 +109,11 @@ def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[
         ) from None
 
 
-def in_words(verdict: Verdict, judgement: Judgement | None) -> str:
+def describe_decision(verdict: Verdict, judgement: Judgement | None) -> str:
     """Return a verdict in words, with the usage preferences if these decided."""
     if judgement is None or verdict.reason is not Reason.USAGE:
-        return explain(verdict)
-    return explain_usage(verdict, judgement.usage, judgement.results)
+        return describe(verdict)
+    return describe_usage(verdict, judgement.usage, judgement.results)
 
 
 def note_judgement(request: Request, judgement: Judgement) -> None:

@@ -20,9 +20,9 @@ from scrapy_rep.cache.shared import shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
-from scrapy_rep.downloadermiddlewares.startup import log_loss, log_start, read_overrides
+from scrapy_rep.downloadermiddlewares.startup import log_cannot_defer, log_start, read_overrides
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
-from scrapy_rep.downloadermiddlewares.waits import Waits
+from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.drops import Drops
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.robotparser import RobotParser
@@ -94,7 +94,9 @@ class Composition:
             crawler, cache, decider, options, clock, self.delays, self.turns, self.back_off
         )
         robots = Robots(cache, decider, self.gate.holds, pauses.until)
-        self.waits: Waits = Waits(crawler, decider, self.gate, self.turns, clock)
+        self.waiting_requests: WaitingRequests = WaitingRequests(
+            crawler, decider, self.gate, self.turns, clock
+        )
         self.dry_run: DryRun | None = (
             DryRun(crawler, cache, self.drops, self.gate, builtin) if builtin else None
         )
@@ -128,14 +130,14 @@ class Composition:
         if not self.gate.in_use:
             self._crawler.signals.connect(_note_scheduler, signals.request_scheduled)
         log_start(self._crawler, self._options, self.decider.tokens.default())
-        if self.gate.loses:
-            log_loss(self._crawler)
-        self.events.warn_expired()
+        if self.gate.cannot_defer:
+            log_cannot_defer(self._crawler)
+        self.events.log_expired()
         lift_pool_limits(self._crawler)
 
     def _close(self) -> None:
         deferred = self.gate.close()
-        self.waits.close()
+        self.waiting_requests.close()
         if self.turns is not None:
             self.turns.close()
         if self.back_off is not None:
@@ -152,7 +154,7 @@ class Composition:
         self._watch.stop()
         self._close()
         self._subresources.close()
-        self.drops.summarise()
+        self.drops.log_summary()
         try:
             await within(_CLOSING_TIME, self.cache.finish())
         except TimeoutError:

@@ -10,7 +10,7 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import in_words, note_judgement
+from scrapy_rep.decision.usage import describe_decision, note_judgement
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.outcome import Available
@@ -131,7 +131,7 @@ class DryRun:
         extra = {"spider": self._crawler.spider}
         would_wait = self._would_wait(request, verdict, decision.entry, source)
         verdict = verdict.with_origin(origin)
-        why = in_words(verdict, decision.usage)
+        why = describe_decision(verdict, decision.usage)
         if would_wait:
             # Whether the site would have been reachable again in time isn't known.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)

@@ -42,7 +42,7 @@ class Events:
 
         ``again``: the request was here before, and was given back to the scheduler.
         """
-        self.warn_expired()
+        self.log_expired()
         if override is None or (again and override.tokens):
             return
         stats.count(self._crawler, stats.OVERRIDE_COUNT.format(policy=override.policy))
@@ -53,7 +53,7 @@ class Events:
             )
         self._announcer.send_overridden(request, override)
 
-    def warn_expired(self) -> None:
+    def log_expired(self) -> None:
         """Warn once about each override that has expired."""
         while self._overrides.expired:
             override = self._overrides.expired.pop()

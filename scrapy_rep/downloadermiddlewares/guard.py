@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
 
-from scrapy_rep.downloadermiddlewares.judge import DECIDED_KEY, Judge, dropped_response
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
+from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY, Recheck, dropped_response
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
 from scrapy_rep.utils.per_crawl import part
 
@@ -65,7 +65,7 @@ class RobotsTxtFetchMiddleware:
             raise NotConfigured
         self._crawler = crawler
         self._licenses = Licenses(crawler)
-        self._found: Judge | None = None
+        self._found: Recheck | None = None
         self._tokens_of: Callable[[Request], tuple[str, ...]] | None = None
 
     @classmethod
@@ -88,10 +88,10 @@ class RobotsTxtFetchMiddleware:
         if transfer is not None:
             _prepare(request, transfer)
             return None
-        judge = self._judge()
-        if judge is None or _is_as_decided(request, decided, judge.decider):
+        recheck = self._recheck()
+        if recheck is None or _is_as_decided(request, decided, recheck.decider):
             return None
-        return judge.process(request)
+        return recheck.process(request)
 
     def process_response(
         self, request: Request, response: Response
@@ -108,11 +108,11 @@ class RobotsTxtFetchMiddleware:
             raise Received(answer_of(response, transfer))
         meta.pop(DECIDED_KEY, None)  # left if a middleware answered the request itself
         if response.status in STATUSES:
-            judge = self._judge()
-            self._licenses.check(request, response, None if judge is None else judge.decider)
-        if response.url == request.url or (judge := self._judge()) is None:
+            recheck = self._recheck()
+            self._licenses.check(request, response, None if recheck is None else recheck.decider)
+        if response.url == request.url or (recheck := self._recheck()) is None:
             return response
-        return self._check_redirect(judge, request, response)
+        return self._check_redirect(recheck, request, response)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Pass the error of a request for robots.txt to the fetcher, before retry middlewares.
@@ -134,19 +134,19 @@ class RobotsTxtFetchMiddleware:
         """Return Scrapy's DownloaderStats, which counts the end of the request, too."""
         return self._crawler.get_downloader_middleware(DownloaderStats)
 
-    def _judge(self) -> Judge | None:
+    def _recheck(self) -> Recheck | None:
         """Return what decides again; None if the user has switched off RobotsTxtMiddleware."""
-        if self._found is None and (found := part(self._crawler, Judge)) is not None:
+        if self._found is None and (found := part(self._crawler, Recheck)) is not None:
             self._found, self._tokens_of = found, found.decider.tokens.of_request
         return self._found
 
     async def _check_redirect(
-        self, judge: Judge, request: Request, response: Response
+        self, recheck: Recheck, request: Request, response: Response
     ) -> Request | Response:
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:  # the response is an error page of the browser
             raise dropped_response(self._crawler, request, _FOLLOWED, *refused)
-        checked = await judge.check(request, response, _FOLLOWED)
+        checked = await recheck.check(request, response, _FOLLOWED)
         if checked is response:
             request.meta[DECIDED_KEY] = response.url, None
         return checked
@@ -175,5 +175,5 @@ def _prepare(request: Request, transfer: Transfer) -> None:
     # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add these; credentials must not follow a
     # redirect to another origin.
     request.headers.pop(b"Cookie", None)
-    if not transfer.at_home:
+    if not transfer.same_origin:
         request.headers.pop(b"Authorization", None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import Request
 
 from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY
-from scrapy_rep.downloadermiddlewares.judge import Judge
+from scrapy_rep.downloadermiddlewares.recheck import Recheck
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.per_crawl import parts_of_all
@@ -95,8 +95,8 @@ class _Watch:
             hop = Request(url, headers=self._request.headers, meta=self._request.meta)
         except ValueError:  # part of the page (data:, blob:)
             return None
-        for judge in parts_of_all(Judge):
-            verdict = await judge.refusal(hop)
+        for recheck in parts_of_all(Recheck):
+            verdict = await recheck.refusal(hop)
             if verdict is not None:
                 return verdict
         return None

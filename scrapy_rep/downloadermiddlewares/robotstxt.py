@@ -16,11 +16,11 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import note_judgement
 from scrapy_rep.downloadermiddlewares.composition import Composition
-from scrapy_rep.downloadermiddlewares.judge import (
+from scrapy_rep.downloadermiddlewares.recheck import (
     AGAIN_KEY,
     CLOSING,
     DECIDED_KEY,
-    Judge,
+    Recheck,
 )
 from scrapy_rep.downloadermiddlewares.startup import check_components, why_not_obeyed
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
@@ -66,8 +66,8 @@ class RobotsTxtMiddleware:
         self._delays = parts.delays
         self._dry_run = parts.dry_run
         self._scheduler_keeps = parts.scheduler_keeps
-        has_floor = parts.delays is not None and parts.delays.has_floor
-        self._checks_all = parts.dry_run is not None or parts.has_overrides or has_floor
+        has_minimum = parts.delays is not None and parts.delays.has_minimum
+        self._checks_all = parts.dry_run is not None or parts.has_overrides or has_minimum
         self._takes_turns = parts.turns is not None
         self._back_off = parts.back_off
         if parts.back_off is not None:
@@ -76,9 +76,9 @@ class RobotsTxtMiddleware:
         """Decides whether a request is allowed."""
         self.gate: Gate = parts.gate
         """The gate that queues ask before a request leaves the scheduler."""
-        self._waits = parts.waits
-        self._judge = Judge(crawler, self.decider, self.process_request)
-        add_part(crawler, self._judge)
+        self._waiting = parts.waiting_requests
+        self._recheck = Recheck(crawler, self.decider, self.process_request)
+        add_part(crawler, self._recheck)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
@@ -100,7 +100,7 @@ class RobotsTxtMiddleware:
         noted = meta.pop(NOTE_KEY, None)
         if meta.get("dont_obey_robotstxt"):
             if TRANSFER_KEY not in meta:
-                self._drops.exempt()
+                self._drops.count_exempt()
                 meta[DECIDED_KEY] = request.url, None
             return self._pass_ungoverned(request)
         try:
@@ -141,7 +141,7 @@ class RobotsTxtMiddleware:
             request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
             return self._dry_run.log(request, decision, note.source)
         in_turn = again or (note.source in _IN_TURN and self.gate.in_use)
-        seconds = 0.0 if in_turn else self._waits.seconds_before(request, decision)
+        seconds = 0.0 if in_turn else self._waiting.seconds_before(request, decision)
         if seconds:
             return self._take_turn(request, decision, note, seconds)
         returned = self._conclude(request, decision, note, situation)
@@ -152,7 +152,7 @@ class RobotsTxtMiddleware:
         if verdict is None:
             if self._cache.closing:
                 return Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
-            return Situation.CROWDED if self._waits.is_full else Situation.UNKNOWN
+            return Situation.CROWDED if self._waiting.is_full else Situation.UNKNOWN
         if verdict.allowed:
             host = "" if decision.origin is None else decision.origin.host
             refused = self._back_off is not None and self._back_off.has_given_up(host)
@@ -198,7 +198,7 @@ class RobotsTxtMiddleware:
         try:
             while True:
                 has_tried = decision.verdict is not None
-                decision = await self._waits.wait_for_decision(request, decision)
+                decision = await self._waiting.wait_for_decision(request, decision)
                 if self._dry_run is not None:
                     request.meta[DECIDED_KEY] = request.url, decision.tokens
                     await self._dry_run.log(request, decision, note.source)
@@ -214,7 +214,7 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged there
             self._drop_after_error(request, error)
             return None
-        seconds = self._waits.seconds_before(request, decision)
+        seconds = self._waiting.seconds_before(request, decision)
         if seconds:
             return await self._take_turn(request, decision, note, seconds)
         return self._conclude(request, decision, note, situation)
@@ -227,7 +227,7 @@ class RobotsTxtMiddleware:
         # Only a request given back during the close could come again for ever.
         comes_again = note.returned and self._cache.closing
         try:
-            await self._waits.take_turn(request, decision, seconds)
+            await self._waiting.take_turn(request, decision, seconds)
         except CrawlClosingError:
             situation = Situation.CLOSING_AGAIN if comes_again else Situation.CLOSING
             decision = decision._replace(verdict=None)
@@ -240,7 +240,7 @@ class RobotsTxtMiddleware:
         """
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
-            await self._waits.pause()
+            await self._waiting.pause()
         return self._give_back(request, less=_PRIORITY_CUT)
 
     def _give_back(self, request: Request, *, less: int = 0) -> Request:
@@ -281,7 +281,7 @@ class RobotsTxtMiddleware:
         return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
 
     def _spider_closed(self) -> None:
-        remove_part(self._crawler, Judge)
+        remove_part(self._crawler, Recheck)
 
 
 async def _return_at_once(request: Request) -> Request:

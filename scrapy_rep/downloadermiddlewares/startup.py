@@ -55,11 +55,11 @@ def read_overrides(options: Options, clock: Clock) -> Overrides:
 def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> None:
     """Log how robots.txt is obeyed, in one line, and warn of settings that look like mistakes."""
     extra = {"spider": crawler.spider}
-    changed = {k: v for k, v in options.changed().items() if k not in _SHOWN_ANYWAY}
+    changed = {k: v for k, v in options.non_default().items() if k not in _SHOWN_ANYWAY}
     logger.info(
         "Obeying robots.txt as %s, records in %s%s",
         ", ".join(map(ascii, tokens)) or "'*' (no product token)",
-        registry.shown(options.store),
+        registry.without_secrets(options.store),
         "".join(f", {name}={value!r}" for name, value in changed.items()),
         extra=extra,
     )
@@ -115,7 +115,7 @@ def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]
             )
 
 
-def log_loss(crawler: Crawler) -> None:
+def log_cannot_defer(crawler: Crawler) -> None:
     """Log that requests are dropped which another scheduler would defer."""
     logger.info(
         "Requests of origins whose robots.txt is unreachable are dropped at once, because the "

@@ -9,7 +9,7 @@ from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.decision.decider import SCHEMES
-from scrapy_rep.exceptions import CrawlClosingError, explain
+from scrapy_rep.exceptions import CrawlClosingError, describe
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.per_crawl import parts_of_all, remove_part
 from scrapy_rep.utils.text import show, without_credentials
@@ -121,7 +121,7 @@ class Subresources:
             "%s by a browser: %s: %s",
             "Not fetched" if aborts and not self._dry_run else "Fetched",
             show(request),
-            "robots.txt is not known yet" if verdict is None else explain(verdict),
+            "robots.txt is not known yet" if verdict is None else describe(verdict),
             extra={"spider": self._crawler.spider},
         )
 

@@ -1,6 +1,7 @@
 """The table of what the middleware does with a request, by its situation and source.
 
-The docs contain it. In a dry run all requests pass.
+The docs contain it. In a dry run all requests pass. After an error in scrapy-rep, a request is
+dropped in any situation.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ class Situation(Enum):
     CROWDED = "not known, too many requests wait"
     CLOSING = "not known, the crawl closes"
     CLOSING_AGAIN = "the same, returned before"
-    ERROR = "error in scrapy-rep"
 
 
 class Action(Enum):
@@ -56,6 +56,5 @@ TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
         Situation.CLOSING: (Action.GIVE_BACK_IF_KEPT,) * len(Source),
         # Its sender must not wait for ever.
         Situation.CLOSING_AGAIN: (Action.DROP,) * len(Source),
-        Situation.ERROR: (Action.DROP,) * len(Source),
     }.items()
 }

@@ -16,6 +16,7 @@ _CREDENTIALS: Final = re.compile(r"\S+@")
 _LACKS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 _MAX_TEXT: Final = 300
 """Largest length of an error message, in characters."""
+_DETAIL: Final = re.compile(r": | \(")
 _MAX_DEPTH: Final = 10
 """Largest length of a chain of causes."""
 
@@ -55,6 +56,11 @@ def cause_of(error: BaseException) -> str:
     if len(chain) > 1 and isinstance(chain[-1], ValueError):
         return "no valid HTTP"  # raised by Twisted's parser
     return as_message(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
+
+
+def short_cause(cause: str) -> str:
+    """Return a cause without details of one site, to be counted over all sites."""
+    return _DETAIL.split(cause, maxsplit=1)[0]
 
 
 def lacks_resources(error: BaseException) -> bool:

@@ -20,10 +20,15 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.fetch.causes import as_message, cause_of
+from scrapy_rep.fetch.causes import as_message, cause_of, short_cause
 from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler
 from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.route import obstacle_ahead, obstacle_at_end, obstacle_in, obstacle_of
+from scrapy_rep.fetch.route import (
+    obstacle_in_answer,
+    obstacle_in_error,
+    obstacle_in_last_answer,
+    obstacle_in_redirect,
+)
 from scrapy_rep.fetch.transfer import (
     TRANSFER_KEY,
     FetchError,
@@ -32,7 +37,6 @@ from scrapy_rep.fetch.transfer import (
     Transfer,
 )
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, origin_of
-from scrapy_rep.protocol.outage import short_cause
 from scrapy_rep.protocol.outcome import (
     Available,
     Outcome,
@@ -43,11 +47,11 @@ from scrapy_rep.protocol.outcome import (
 )
 from scrapy_rep.protocol.wrapped import is_html, unwrap
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.download_slots import slot_without_delay
 from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
-from scrapy_rep.utils.pace import slot_without_delay
-from scrapy_rep.utils.scrapy_internals import one_more_place
+from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,16 +87,16 @@ class Fetcher:
         self,
         crawler: Crawler,
         options: Options,
-        judge: Callable[[Request], Verdict | None],
+        verdict_on: Callable[[Request], Verdict | None],
         keep_error: Callable[[Evidence, Response], None] | None = None,
     ) -> None:
-        """``judge`` returns the verdict on the target of a redirect, None if it isn't known.
+        """``verdict_on`` returns the verdict on the target of a redirect, None if it isn't known.
 
         ``keep_error`` is called with each error response.
         """
         self._crawler = crawler
         self._options = options
-        self._judge = judge
+        self._verdict_on = verdict_on
         self._keep_error = keep_error
         self._in_flight = 0
         self._numbers = count(1)
@@ -153,7 +157,7 @@ class Fetcher:
         while True:
             try:
                 answer = await self._download(chain, page)
-                obstacle = obstacle_in(answer)
+                obstacle = obstacle_in_answer(answer)
                 if obstacle is not None:
                     return self._not_of_origin(chain, obstacle, answer)
                 chain.check_address(answer)
@@ -168,8 +172,8 @@ class Fetcher:
                 return self._outcome_of_error(chain, error, cause_of(error))
             if location is None or len(chain.hops) >= self._options.max_redirects:
                 return self._outcome_at_end(chain, answer, location)
-            verdict = self._judge(Request(location, headers=_user_agent_of(page)))
-            obstacle = obstacle_ahead(verdict, location)
+            verdict = self._verdict_on(Request(location, headers=_user_agent_of(page)))
+            obstacle = obstacle_in_redirect(verdict, location)
             if obstacle is not None:
                 return self._not_of_origin(chain, obstacle, answer)
             if not chain.may_lead_to(verdict):
@@ -179,7 +183,7 @@ class Fetcher:
 
     def _outcome_at_end(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
         """Return the outcome of the last response; a redirect to ``location`` is not followed."""
-        obstacle = obstacle_at_end(answer)
+        obstacle = obstacle_in_last_answer(answer)
         if obstacle is not None:
             return self._not_of_origin(chain, obstacle, answer)
         if location is None:
@@ -214,7 +218,7 @@ class Fetcher:
         chain.transfer = request.meta[TRANSFER_KEY]
         try:
             slot = request.meta["download_slot"]
-            with one_more_place(self._crawler), slot_without_delay(self._crawler, slot):
+            with raised_concurrency(self._crawler), slot_without_delay(self._crawler, slot):
                 await engine.download_async(request)
         except Received as received:
             # The traceback refers to frames, and these to it: a cycle of a hundred objects.
@@ -228,7 +232,7 @@ class Fetcher:
         raise InterferenceError("another component answered in place of the site")
 
     def _outcome_of_error(self, chain: Chain, error: Exception, message: str) -> Unreachable:
-        obstacle = obstacle_of(error, message, chain.transfer)
+        obstacle = obstacle_in_error(error, message, chain.transfer)
         if obstacle is None:
             return Unreachable(chain.evidence(error=message))
         return self._not_of_origin(chain, obstacle)
@@ -243,11 +247,11 @@ class Fetcher:
             chain.file,
             obstacle,
             _MEANWHILE if chain.file.is_robotstxt else "",
-            _UNTIL if chain.file.is_robotstxt and not obstacle.for_good else "",
+            _UNTIL if chain.file.is_robotstxt and not obstacle.permanent else "",
             obstacle.advice,
         )
         evidence = chain.evidence(answer, error=as_message(str(obstacle)))
-        return Unreachable(evidence, of_origin=False, for_good=obstacle.for_good)
+        return Unreachable(evidence, of_origin=False, permanent=obstacle.permanent)
 
     def _request(self, chain: Chain, page: Request) -> Request:
         url = chain.urls[-1]
@@ -277,7 +281,7 @@ class Fetcher:
             "ftp_user": "anonymous",
             "ftp_password": "guest",
         }
-        transfer = Transfer(self._options.max_size, at_home=chain.at_home, meta=meta.copy())
+        transfer = Transfer(self._options.max_size, same_origin=chain.same_origin, meta=meta.copy())
         headers = _user_agent_of(page)
         # HttpProxyMiddleware sets a proxy from the environment (_scheme_proxy) again by itself.
         if "proxy" in page.meta and "_scheme_proxy" not in page.meta:

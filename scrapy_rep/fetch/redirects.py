@@ -52,7 +52,7 @@ class Chain:
         return [self.file.url, *self.hops]
 
     @property
-    def at_home(self) -> bool:
+    def same_origin(self) -> bool:
         """Whether the last URL has the origin of the file."""
         return origin_of(self.urls[-1]) == self.file.origin
 

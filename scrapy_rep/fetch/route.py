@@ -20,9 +20,9 @@ from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import (
     REDIRECTION,
     SUCCESSFUL,
+    DownloadStoppedError,
     FetchError,
     InterferenceError,
-    StoppedError,
 )
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason
@@ -105,14 +105,14 @@ class Obstacle(NamedTuple):
     """Its host and what it answered."""
     advice: str
     """What the user can do about it."""
-    for_good: bool = False
+    permanent: bool = False
     """Whether another try in this process would end in the same way."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.detail})"
 
 
-def obstacle_in(answer: Answer) -> Obstacle | None:
+def obstacle_in_answer(answer: Answer) -> Obstacle | None:
     """Return what has answered in place of the origin; None if the origin itself has."""
     if not answer.sent or (answer.sent_url is not None and _is_page(answer)):
         return _obstacle_in_page(answer)
@@ -123,7 +123,7 @@ def obstacle_in(answer: Answer) -> Obstacle | None:
     return None
 
 
-def obstacle_at_end(answer: Answer) -> Obstacle | None:
+def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
     """Return the service that redirected in place of the origin, if that is not followed."""
     if answer.sent_url is None or answer.response.status not in REDIRECTION:
         return None
@@ -134,7 +134,7 @@ def obstacle_at_end(answer: Answer) -> Obstacle | None:
     )
 
 
-def obstacle_ahead(verdict: Verdict | None, location: str) -> Obstacle | None:
+def obstacle_in_redirect(verdict: Verdict | None, location: str) -> Obstacle | None:
     """Return the override that forbids a redirect to ``location``, by the ``verdict`` on it."""
     if verdict is None or verdict.allowed or verdict.reason is not Reason.OVERRIDE:
         return None
@@ -184,14 +184,14 @@ def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
     )
 
 
-def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Obstacle | None:
+def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None) -> Obstacle | None:
     """Return the obstacle that raised ``error``; None if the error comes from the origin.
 
     ``message`` is its printable message.
     """
     name = f"{type(error).__module__}.{type(error).__qualname__}"
-    advice, for_good = _SEE_COMPONENTS, False
-    if isinstance(error, StopDownload | StoppedError):
+    advice, permanent = _SEE_COMPONENTS, False
+    if isinstance(error, StopDownload | DownloadStoppedError):
         what, advice = "a signal handler of the crawl raised StopDownload", _LEAVE_ALONE
     elif isinstance(error, InterferenceError):
         what = "another component of the crawl interfered"
@@ -211,7 +211,7 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
     elif isinstance(error, _NO_HANDLER):
         what, advice = "no download handler took it", "see DOWNLOAD_HANDLERS"
         # The others are raised by handlers, and may be of this one URL.
-        for_good = isinstance(error, NotSupported)
+        permanent = isinstance(error, NotSupported)
     elif isinstance(error, _TIMEOUTS) and transfer is not None and transfer.handler is not None:
         what = f"{transfer.handler} gave no answer"
     elif isinstance(error, _NETWORK_ERRORS) or any(
@@ -220,7 +220,7 @@ def obstacle_of(error: Exception, message: str, transfer: Transfer | None) -> Ob
         return None
     else:
         what = f"a component of the crawl raised {name}"
-    return Obstacle(what, message, advice, for_good)
+    return Obstacle(what, message, advice, permanent)
 
 
 def intermediary_error(response: Response, *, proxied: bool) -> str | None:

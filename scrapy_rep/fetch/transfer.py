@@ -27,7 +27,7 @@ class Transfer:
     """One request for robots.txt and its response while it is received."""
 
     max_size: int
-    at_home: bool
+    same_origin: bool
     """Whether the request goes to the origin of the file, not to one that it redirects to."""
     meta: dict[str, Any] = field(default_factory=dict)
     """The meta of the request without its route; keys that others add are for pages."""
@@ -100,7 +100,7 @@ class InterferenceError(FetchError):
     """Another component of the crawl answered in place of the site, or stopped the response."""
 
 
-class StoppedError(InterferenceError):
+class DownloadStoppedError(InterferenceError):
     """A signal handler stopped the response before it was complete."""
 
 
@@ -111,7 +111,7 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     if response.status // 100 not in {2, 5}:
         return Answer(response, b"", transfer.cut, *route)
     if "download_stopped" in response.flags and not transfer.cut:
-        raise StoppedError("stopped before it was complete")
+        raise DownloadStoppedError("stopped before it was complete")
     codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
     try:
         text = decode(

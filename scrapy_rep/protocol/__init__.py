@@ -5,9 +5,8 @@ It does not use Scrapy, a clock or I/O.
 
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import Origin, origin_of, target_of
-from scrapy_rep.protocol.outage import Outage
 from scrapy_rep.protocol.parser import Field, Group, RobotsTxt
-from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
+from scrapy_rep.protocol.verdict import Outage, Reason, Rule, Verdict
 
 __all__ = [
     "Field",

@@ -75,7 +75,7 @@ def of_page(
         room -= len(content) + 1
         if room < 0:
             return TOO_MANY
-        tags |= _words(content, now)
+        tags |= _tags_in(content, now)
     return tags
 
 
@@ -83,7 +83,7 @@ def of_meta(name: str, content: str, tokens: Iterable[str], now: float) -> Tags:
     """Return the tags of ``<meta name=… content=…>`` for a crawler with these product tokens."""
     if name.strip().lower() not in names_in_tags(tokens):
         return Tags()
-    return _words(content, now)
+    return _tags_in(content, now)
 
 
 def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
@@ -94,7 +94,7 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
     """
     tags = Tags()
     for words in parts_for_tokens(value, tokens):
-        tags |= _words(words, now)
+        tags |= _tags_in(words, now)
     return tags
 
 
@@ -114,7 +114,7 @@ def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
         yield value[start:]
 
 
-def _words(content: str, now: float) -> Tags:
+def _tags_in(content: str, now: float) -> Tags:
     tags = Tags()
     for directive in _directives(content):
         date, word = directive.group("date", "word")

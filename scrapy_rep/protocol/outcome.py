@@ -103,7 +103,7 @@ class Unreachable:
     of_origin: bool = True
     """False if something on the route failed, as a proxy or a download handler. That says nothing
     about the origin: it is not stored, and never allows anything."""
-    for_good: bool = False
+    permanent: bool = False
     """Whether another try in this process would fail in the same way."""
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.freshness import fresh_for, retry_after
-from scrapy_rep.protocol.outage import Outage
 from scrapy_rep.protocol.outcome import (
     Available,
     Outcome,
@@ -19,7 +18,7 @@ from scrapy_rep.protocol.outcome import (
     too_many_redirects,
 )
 from scrapy_rep.protocol.record import Record
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.verdict import Outage, Reason
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.site_file import SiteFile
@@ -127,7 +126,7 @@ class Policy:
                     gap = max(0.0, at - previous.last.evidence.at)
                     seconds += min(gap, limits.UNREACHABLE_GAP_MAX)
                 tries = previous.tries + 1
-        if outcome.for_good:
+        if outcome.permanent:
             return Record(file, outcome, copy, since, seconds, tries)
         next_try = at + self._retry_delay(outcome, tries, jitter)
         return Record(file, outcome, copy, since, seconds, tries, next_try)

@@ -129,8 +129,8 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
         outcome = Unavailable(evidence)
     else:
         outcome = Unreachable(evidence)
-    since, next_try = _time(header["unreachable_since"]), _time(header["next_try"])
-    seconds, tries = _seconds(header["unreachable_for"]), header["tries"]
+    since, next_try = _checked_time(header["unreachable_since"]), _checked_time(header["next_try"])
+    seconds, tries = _checked_seconds(header["unreachable_for"]), header["tries"]
     failed = kind is Kind.UNREACHABLE
     if type(tries) is not int or tries < 0 or {since is None, next_try is None} != {not failed}:
         raise RecordError("record that contradicts itself")
@@ -145,7 +145,7 @@ def _inflate(data: bytes, max_size: int) -> bytes:
     return inflated
 
 
-def _time(value: object) -> float | None:
+def _checked_time(value: object) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -153,8 +153,8 @@ def _time(value: object) -> float | None:
     return float(value)
 
 
-def _seconds(value: object) -> float:
-    seconds = _time(value)
+def _checked_seconds(value: object) -> float:
+    seconds = _checked_time(value)
     if seconds is None or seconds < 0:
         raise RecordError("record with a span of time that is none")
     return seconds
@@ -189,5 +189,5 @@ def _evidence(values: dict[str, Any]) -> Evidence:
     for name, value in values.items():
         if type(value) not in _TYPES[name]:
             raise RecordError(f"record with a {name} of another type")
-    _time(values["at"])
+    _checked_time(values["at"])
     return Evidence(**values, hops=tuple(hops))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.outage import Outage
 
 
 class Reason(str, Enum):
@@ -58,6 +57,17 @@ class Rule(NamedTuple):
         return f"{'Allow' if self.allow else 'Disallow'}: {value}"
 
 
+class Outage(NamedTuple):
+    """Why a robots.txt is unreachable. Times are in seconds since the epoch."""
+
+    cause: str
+    """A printable text, such as ``connection closed`` or ``status 503``."""
+    since: float
+    """Time of the first failed fetch in a row."""
+    next_try: float
+    """Time of the next fetch; infinity if there is none."""
+
+
 class Verdict(NamedTuple):
     """Whether a URL may be fetched, and the rule or the state of the origin that decided.
 
@@ -69,6 +79,7 @@ class Verdict(NamedTuple):
     rule: Rule | None = None
     robotstxt_url: str | None = None
     outage: Outage | None = None
+    """The outage, if robots.txt is unreachable."""
 
     @property
     def line(self) -> int | None:

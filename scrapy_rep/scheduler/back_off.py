@@ -31,9 +31,9 @@ from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.pauses import LEASE
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.concurrency import trap_cancelled
+from scrapy_rep.utils.download_slots import is_in_slot
 from scrapy_rep.utils.downloads import host_of
 from scrapy_rep.utils.once import Once
-from scrapy_rep.utils.pace import is_in_slot
 from scrapy_rep.utils.scrapy_internals import downloader_of
 
 if TYPE_CHECKING:

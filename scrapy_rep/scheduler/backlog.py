@@ -42,25 +42,25 @@ class Backlog:
         crawler: Crawler,
         disk: Disk,
         lanes: Lanes,
-        enter: Callable[[Lane], None],
+        activate: Callable[[Lane], None],
         may_load: Callable[[], bool],
         clock: Clock,
     ) -> None:
         """Take the parts of a queue.
 
-        ``enter`` is called with each loaded lane; ``may_load`` returns whether to load more.
+        ``activate`` is called with each loaded lane; ``may_load`` returns whether to load more.
         """
         self._crawler = crawler
         self._clock = clock
         self._disk = disk
         self._lanes = lanes
-        self._enter = enter
+        self._activate = activate
         self._may_load = may_load
         self._reached = ""
         """All slots up to this name have been loaded in this round."""
         self._is_through = False
         """Whether no slot after ``_reached`` is left on disk in this round."""
-        self._left: dict[tuple[str, Origin | str | None], int] = {}
+        self._given_up: dict[tuple[str, Origin | str | None], int] = {}
         """Lanes that can't be read, with their number of requests; by text if it is no origin."""
         self._failures = 0
         """Number of failed reads in a row."""
@@ -68,7 +68,7 @@ class Backlog:
         """When to read again after a failure, by the monotonic clock."""
         lanes.on_disk = disk.count()
 
-    def takes(self, slot: str, passed: str) -> bool:
+    def keeps_on_disk(self, slot: str, passed: str) -> bool:
         """Return whether a new request to ``slot`` stays on disk; if not, the slot is in memory.
 
         ``passed`` is the name of the last slot that this round has served.
@@ -89,14 +89,14 @@ class Backlog:
         self._is_through = False
         return True
 
-    def has(self, slot: str) -> bool:
+    def has_slot(self, slot: str) -> bool:
         """Return whether there are requests to ``slot`` on disk."""
         return bool(self._disk.groups_of(slot))
 
-    def push(self, slot: str, origin: Origin | None, *place: Any) -> None:
+    def push(self, slot: str, origin: Origin | None, *item: Any) -> None:
         """Write a request that stays on disk. Raises as ``Disk.write`` does."""
-        self._disk.write(slot, origin, *place)
-        self._lanes.on_disk += 1 + self.recall(slot, origin)
+        self._disk.write(slot, origin, *item)
+        self._lanes.on_disk += 1 + self.retry(slot, origin)
 
     def may_unload(self, lane: Lane) -> bool:
         """Return whether to unload ``lane``, which was served, until the next round.
@@ -105,18 +105,18 @@ class Backlog:
         """
         if not lane.size or len(self._lanes) <= _MAX_LANES or lane.slot.lanes > 1:
             return False
-        if lane.hold is not None or lane.since is not None:
+        if lane.hold is not None or lane.deferred_since is not None:
             return False
         self._lanes.on_disk += lane.size
         return True
 
-    def leave(self, lane: Lane) -> None:
+    def give_up(self, lane: Lane) -> None:
         """Don't load ``lane``, which can't be read, until a new request is added to it."""
-        self._left[lane.slot.name, lane.origin] = lane.size
+        self._given_up[lane.slot.name, lane.origin] = lane.size
 
-    def recall(self, slot: str, origin: Origin | None) -> int:
+    def retry(self, slot: str, origin: Origin | None) -> int:
         """Let a lane be loaded again; return how many requests were left in it, to be counted."""
-        return self._left.pop((slot, origin), 0)
+        return self._given_up.pop((slot, origin), 0)
 
     def begin_round(self) -> None:
         """Begin with the first name again, if the last one was reached."""
@@ -171,17 +171,17 @@ class Backlog:
                 continue
             for _, name, size in groups:
                 origin = _read_origin(name)
-                if (slot, origin) in self._left:
+                if (slot, origin) in self._given_up:
                     continue
                 # The count may be too low after rows that could not be read.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)
                 if isinstance(origin, str):
                     log_left(self._crawler, slot, size)
-                    self._left[slot, origin] = size
+                    self._given_up[slot, origin] = size
                     continue
                 lane = self._lanes.lane(slot, origin)
                 self._lanes.resize(lane, size)
-                self._enter(lane)
+                self._activate(lane)
                 is_any = True
         return is_any
 

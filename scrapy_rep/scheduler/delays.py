@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep import stats
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.signals import Announcer
-from scrapy_rep.utils.lru import BoundedCache
-from scrapy_rep.utils.pace import (
+from scrapy_rep.utils.download_slots import (
     delay_of_new_slots,
     seconds_until_free,
     slot_name,
     slot_of,
 )
+from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import downloader_of
 
 if TYPE_CHECKING:
@@ -72,13 +72,13 @@ class Delays:
         return cls(crawler, options, clock)
 
     @property
-    def has_floor(self) -> bool:
+    def has_minimum(self) -> bool:
         """Whether all sites have a delay, even those that ask for none."""
         return self._min > 0
 
     def may_delay(self, entry: Entry) -> bool:
         """Return whether the requests of an origin may have a delay."""
-        return self.has_floor or (self._max > 0 and entry.asks_for_delay)
+        return self.has_minimum or (self._max > 0 and entry.asks_for_delay)
 
     def of_request(self, request: Request, delay: Delay | None) -> float:
         """Return the delay in seconds before ``request``, whose site asks for ``delay``.

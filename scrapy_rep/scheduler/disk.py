@@ -53,9 +53,9 @@ _VERSION: Final = 1
 _SCHEMA: Final = (
     """CREATE TABLE requests
        (number INTEGER PRIMARY KEY, slot TEXT NOT NULL, origin TEXT NOT NULL,
-        priority INTEGER NOT NULL, start INTEGER NOT NULL, place INTEGER NOT NULL,
+        priority INTEGER NOT NULL, start INTEGER NOT NULL, position INTEGER NOT NULL,
         unreadable INTEGER NOT NULL DEFAULT 0, request BLOB NOT NULL)""",
-    """CREATE INDEX turns ON requests (slot, origin, priority, start, place)
+    """CREATE INDEX by_rank ON requests (slot, origin, priority, start, position)
        WHERE NOT unreadable""",
     "CREATE INDEX unreadable ON requests (number) WHERE unreadable",
     """CREATE TABLE to_move (slot TEXT PRIMARY KEY NOT NULL, priorities TEXT NOT NULL,
@@ -64,9 +64,9 @@ _SCHEMA: Final = (
     f"PRAGMA user_version = {_VERSION}",
 )
 _INSERT: Final = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)"
-_NEXT: Final = """SELECT priority, start, place FROM requests
-    WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, place) > (?, ?, ?)
-    ORDER BY priority, start, place"""
+_NEXT: Final = """SELECT priority, start, position FROM requests
+    WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, position) > (?, ?, ?)
+    ORDER BY priority, start, position"""
 _GROUPS: Final = """SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), count(*) FROM requests
     WHERE NOT unreadable AND {where} AND number NOT IN ({taken})
     GROUP BY slot, origin ORDER BY slot, origin LIMIT ?"""
@@ -153,16 +153,16 @@ class Disk:
         return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
 
     def find_next(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
-        """Set ``lane.held`` to the first key after ``after``. Raises sqlite3.Error."""
+        """Set ``lane.heap`` to the first key after ``after``. Raises sqlite3.Error."""
         rows = self._run(_NEXT, (*_key_of(lane), *after))
-        lane.held = [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), 1)]
+        lane.heap = [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), 1)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request`` to ``lane``. Raises as ``write`` does."""
         key = self.write(lane.slot.name, lane.origin, priority, start, order, request)
         # A lane with requests but no key could not be read yet; look() sets its key later.
-        if key < lane.held[0] if lane.held else not lane.size:
-            lane.held = [key]
+        if key < lane.heap[0] if lane.heap else not lane.size:
+            lane.heap = [key]
 
     def write(
         self,
@@ -202,7 +202,7 @@ class Disk:
         Raises sqlite3.Error and UnreadableError. An unreadable request is popped too; the next
         crawl tries to read it again.
         """
-        data, key = self._data(lane), lane.held[0]
+        data, key = self._data(lane), lane.heap[0]
         self.find_next(lane, key)
         number = abs(key[2])
         try:
@@ -248,7 +248,7 @@ class Disk:
             number in taken for taken in (self._in_progress, self._ended, self._unmarked)
         )
 
-    def look_for_file(self) -> None:
+    def check_file(self) -> None:
         """Log once that the file was removed or replaced, as its requests are lost at the close."""
         if not self._has_logged_loss and self._is_gone():
             self._has_logged_loss = True
@@ -292,18 +292,18 @@ class Disk:
         rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
         return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
-    def has_moved(self, slot: str, requests: int) -> None:
+    def set_moved(self, slot: str, requests: int) -> None:
         """Store the number of requests of ``slot`` that have been moved."""
         self._run("UPDATE to_move SET moved = ? WHERE slot = ?", (requests, slot))
 
-    def has_moved_all(self, slot: str) -> None:
+    def set_all_moved(self, slot: str) -> None:
         """Store that all requests of ``slot`` have been moved."""
         self._run("DELETE FROM to_move WHERE slot = ?", (slot,))
 
     # Rows.
 
     def _data(self, lane: Lane) -> bytes:
-        number = abs(lane.held[0][2])
+        number = abs(lane.heap[0][2])
         row = self._run("SELECT request FROM requests WHERE number = ?", (number,)).fetchone()
         return b"" if row is None else row[0]
 

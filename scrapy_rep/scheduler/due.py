@@ -21,14 +21,14 @@ _STALE: Final = 16
 
 
 class DueTimes(Generic[K]):
-    """Calls ``come`` with the keys that are due.
+    """Calls ``on_due`` with the keys that are due.
 
     Times are in seconds of the monotonic clock.
     """
 
-    def __init__(self, clock: Clock, come: Callable[[list[K]], None]) -> None:
+    def __init__(self, clock: Clock, on_due: Callable[[list[K]], None]) -> None:
         self._clock = clock
-        self._come = come
+        self._on_due = on_due
         self._at: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
         """An entry is outdated if its time is not that of its key in ``_at``."""
@@ -90,4 +90,4 @@ class DueTimes(Generic[K]):
                 due.append(key)
         self._set_timer()
         if due:
-            self._come(due)
+            self._on_due(due)

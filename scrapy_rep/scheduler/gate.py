@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.decision.decider import Decider
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.outage import Outage
+    from scrapy_rep.protocol.verdict import Outage
     from scrapy_rep.scheduler.back_off import BackOff
     from scrapy_rep.scheduler.delays import Delays
     from scrapy_rep.scheduler.turns import Turns
@@ -46,7 +46,7 @@ _UNTIL_LOOKED_UP: Final = Hold(HoldReason.LOOKUP, math.inf)
 class Queue(Protocol):
     """A queue of the scheduler, which asks the gate before a request leaves."""
 
-    def ask_again(self, origin: Origin) -> None:
+    def hold_changed(self, origin: Origin) -> None:
         """Ask the gate again about the requests of ``origin``."""
 
     def head_of(self, origin: Origin) -> Request | None:
@@ -118,7 +118,7 @@ class Gate:
         self._queues.append(queue)
         if self._back_off is not None:
             self._back_off.start()
-        self.listen(queue.ask_again)
+        self.listen(queue.hold_changed)
 
     def origin_governing(self, request: Request) -> Origin | None:
         """Return the origin whose robots.txt decides about ``request``, or None."""
@@ -215,7 +215,7 @@ class Gate:
         return bool(self._queues)
 
     @property
-    def loses(self) -> bool:
+    def cannot_defer(self) -> bool:
         """Whether requests of unreachable origins should be deferred, but no queue does so."""
         return self._defers and not self.in_use
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.outage import Outage
+    from scrapy_rep.protocol.verdict import Outage
 
 logger: Final = logging.getLogger(__name__)
 

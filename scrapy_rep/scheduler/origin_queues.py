@@ -25,25 +25,25 @@ Rank = tuple[int, bool, int]
 
 
 class Memory:
-    """The requests of all lanes in memory; each lane has a heap in ``held``."""
+    """The requests of all lanes in memory; each lane has a heap in ``heap``."""
 
     def __init__(self) -> None:
         self._number = count(1)
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Add ``request``; ``order`` is 1 for first in, first out; -1 for last in, first out."""
-        heappush(lane.held, (priority, start, next(self._number) * order, request))
+        heappush(lane.heap, (priority, start, next(self._number) * order, request))
 
     @staticmethod
     def read(lane: Lane) -> Request:
         """Return the next request of ``lane``."""
-        request: Request = lane.held[0][3]
+        request: Request = lane.heap[0][3]
         return request
 
     @staticmethod
     def pop(lane: Lane) -> Request:
         """Remove the next request of ``lane`` and return it."""
-        request: Request = heappop(lane.held)[3]
+        request: Request = heappop(lane.heap)[3]
         return request
 
 
@@ -51,14 +51,14 @@ class Lane:
     """The requests of one origin in one download slot, or those without an origin."""
 
     __slots__ = (
+        "deferred_since",
         "failures",
-        "held",
+        "heap",
         "hold",
         "lanes",
         "origin",
         "overdue",
         "rank",
-        "since",
         "size",
         "slot",
     )
@@ -68,14 +68,14 @@ class Lane:
         self.slot: Slot = slot
         self.origin: Origin | None = origin
         self.size: int = 0
-        self.held: list[tuple[Any, ...]] = []
+        self.heap: list[tuple[Any, ...]] = []
         """A heap of sort keys: priority, whether it is a start request, a unique position, and the
         request if it is in memory."""
         self.rank: Rank | None = None
         """Its rank in the heap of the slot."""
         self.hold: Hold | None = None
         """Why it waits, and until when. A lane that waits is in no heap."""
-        self.since: float | None = None
+        self.deferred_since: float | None = None
         """When its requests were deferred, in seconds of the monotonic clock."""
         self.overdue: bool = False
         """Whether its requests leave to be dropped, as their origin is unreachable for too long."""
@@ -108,7 +108,7 @@ class Slot:
             heappop(self.ranks)
         return None
 
-    def enter(self, lane: Lane, rank: Rank) -> None:
+    def add(self, lane: Lane, rank: Rank) -> None:
         """Put ``lane`` in the heap with a new rank."""
         lane.rank = rank
         if len(self.ranks) > 2 * self.lanes + _STALE:

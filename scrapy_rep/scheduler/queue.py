@@ -2,10 +2,10 @@
 
 Requests are sorted into lanes, one for each origin in each download slot, so that an origin whose
 requests must wait doesn't block the others of its slot. To pop a request, the queue goes through
-the slots in the order of ``Rotation``, takes the first lane of a slot, and asks ``Waiting`` whether
-the next request of that lane may leave. If not, the lane loses its rank until the gate calls or its
-time has come. Requests are in ``Memory`` or, with JOBDIR, on ``Disk``; ``Backlog`` then loads only
-the lanes that come next.
+the slots in the order of ``Rotation``, takes the first lane of a slot, and asks ``WaitingLanes``
+whether the next request of that lane may leave. If not, the lane is passed over until the gate
+calls or its time has come. Requests are in ``Memory`` or, with JOBDIR, on ``Disk``; ``Backlog``
+then loads only the lanes that come next.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from scrapy_rep.scheduler.disk import Disk, UnreadableError
 from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left, log_unreadable
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
-from scrapy_rep.scheduler.kinds import KINDS, UnfitError, check_fits
 from scrapy_rep.scheduler.origin_queues import Lanes, Memory
+from scrapy_rep.scheduler.queue_classes import QUEUE_CLASSES, UnfitError, check_fits
 from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, mark_as_ours, read_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.source import Source, note_source
-from scrapy_rep.scheduler.waiting import Waiting
+from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import downloader_of
 
@@ -95,11 +95,11 @@ class RobotsAwarePriorityQueue:
         self._slot_name = downloader_of(crawler).get_slot_key
         self._gate = Gate.of(crawler)
         self._lanes = Lanes(self._head)
-        self._waiting = Waiting(crawler, self._gate, self._lanes, self._clock)
+        self._waiting = WaitingLanes(crawler, self._gate, self._lanes, self._clock)
         self._ranks = count()
-        kind = KINDS[downstream_queue_cls]
+        kind = QUEUE_CLASSES[downstream_queue_cls]
         self._order = kind.order
-        self._start_order = KINDS[start_queue_cls].order if start_queue_cls else 0
+        self._start_order = QUEUE_CLASSES[start_queue_cls].order if start_queue_cls else 0
         self._next_file_check = -math.inf
         self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals) if key else None
         self._requests = self._disk or Memory()
@@ -107,7 +107,7 @@ class RobotsAwarePriorityQueue:
         self._backlog: Backlog | None = None
         if self._disk is not None:
             self._backlog = Backlog(
-                crawler, self._disk, self._lanes, self._enter, self._may_load, self._clock
+                crawler, self._disk, self._lanes, self._activate, self._may_load, self._clock
             )
         self._rotation = Rotation(self._lanes.slots, crawler, self._backlog)
         if self._disk is None:
@@ -128,25 +128,25 @@ class RobotsAwarePriorityQueue:
         slot, origin = str(self._slot_name(request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = 1 if moved else self._start_order if start else self._order
-        place = -request.priority, start, order, request
-        if self._backlog is not None and self._backlog.takes(slot, self._rotation.passed):
-            self._backlog.push(slot, origin, *place)
+        item = -request.priority, start, order, request
+        if self._backlog is not None and self._backlog.keeps_on_disk(slot, self._rotation.passed):
+            self._backlog.push(slot, origin, *item)
         else:
-            self._push(self._lanes.lane(slot, origin), *place)
+            self._push(self._lanes.lane(slot, origin), *item)
         if self._gate is not None:
             self._gate.idle.pushed()
 
-    def _push(self, lane: Lane, *place: Any) -> None:
+    def _push(self, lane: Lane, *item: Any) -> None:
         try:
-            self._requests.add(lane, *place)
+            self._requests.add(lane, *item)
         except BaseException:
             self._resize(lane, lane.size)
             raise
-        left = 0 if self._backlog is None else self._backlog.recall(lane.slot.name, lane.origin)
+        left = 0 if self._backlog is None else self._backlog.retry(lane.slot.name, lane.origin)
         self._lanes.resize(lane, lane.size + 1 + left)
         if left:
-            lane.held.clear()  # the requests left on disk may come first: _enter looks again
-            self._enter(lane)
+            lane.heap.clear()  # the requests left on disk may come first: _activate looks again
+            self._activate(lane)
         else:
             self._rank_lane(lane)
         self._waiting.pushed(lane)
@@ -158,7 +158,7 @@ class RobotsAwarePriorityQueue:
             self._disk.delete_finished(now)
             if now >= self._next_file_check:
                 self._next_file_check = now + _FILE_CHECK_INTERVAL
-                self._disk.look_for_file()
+                self._disk.check_file()
         while (lane := self._select()) is not None:
             try:
                 request = self._pop(lane)
@@ -194,7 +194,7 @@ class RobotsAwarePriorityQueue:
         return self._lanes.size + self._lanes.on_disk + is_moving
 
     def __contains__(self, slot: str) -> bool:
-        is_on_disk = self._backlog is not None and self._backlog.has(slot)
+        is_on_disk = self._backlog is not None and self._backlog.has_slot(slot)
         return slot in self._lanes.slots or is_on_disk
 
     # Lanes.
@@ -223,8 +223,8 @@ class RobotsAwarePriorityQueue:
             log_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
         self._rotation.popped(lane.slot)
-        # `held` is authoritative; the count may be off after unreadable rows.
-        self._resize(lane, max(1, lane.size - 1) if lane.held else 0)
+        # The heap is authoritative; the count may be off after unreadable rows.
+        self._resize(lane, max(1, lane.size - 1) if lane.heap else 0)
         if lane.size:
             self._rank_lane(lane, served=True)
         return request
@@ -247,7 +247,7 @@ class RobotsAwarePriorityQueue:
         """Leave the unreadable requests of ``lane`` on disk for the next crawl."""
         log_left(self._crawler, lane.slot.name, lane.size)
         if self._backlog is not None:
-            self._backlog.leave(lane)
+            self._backlog.give_up(lane)
         self._resize(lane, 0)
 
     def _may_load(self) -> bool:
@@ -256,16 +256,16 @@ class RobotsAwarePriorityQueue:
 
     # Selection of the next lane.
 
-    def _enter(self, lane: Lane) -> None:
+    def _activate(self, lane: Lane) -> None:
         """Rank ``lane``, which was loaded or has waited."""
         try:
-            if not lane.held and self._disk is not None:
+            if not lane.heap and self._disk is not None:
                 self._disk.find_next(lane)
         except Exception as error:  # noqa: BLE001 - logged
             log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
             self._retry_later(lane)
             return
-        if lane.held:
+        if lane.heap:
             self._rank_lane(lane)
         else:
             self._leave_on_disk(lane)
@@ -274,17 +274,17 @@ class RobotsAwarePriorityQueue:
         """Rank ``lane`` by its next request, after its requests changed."""
         if lane.hold is not None:
             return
-        priority, start = lane.held[0][:2]
+        priority, start = lane.heap[0][:2]
         if lane.rank is None or served or (priority, start) != lane.rank[:2]:
-            lane.slot.enter(lane, (priority, start, next(self._ranks)))
+            lane.slot.add(lane, (priority, start, next(self._ranks)))
         self._rotation.add(lane.slot)
 
     def _select(self) -> Lane | None:
         """Return the lane to pop the next request from; None if no request may leave."""
         for woken, hold in self._waiting.woken():
-            self._enter(woken)
+            self._activate(woken)
             if hold.reason is HoldReason.TURN:
-                self._rotation.add_first(woken.slot)
+                self._rotation.add_at_front(woken.slot)
         try:
             for slot in self._rotation.pop_each():
                 if not self._is_open(slot):

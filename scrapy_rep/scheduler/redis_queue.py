@@ -25,7 +25,7 @@ from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.idle import line_about_others
 from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
+from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, nudge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -73,13 +73,13 @@ class _Deferring(Base):
         super().__init__(server, spider, key, serializer)
         self._crawler = spider.crawler
         self._clock = Clock()
-        self._held: dict[Origin, tuple[Request, Hold]] = {}
+        self._waiting: dict[Origin, tuple[Request, Hold]] = {}
         """Origins that wait for a lookup or a turn of this worker, each with a request and why."""
         self._due: DueTimes[Origin | None] = DueTimes(self._clock, self._wake)
         """When to ask the gate about them again; key None: when the next origin in Redis is due."""
         self._woken: deque[Origin] = deque()
         """Origins to ask the gate about again at the next pop."""
-        self._places = PlacesBeside(self._crawler)
+        self._extra = ExtraConcurrency(self._crawler)
         self._deferred, self._first_due = 0, 0.0
         """Number of origins that are deferred in Redis, and when the first is due."""
         self._gate = Gate.of(self._crawler)
@@ -111,9 +111,9 @@ class _Deferring(Base):
             self._gate.look_up()
         while self._woken:
             origin = self._woken.popleft()
-            self._places.give(len(self._woken))
-            held = self._held.pop(origin, None)
-            if held is not None and (taken := self._ask_gate(origin, held[0])) is not None:
+            self._extra.raise_for(len(self._woken))
+            waiting = self._waiting.pop(origin, None)
+            if waiting is not None and (taken := self._ask_gate(origin, waiting[0])) is not None:
                 return taken
         has_room = self._gate is None or self._gate.has_room
         kind, *found = self._requests.next(has_room=has_room)
@@ -131,22 +131,22 @@ class _Deferring(Base):
 
     # What the gate calls.
 
-    def ask_again(self, origin: Origin) -> None:
+    def hold_changed(self, origin: Origin) -> None:
         """Ask about ``origin`` again at the next pop."""
-        if origin in self._held:
+        if origin in self._waiting:
             self._woken.append(origin)
 
     def head_of(self, origin: Origin) -> Request | None:
         """Return the next request of ``origin`` that waits, or None."""
-        held = self._held.get(origin)
-        if held is None:
+        waiting = self._waiting.get(origin)
+        if waiting is None:
             return None
         # If other workers have taken all of them meanwhile, the request that began the wait.
-        return self._read(self._requests.first(str(origin))) or held[0]
+        return self._read(self._requests.first(str(origin))) or waiting[0]
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins are deferred, and whether this worker waits for nothing else."""
-        return self._deferred, not self._held
+        return self._deferred, not self._waiting
 
     def idle_line(self) -> str:
         """Return the log line for a queue in which everything is deferred."""
@@ -156,7 +156,7 @@ class _Deferring(Base):
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         """Yield the origins that this worker waits for, why, and 1 for the one known request."""
-        for origin, (_, hold) in self._held.items():
+        for origin, (_, hold) in self._waiting.items():
             yield origin, hold, 1
 
     def stop(self) -> int:
@@ -180,11 +180,11 @@ class _Deferring(Base):
                 if self._is_overdue(hold):
                     return self._with_source(request, Source.OVERDUE)
                 self._defer(str(origin), request, hold)
-            elif hold.reason is not HoldReason.LOOKUP or has_room or origin in self._held:
-                self._keep(str(origin), request)
+            elif hold.reason is not HoldReason.LOOKUP or has_room or origin in self._waiting:
+                self._add_waiting(str(origin), request)
                 self._note_wait(origin, request, hold)
             else:
-                self._keep(str(origin), request, held=False)
+                self._add_waiting(str(origin), request, is_ours=False)
         except Exception as error:  # noqa: BLE001 - logged
             # It is out of Redis already: it leaves as DIRECT, and waits in the middleware.
             log_error(self._crawler, error, "%s could not be kept in Redis", request)
@@ -236,14 +236,14 @@ class _Deferring(Base):
 
     def _note_wait(self, origin: Origin, request: Request, hold: Hold) -> None:
         """Note that this worker waits for a lookup or a turn of ``origin``; return at once."""
-        self._held[origin] = self._held.get(origin, (request,))[0], hold
+        self._waiting[origin] = self._waiting.get(origin, (request,))[0], hold
         self._due.set(origin, hold.until)
         if hold.reason is HoldReason.LOOKUP and self._gate is not None:
             self._gate.look_up()
 
     def _wake(self, due: list[Origin | None]) -> None:
         self._woken += [origin for origin in due if origin is not None]
-        self._places.give(len(self._woken))
+        self._extra.raise_for(len(self._woken))
         nudge(self._crawler)
 
     def _is_overdue(self, hold: Hold, age: float = 0.0) -> bool:
@@ -281,9 +281,9 @@ class _Deferring(Base):
         data = self._encode_request(request)
         self._count(self._requests.defer(name, -request.priority, data, self._seconds_left(hold)))
 
-    def _keep(self, name: str, request: Request, *, held: bool = True) -> None:
+    def _add_waiting(self, name: str, request: Request, *, is_ours: bool = True) -> None:
         data = self._encode_request(request)
-        self._requests.keep(name, -request.priority, data, held=held)
+        self._requests.add_waiting(name, -request.priority, data, is_ours=is_ours)
 
     def _requeue_or_defer(self, name: str, hold: Hold | None) -> None:
         """Give the requests of an origin back to the queue, or defer them until ``hold`` ends."""

@@ -39,19 +39,19 @@ local function size() return redis.call('LLEN', queue) end
 # A member is the origin, the rank and the server's time (16 digits each), the score and the
 # request. All members have the score 0, so Redis sorts them by these bytes.
 BEGIN: Final = """
-local queue, kept, due, since = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local queue, waiting, due, since = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local function ends(origin) return '[' .. origin .. '\\n', '(' .. origin .. '\\11' end
 local function first(origin, count)
     local from, to = ends(origin)
-    return redis.call('ZRANGEBYLEX', kept, from, to, 'LIMIT', 0, count)
+    return redis.call('ZRANGEBYLEX', waiting, from, to, 'LIMIT', 0, count)
 end
 local function last(origin, count)
     local from, to = ends(origin)
-    return redis.call('ZREVRANGEBYLEX', kept, to, from, 'LIMIT', 0, count)
+    return redis.call('ZREVRANGEBYLEX', waiting, to, from, 'LIMIT', 0, count)
 end
-local function count(origin) return redis.call('ZLEXCOUNT', kept, ends(origin)) end
+local function count(origin) return redis.call('ZLEXCOUNT', waiting, ends(origin)) end
 local function parts(origin, member)
     local from = #origin + 35
     local space = string.find(member, ' ', from, true)
@@ -70,11 +70,12 @@ local function defer(origin, milliseconds, timeout)
 end
 """
 
-KEEP: Final = """
--- Keep a request; return how many become deferred. Timeout -1: it waits for a lookup or a turn.
+ADD_WAITING: Final = """
+-- Add a request that waits; return how many become deferred. If it waits for a lookup or a turn,
+-- the timeout is -1.
 local origin, milliseconds, timeout, score, data = unpack(ARGV)
 local stamp = string.format('%016.0f%010d%06d', rank(score), clock[1], clock[2])
-redis.call('ZADD', kept, 0, origin .. '\\n' .. stamp .. ' ' .. score .. ' ' .. data)
+redis.call('ZADD', waiting, 0, origin .. '\\n' .. stamp .. ' ' .. score .. ' ' .. data)
 if tonumber(timeout) < 0 then
     redis.call('ZADD', due, 'NX', now + milliseconds, origin)
     return 0
@@ -84,16 +85,16 @@ return defer(origin, milliseconds, timeout) and count(origin) or 1
 
 NEXT: Final = """
 -- Return {1, origin, age, request} for the first request of an origin that is due: it stays, and
--- the origin is due again only after `hold`. Else pop a request and return {2, request}.
+-- the origin is due again only after `lease`. Else pop a request and return {2, request}.
 -- Else return {3, unreachable origins, milliseconds until the next one is due or -1}.
-local has_room, hold = ARGV[1] == '1', ARGV[2]
+local has_room, lease = ARGV[1] == '1', ARGV[2]
 while has_room do
     local origin = redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, 1)[1]
     if not origin then break end
     local member = first(origin, 1)[1]
     if member then
         redis.call('ZREM', due, origin)
-        redis.call('ZADD', due, now + hold, origin)
+        redis.call('ZADD', due, now + lease, origin)
         local began = redis.call('HGET', since, origin)
         local _, data = parts(origin, member)
         return {1, origin, began and now - began or 0, data}
@@ -105,7 +106,7 @@ if data then return {2, data} end
 local next_due = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
 if not next_due then
     -- The key may have been evicted; without it the requests would stay for ever.
-    local member = redis.call('ZRANGE', kept, 0, 0)[1]
+    local member = redis.call('ZRANGE', waiting, 0, 0)[1]
     if member then
         redis.call('ZADD', due, now, string.match(member, '^[^\\n]*'))
         next_due = now
@@ -119,7 +120,7 @@ REQUEUE: Final = """
 local origin, most = ARGV[1], tonumber(ARGV[2])
 local members = last(origin, most)
 for _, member in ipairs(members) do
-    redis.call('ZREM', kept, member)
+    redis.call('ZREM', waiting, member)
     push(parts(origin, member))
 end
 forget(origin)
@@ -138,19 +139,19 @@ return data
 
 TAKE: Final = """
 -- Remove and return the first request of an origin, and 1 if there are others: these are due only
--- after `hold`.
-local origin, hold = unpack(ARGV)
+-- after `lease`.
+local origin, lease = unpack(ARGV)
 local members = first(origin, 2)
 redis.call('HDEL', since, origin)
-if not members[2] then forget(origin) else redis.call('ZADD', due, now + hold, origin) end
+if not members[2] then forget(origin) else redis.call('ZADD', due, now + lease, origin) end
 if not members[1] then return false end
-redis.call('ZREM', kept, members[1])
+redis.call('ZREM', waiting, members[1])
 local _, data = parts(origin, members[1])
 return {data, #members - 1}
 """
 
 DEFER: Final = """
--- Defer the kept requests of an origin; return how many become deferred.
+-- Defer the waiting requests of an origin; return how many become deferred.
 local origin, milliseconds, timeout = unpack(ARGV)
 local number = count(origin)
 if number == 0 then
@@ -168,16 +169,16 @@ if not member then
     forget(origin)
     return false
 end
-redis.call('ZREM', kept, member)
+redis.call('ZREM', waiting, member)
 redis.call('ZADD', due, now, origin)
 local _, data = parts(origin, member)
 return data
 """
 
-SIZE: Final = "return size() + redis.call('ZCARD', kept)"
+SIZE: Final = "return size() + redis.call('ZCARD', waiting)"
 
-_HOLD: Final = 5_000
-"""Milliseconds for which other workers leave an origin to the worker that found it due."""
+_LEASE: Final = 5_000
+"""Milliseconds for which an origin is left to the worker that found it due."""
 _BATCH: Final = 1_000
 """Requests that go back to the queue in one step, which takes the server about 2 milliseconds."""
 
@@ -203,23 +204,26 @@ class RedisRequests:
 
     def next(self, *, has_room: bool) -> list[Any]:
         """Return a due origin, a request, or the time to wait: see ``NEXT``."""
-        found: list[Any] = self._run(NEXT, int(has_room), _HOLD)
+        found: list[Any] = self._run(NEXT, int(has_room), _LEASE)
         return found
 
     def defer(self, name: str, score: int, data: Any, seconds: float) -> int:
-        """Keep a request until its origin is tried again; return how many become deferred."""
-        return int(self._run(KEEP, name, round(1000 * seconds), self._timeout, score, data))
+        """Add a request that waits for the next try; return how many become deferred."""
+        return int(self._run(ADD_WAITING, name, round(1000 * seconds), self._timeout, score, data))
 
-    def keep(self, name: str, score: int, data: Any, *, held: bool) -> None:
-        """Keep a request; ``held`` tells that this worker does the lookup or waits for the turn."""
-        self._run(KEEP, name, _HOLD if held else 0, -1, score, data)
+    def add_waiting(self, name: str, score: int, data: Any, *, is_ours: bool) -> None:
+        """Add a request that waits for a lookup or a turn.
+
+        If ``is_ours``, this worker does the lookup or waits for the turn.
+        """
+        self._run(ADD_WAITING, name, _LEASE if is_ours else 0, -1, score, data)
 
     def requeue(self, name: str) -> None:
-        """Give the kept requests of an origin back to the queue."""
+        """Give the waiting requests of an origin back to the queue."""
         self._run(REQUEUE, name, _BATCH)
 
     def defer_all(self, name: str, seconds: float) -> int:
-        """Defer the kept requests of an origin; return how many become deferred."""
+        """Defer the waiting requests of an origin; return how many become deferred."""
         return int(self._run(DEFER, name, round(1000 * seconds), self._timeout))
 
     def overdue(self, name: str) -> Any:
@@ -232,7 +236,7 @@ class RedisRequests:
 
     def pop(self, name: str) -> tuple[Any, bool]:
         """Remove and return the next request of an origin, or None, and whether others are left."""
-        data, others = self._run(TAKE, name, _HOLD) or (None, 0)
+        data, others = self._run(TAKE, name, _LEASE) or (None, 0)
         return data, bool(others)
 
     def _run(self, script: str, *arguments: Any) -> Any:

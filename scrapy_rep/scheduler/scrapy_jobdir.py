@@ -154,7 +154,7 @@ class Mover:
             finally:
                 left.close()
             shutil.rmtree(original)
-        self._disk.has_moved_all(slot)
+        self._disk.set_all_moved(slot)
 
     def _move_from(
         self, left: DownloaderAwarePriorityQueue, slot: str, moved: int
@@ -175,5 +175,5 @@ class Mover:
                 if request is not None:
                     self._push(request, moved=True)
                     self._moved += 1
-                self._disk.has_moved(slot, number)
+                self._disk.set_moved(slot, number)
             yield

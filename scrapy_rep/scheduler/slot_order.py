@@ -56,7 +56,7 @@ class Rotation:
         if slot.name not in self._idle:
             self._new.add(slot.name)
 
-    def add_first(self, slot: Slot) -> None:
+    def add_at_front(self, slot: Slot) -> None:
         """Add ``slot`` before all others, because the turn of one of its requests is now."""
         self._first.append(slot)
 

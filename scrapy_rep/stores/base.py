@@ -23,7 +23,7 @@ class ForeignKeyError(StoreError):
     """Another program has written one key; the rest of the store can be used."""
 
 
-class Held(NamedTuple):
+class RecordAndLease(NamedTuple):
     """The record and the lease of a key."""
 
     record: Record | None
@@ -50,10 +50,10 @@ class Store(Protocol):
     record that can't be read counts as missing.
     """
 
-    async def get(self, key: str) -> Held:
+    async def get(self, key: str) -> RecordAndLease:
         """Return the record and the lease of ``key``. Raises StoreError."""
 
-    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another holds it.
 
         Return the record and the lease afterwards. The record is read after the lease is given, so

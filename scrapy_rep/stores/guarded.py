@@ -19,7 +19,7 @@ from uuid import uuid4
 
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.stores.base import ForeignKeyError, Held, StoreError
+from scrapy_rep.stores.base import ForeignKeyError, RecordAndLease, StoreError
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.text import counted
 
@@ -117,34 +117,34 @@ class GuardedStore:
         self._holder = f"spare-{uuid4().hex}"
         self._quiet_until = -_QUIET
         self._has_warned = False
-        self._on_the_way: dict[str, Record] = {}
+        self._being_written: dict[str, Record] = {}
         """Records that are being written."""
 
-    async def get(self, key: str) -> Held:
+    async def get(self, key: str) -> RecordAndLease:
         """Return record and lease of ``key``."""
-        held = await self._try(self._reading, partial(self._store.get, key))
-        return self._with_spare(held, await self._spared(key))
+        found = await self._try(self._reading, partial(self._store.get, key))
+        return self._with_spare(found, await self._get_spare(key))
 
-    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
         """Give ``holder`` the lease of ``key``, unless another holds it.
 
         While the store can't be written, leases are those of this process.
         """
-        held = await self._try(self._writing, partial(self._store.claim, key, holder, seconds))
-        if held is not None:
-            return self._with_spare(held, await self._spared(key))
+        found = await self._try(self._writing, partial(self._store.claim, key, holder, seconds))
+        if found is not None:
+            return self._with_spare(found, await self._get_spare(key))
         await self._spare.claim(key, holder, seconds)
-        spare = await self._spared(key)
+        spare = await self._get_spare(key)
         if not self._reading.is_open:
             # A store that can't be written may still be read, as a full disk can.
-            held = await self._try(self._reading, partial(self._store.get, key))
-        return self._with_spare(held, spare)._replace(holder=spare.holder)
+            found = await self._try(self._reading, partial(self._store.get, key))
+        return self._with_spare(found, spare)._replace(holder=spare.holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Keep ``record`` in place of what is held of its origin."""
+        """Keep ``record`` in place of the record of its file."""
         key = record.file.key
         # Seen from now on, whatever the store does and however long it takes.
-        self._on_the_way[key] = record
+        self._being_written[key] = record
         was_open = self._writing.is_open
         done = None
         try:
@@ -152,8 +152,8 @@ class GuardedStore:
         finally:
             if holder is not None:
                 await self._spare.release(key, holder)
-            if self._on_the_way.get(key) is record:
-                del self._on_the_way[key]
+            if self._being_written.get(key) is record:
+                del self._being_written[key]
                 await (self._spare.drop(key) if done else self._spare.put(record))
         if done and was_open:
             await self._write_spare()
@@ -192,11 +192,11 @@ class GuardedStore:
             self._warn(error)
         await self._spare.close()
 
-    async def _spared(self, key: str) -> Held:
+    async def _get_spare(self, key: str) -> RecordAndLease:
         """Return record and lease of ``key`` in the store in memory."""
-        held = await self._spare.get(key)
-        on_the_way = self._on_the_way.get(key)
-        return held if on_the_way is None else held._replace(record=on_the_way)
+        found = await self._spare.get(key)
+        being_written = self._being_written.get(key)
+        return found if being_written is None else found._replace(record=being_written)
 
     async def _write_spare(self) -> None:
         """Write what could not be written before, unless the store has got something newer.
@@ -205,13 +205,13 @@ class GuardedStore:
         """
         async for key in self._spare.scan_keys():
             claim = partial(self._store.claim, key, self._holder, 2 * self._timeout)
-            held = await self._try(self._writing, claim)
-            if held is None:
+            found = await self._try(self._writing, claim)
+            if found is None:
                 return
-            if held.holder != self._holder:
+            if found.holder != self._holder:
                 continue  # another fetches it just now
             record = (await self._spare.get(key)).record
-            if record is not None and _newer(held.record, record) is record:
+            if record is not None and _newer(found.record, record) is record:
                 done = await self._try(self._writing, partial(self._put, record, self._holder))
             else:
                 release = partial(self._release, key, self._holder)
@@ -269,10 +269,10 @@ class GuardedStore:
         return True
 
     @staticmethod
-    def _with_spare(held: Held | None, spare: Held) -> Held:
-        if held is None:
+    def _with_spare(found: RecordAndLease | None, spare: RecordAndLease) -> RecordAndLease:
+        if found is None:
             return spare
-        return Held(_newer(held.record, spare.record), held.holder or spare.holder)
+        return RecordAndLease(_newer(found.record, spare.record), found.holder or spare.holder)
 
 
 def _newer(stored: Record | None, ours: Record | None) -> Record | None:

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.stores.base import Held, Turn
+from scrapy_rep.stores.base import RecordAndLease, Turn
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
@@ -39,18 +39,18 @@ class MemoryStore:
     def __len__(self) -> int:
         return len(self._records)
 
-    async def get(self, key: str) -> Held:
+    async def get(self, key: str) -> RecordAndLease:
         """Return the record and the lease of ``key``."""
-        return Held(self._record(key), self._holder(key))
+        return RecordAndLease(self._record(key), self._holder(key))
 
-    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
         """Give ``holder`` the lease of ``key``, unless another holds it."""
         if self._holder(key) is None:
             now = self._clock()
             if len(self._leases) >= _MAX_LEASES:
                 self._leases = {k: lease for k, lease in self._leases.items() if lease[1] > now}
             self._leases[key] = holder, now + seconds
-        return Held(self._record(key), self._holder(key))
+        return RecordAndLease(self._record(key), self._holder(key))
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the one before."""

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from redis.exceptions import ResponseError
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
-from scrapy_rep.stores.base import ForeignKeyError, Held, StoreError, Turn
+from scrapy_rep.stores.base import ForeignKeyError, RecordAndLease, StoreError, Turn
 from scrapy_rep.stores.redis_client import ERRORS, Connector
-from scrapy_rep.utils.concurrency import Workers, deliver
+from scrapy_rep.utils.concurrency import Workers, deliver_results
 from scrapy_rep.utils.once import Once
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _RESERVE: Final = """
 local time = redis.call('TIME')
 local now, step = time[1] * 1000000 + time[2], tonumber(ARGV[1])
 local held = redis.pcall('GET', KEYS[1])
-if type(held) == 'table' then return held end
+if type(found) == 'table' then return held end
 local made, next = string.match(held or '', '^(%d+) (%d+)$')
 local wait = 0
 if next then
@@ -92,12 +92,12 @@ class RedisStore:
         self._turns = Workers("robots.txt-turns", batch=_BATCH, run=self._run)
         self._workers = Workers("robots.txt-keys")
 
-    async def get(self, key: str) -> Held:
+    async def get(self, key: str) -> RecordAndLease:
         """Return the record and the lease of ``key``."""
         get = partial(self._get, key)
         return self._without_lease(await self._calls.call(get), key, None)
 
-    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
         """Give ``holder`` the lease of ``key``, unless another holds it."""
 
         def claim(pipeline: Any) -> Any:
@@ -201,7 +201,7 @@ class RedisStore:
         except Exception as error:  # noqa: BLE001 - raised where each is awaited
             for job in jobs:
                 job.error = error
-        deliver(jobs)
+        deliver_results(jobs)
 
     def _read(self, read: Callable[[list[Any]], T], replies: list[Any]) -> T:
         with self._store_errors():
@@ -238,9 +238,9 @@ class RedisStore:
         # Read in part, because another program may have written a value of any size.
         pipeline.getrange(self._key("record", key), 0, self._limit)
         pipeline.getrange(self._key("lease", key), 0, _MAX_HOLDER)
-        return partial(self._read_held, key)
+        return partial(self._record_and_lease, key)
 
-    def _read_held(self, key: str, replies: list[Any]) -> Held:
+    def _record_and_lease(self, key: str, replies: list[Any]) -> RecordAndLease:
         *before, data, holder = replies
         if _is_of_another_type(holder):
             holder = _NO_LEASE.encode()
@@ -249,14 +249,14 @@ class RedisStore:
         if isinstance(data, bytes) and 0 < len(data) <= self._limit:
             with suppress(RecordError):
                 record = Record.decode(data, key, max_size=self._max_size)
-        return Held(record, holder.decode("utf-8", "replace") or None)
+        return RecordAndLease(record, holder.decode("utf-8", "replace") or None)
 
-    def _without_lease(self, held: Held, key: str, holder: str | None) -> Held:
+    def _without_lease(self, found: RecordAndLease, key: str, holder: str | None) -> RecordAndLease:
         """Give ``holder`` the lease if its key is of another type and can't be used."""
-        if held.holder != _NO_LEASE:
-            return held
+        if found.holder != _NO_LEASE:
+            return found
         self._log_foreign(self._key("lease", key), "fetches this robots.txt itself")
-        return held._replace(holder=holder)
+        return found._replace(holder=holder)
 
     def _log_foreign(self, key: str, what: str) -> None:
         """Log once that another program has written ``key``, and what each worker does instead."""

@@ -65,7 +65,7 @@ def make_store(config: StoreConfig) -> Store:
     return GuardedStore(
         make_bare_store(config),
         _memory(config, True),
-        name=shown(config.store),
+        name=without_secrets(config.store),
         timeout=config.store_timeout,
     )
 
@@ -99,7 +99,7 @@ def path_of(uri: str) -> Path | None:
     return _file_of(uri) if _scheme(uri) == "sqlite" else None
 
 
-def shown(uri: str) -> str:
+def without_secrets(uri: str) -> str:
     """Return a value of REP_STORE without credentials, for messages."""
     # Everything before an @ and in the query may be a password, even in a malformed URI.
     before, at, rest = uri.rpartition("@")
@@ -167,7 +167,7 @@ def _redis(config: StoreConfig, _: bool) -> BareStore:
         from scrapy_rep.stores.redis import RedisStore
     except ImportError:
         raise SettingsError(
-            f"REP_STORE is {shown(config.store)!r}: it takes redis-py, which isn't "
+            f"REP_STORE is {without_secrets(config.store)!r}: it takes redis-py, which isn't "
             "installed: pip install scrapy-rep[redis]"
         ) from None
     try:
@@ -181,7 +181,7 @@ def _redis(config: StoreConfig, _: bool) -> BareStore:
     except ValueError:
         # Its message may contain credentials.
         raise SettingsError(
-            f"REP_STORE is {shown(config.store)!r}: redis-py can't read that URL"
+            f"REP_STORE is {without_secrets(config.store)!r}: redis-py can't read that URL"
         ) from None
 
 

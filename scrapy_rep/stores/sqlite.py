@@ -14,9 +14,9 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded
-from scrapy_rep.stores.base import Held, StoreError, Turn
+from scrapy_rep.stores.base import RecordAndLease, StoreError, Turn
 from scrapy_rep.stores.sqlite_file import Connection, DatabaseFile, transaction
-from scrapy_rep.utils.concurrency import Workers, deliver
+from scrapy_rep.utils.concurrency import Workers, deliver_results
 
 if TYPE_CHECKING:
     import sqlite3
@@ -112,21 +112,21 @@ class SQLiteStore:
         self._written = 0
         self._prune_at = 0.0
 
-    async def get(self, key: str) -> Held:
+    async def get(self, key: str) -> RecordAndLease:
         """Return the record and the lease of ``key``."""
         return await self._reader.call(
-            lambda: self._reading.run(lambda connection: self._read_held(connection, key))
+            lambda: self._reading.run(lambda connection: self._record_and_lease(connection, key))
         )
 
-    async def claim(self, key: str, holder: str, seconds: float) -> Held:
+    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
         """Give ``holder`` the lease of ``key``, unless another holds it."""
 
-        def claim(connection: sqlite3.Connection) -> Held:
+        def claim(connection: sqlite3.Connection) -> RecordAndLease:
             connection.execute(
                 _CLAIM,
                 {"origin": key, "holder": holder, "now": self._clock(), "seconds": seconds},
             )
-            return self._read_held(connection, key)
+            return self._record_and_lease(connection, key)
 
         return await self._writer.call(claim)
 
@@ -202,14 +202,15 @@ class SQLiteStore:
         self._reading.close()
         self._writing.close()
 
-    def _read_held(self, connection: sqlite3.Connection, key: str) -> Held:
+    def _record_and_lease(self, connection: sqlite3.Connection, key: str) -> RecordAndLease:
         values = {"origin": key, "now": self._clock(), "limit": max_encoded(self._max_size)}
         data, holder = connection.execute(_GET, values).fetchone()
         record = None
         if data is not None:
             with suppress(RecordError):
                 record = Record.decode(data, key, max_size=self._max_size)
-        return Held(record, None if holder is None else holder.decode("utf-8", "replace"))
+        name = None if holder is None else holder.decode("utf-8", "replace")
+        return RecordAndLease(record, name)
 
     def _write(self, jobs: list[Job]) -> None:
         """Run jobs in one transaction: all of them succeed or fail together."""
@@ -218,7 +219,7 @@ class SQLiteStore:
         except Exception as error:  # noqa: BLE001 - raised where each is awaited
             for job in jobs:
                 job.error = error
-        deliver(jobs)
+        deliver_results(jobs)
         if self._written >= _PRUNE_AFTER or monotonic() >= self._prune_at:
             # The writers have their results already; a pruning that fails is repeated later.
             with suppress(StoreError):

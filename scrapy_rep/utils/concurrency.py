@@ -181,7 +181,7 @@ class Job:
             self.done.set_exception(self.error)
 
 
-def deliver(jobs: list[Job]) -> None:
+def deliver_results(jobs: list[Job]) -> None:
     """Pass the results of jobs on together, as waking the other thread costs more than a job."""
     for post, group in groupby(jobs, attrgetter("post")):
         ended = list(group)
@@ -199,7 +199,7 @@ def _run_each(jobs: list[Job]) -> None:
     """Run jobs one after another."""
     for job in jobs:
         job.run()
-    deliver(jobs)
+    deliver_results(jobs)
 
 
 def in_thread(func: Callable[[], T]) -> Awaitable[T]:
@@ -274,7 +274,7 @@ class Workers:
             if wanted:
                 self._run(wanted)
             if jobs[-1].last:
-                deliver(jobs[-1:])
+                deliver_results(jobs[-1:])
                 return
 
 

@@ -39,11 +39,11 @@ class BoundedCache(Generic[K, V]):
 
     def get(self, key: K) -> V | None:
         """Return the value of ``key``, now the most recently used, or None."""
-        held = self._values.get(key)
-        if held is None:
+        found = self._values.get(key)
+        if found is None:
             return None
         self._values.move_to_end(key)
-        return held[0]
+        return found[0]
 
     def values(self) -> Iterator[V]:
         """Return all values, without marking them as used."""
@@ -63,9 +63,9 @@ class BoundedCache(Generic[K, V]):
 
     def discard(self, key: K) -> None:
         """Remove ``key``, if it is there."""
-        held = self._values.pop(key, None)
-        if held is not None:
-            self._bytes -= held[1]
+        found = self._values.pop(key, None)
+        if found is not None:
+            self._bytes -= found[1]
 
     def clear(self) -> None:
         """Remove everything."""

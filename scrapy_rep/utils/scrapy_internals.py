@@ -1,4 +1,6 @@
-"""All accesses to private attributes of Scrapy's engine and requests; ``pace`` has those of slots.
+"""All accesses to private attributes of Scrapy's engine and requests.
+
+Those of download slots are in ``download_slots``.
 
 They may be missing in another version of Scrapy. The queue and the gate are used only if
 ``missing`` finds all that they need; the other functions work without.
@@ -118,7 +120,7 @@ def has_pending_requests(crawler: Crawler) -> bool:
 
 
 @contextmanager
-def one_more_place(crawler: Crawler) -> Iterator[None]:
+def raised_concurrency(crawler: Crawler) -> Iterator[None]:
     """Increase CONCURRENT_REQUESTS by one in the ``with`` block, so that one request is extra.
 
     The downloader counts all requests of the engine: also robots.txt, and pages that wait for it.
@@ -158,7 +160,7 @@ def lift_pool_limits(crawler: Crawler) -> None:
                 handler._limits = type(handler._limits)(max_keepalive_connections=kept)
 
 
-class PlacesBeside:
+class ExtraConcurrency:
     """Raises CONCURRENT_REQUESTS for requests that have waited for their turn, so that they leave.
 
     It is raised by a quarter of its value at most, rounded up.
@@ -166,20 +168,20 @@ class PlacesBeside:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._given = 0
+        self._raised = 0
 
-    def give(self, requests: int) -> None:
+    def raise_for(self, requests: int) -> None:
         """Raise the limit so that ``requests`` can leave now; 0 resets it."""
         downloader = downloader_of(self._crawler)
         limit = getattr(downloader, "total_concurrency", 0)
         if not isinstance(limit, int) or limit <= 0 or not hasattr(downloader, "active"):
             return
-        limit -= self._given
+        limit -= self._raised
         above = len(downloader.active) + requests - limit if requests else 0
         most = math.ceil(limit / 4) if limit > 1 else 0  # one at a time stays one at a time
-        given = min(most, max(0, above))
-        downloader.total_concurrency += given - self._given
-        self._given = given
+        raised = min(most, max(0, above))
+        downloader.total_concurrency += raised - self._raised
+        self._raised = raised
 
 
 class ClosingWatch:

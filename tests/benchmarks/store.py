@@ -156,7 +156,7 @@ def listing(place, count):
     )
 
 
-class Waits:
+class WaitingRequests:
     """Looks up and counts the ticks of an event loop, and knows the longest wait of each."""
 
     def __init__(self, store, count):
@@ -192,7 +192,7 @@ class Waits:
 
 
 async def at_rest(place, count):
-    waits = Waits(store := place.store(), count)
+    waits = WaitingRequests(store := place.store(), count)
     await asyncio.sleep(5)
     print(f"at rest: {await waits.end()}", flush=True)
     await store.close()
@@ -207,7 +207,7 @@ async def prune_elsewhere(place, count):
         connection.commit()
     code = "import sys; from tests.benchmarks.store import prune; prune(sys.argv[1])"
     command = [sys.executable, "-c", code, str(place.path)]
-    waits = Waits(store, count)
+    waits = WaitingRequests(store, count)
     start = perf_counter()
     process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE)
     longest = written = 0
@@ -242,7 +242,7 @@ async def expire(place, count):
             pipeline.execute()
     before = place.ours.dbsize()
     await asyncio.sleep(end - time())
-    waits, start = Waits(store, count), perf_counter()
+    waits, start = WaitingRequests(store, count), perf_counter()
     while place.ours.dbsize() > before - count // 4 and perf_counter() - start < 60:
         await asyncio.sleep(0.1)
     took = perf_counter() - start
@@ -263,7 +263,7 @@ async def prune_itself(place, count, bodies, share):
     """The store may have a share of what it has, and is written to, 100 at once."""
     size = place.path.stat().st_size
     store = place.store(max_bytes=int(size * share))
-    waits = Waits(store, count)
+    waits = WaitingRequests(store, count)
     longest, written, start = 0.0, 0, perf_counter()
     while perf_counter() - start < SECONDS:
         records = [record_of(count + written + n, time(), bodies) for n in range(100)]

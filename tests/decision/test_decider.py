@@ -16,7 +16,6 @@ from twisted.python.failure import Failure
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.decision.strictest import verdict_of_rules
-from scrapy_rep.decision.tdmrep import known_tdmrep
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -151,14 +150,14 @@ def test_what_other_tokens_would_get():
     scene.knows(RULES, ("testbot",), ("partner",))
     decision = scene.known("/partner")
     assert decision.verdict.allowed
-    other = run(scene.decider.decision_for(("partner",), page("/partner"), decision))
+    other = run(scene.decider.decision_with_tokens(("partner",), page("/partner"), decision))
     assert not other.verdict.allowed
     assert other.tokens == ("partner",)
     assert scene.network.fetched == []
     ignored = scene.decider.known_decision(Request("http://other.example/a"))
-    assert run(scene.decider.decision_for(("partner",), page(), ignored)) is ignored
+    assert run(scene.decider.decision_with_tokens(("partner",), page(), ignored)) is ignored
     unknown = Scene().known("/partner")
-    assert run(scene.decider.decision_for(("partner",), page(), unknown)) is unknown
+    assert run(scene.decider.decision_with_tokens(("partner",), page(), unknown)) is unknown
 
 
 @pytest.mark.parametrize(
@@ -525,4 +524,5 @@ def test_a_file_says_what_the_site_would_say(tmp_path, path, rules):
 
 
 def test_an_ftp_server_has_no_tdmrep_json():
-    assert known_tdmrep(None, origin_of("ftp://a/"), None, ()) is not None
+    known = Scene().cache.tdmrep.known_rules_for_pages
+    assert known(origin_of("ftp://a/"), None, ()) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_rep.decision.spellings import Spellings, as_parsed, without_dots
+from scrapy_rep.decision.spellings import Spellings, stripped_url, without_dots
 from scrapy_rep.protocol.origin import target_of
 
 
@@ -34,7 +34,7 @@ def test_dot_segments(target, without):
 
 
 def test_blanks_as_url_parsers_read_them():
-    assert as_parsed(" \t\x00ht\ntp://a/p\tq r\r\n ") == "http://a/pq r"
+    assert stripped_url(" \t\x00ht\ntp://a/p\tq r\r\n ") == "http://a/pq r"
 
 
 def spellings(url, **settings):

@@ -13,8 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.protocol.outage import Outage
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.verdict import Outage, Reason, Verdict
 from scrapy_rep.utils.text import moment
 from tests.crawling.crawl import AS_BY_DEFAULT, crawl
 from tests.crawling.web import answer, robots

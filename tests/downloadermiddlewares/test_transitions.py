@@ -18,7 +18,7 @@ from scrapy_rep import (
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.downloadermiddlewares.composition import Composition
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
-from scrapy_rep.downloadermiddlewares.waits import Waits
+from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.scheduler.source import NOTE_KEY, Source, note_returned, note_source
@@ -35,7 +35,6 @@ TABLE = """
     not known, no room      | wait      | wait    | put off   | wait
     closing, first time     | if kept   | if kept | if kept   | if kept
     closing, again          | drop      | drop    | drop      | drop
-    error of ours           | drop      | drop    | drop      | drop
 """
 SOURCES = ("queue", "overdue", "scheduler", "direct")
 SITUATIONS = {
@@ -47,7 +46,6 @@ SITUATIONS = {
     "not known, no room": Situation.CROWDED,
     "closing, first time": Situation.CLOSING,
     "closing, again": Situation.CLOSING_AGAIN,
-    "error of ours": Situation.ERROR,
 }
 ACTIONS = {
     "pass": Action.PASS,
@@ -148,7 +146,7 @@ def middleware(stand_in, *, keeps=True, **settings):
     # Browsers of later tests are asked about by all crawls of the process.
     part(made._crawler, Composition)._subresources.close()
     made.decider = made._cache = stand_in
-    made._waits = Waits(crawler, stand_in, made.gate, None, Clock())
+    made._waits = WaitingRequests(crawler, stand_in, made.gate, None, Clock())
     made.gate.defers = stand_in.defers
     made.gate.look_up_later = lambda origin, request: stand_in.asked.append((origin, request))
     made._scheduler_keeps = keeps

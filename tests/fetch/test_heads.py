@@ -14,7 +14,7 @@ from scrapy.http import Response
 
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.redirects import Chain, location_of
-from scrapy_rep.fetch.route import obstacle_at_end, obstacle_in
+from scrapy_rep.fetch.route import obstacle_in_answer, obstacle_in_last_answer
 from scrapy_rep.fetch.transfer import Transfer, answer_of
 from scrapy_rep.protocol.outcome import outcome_of
 from scrapy_rep.protocol.policy import Policy
@@ -54,10 +54,12 @@ headers = st.dictionaries(
 def test_any_head_has_an_outcome_that_can_be_stored(status, headers, body, proxy, sent_url):
     raw = {name: [each.encode("latin-1") for each in several] for name, several in headers.items()}
     response = Response(sent_url or START, status=status, headers=raw, body=body)
-    transfer = Transfer(100, at_home=True, url=START, sent=True, proxy=proxy, rewritten=sent_url)
+    transfer = Transfer(
+        100, same_origin=True, url=START, sent=True, proxy=proxy, rewritten=sent_url
+    )
     with suppress(DecodingError):
         answer = answer_of(response, transfer)
-        obstacles = obstacle_in(answer), obstacle_at_end(answer)
+        obstacles = obstacle_in_answer(answer), obstacle_in_last_answer(answer)
         assert all(each is None or str(each).isprintable() for each in obstacles)
         location = location_of(answer, START)
         assert location is None or location.startswith(("http://", "https://"))

@@ -28,7 +28,7 @@ from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.redirects import Chain
-from scrapy_rep.fetch.route import obstacle_in, obstacle_of
+from scrapy_rep.fetch.route import obstacle_in_answer, obstacle_in_error
 from scrapy_rep.fetch.transfer import Answer, FetchError, InterferenceError, Transfer
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
@@ -459,14 +459,16 @@ THE_ORIGINS = [
 
 @pytest.mark.parametrize("answered", THE_ORIGINS, ids=range(len(THE_ORIGINS)))
 def test_what_a_proxy_passes_on_is_the_origins(answered):
-    assert obstacle_in(answered) is None
+    assert obstacle_in_answer(answered) is None
 
 
 def test_what_a_service_says_of_itself_counts_through_a_tunnel_too():
-    obstacle = obstacle_in(proxied(503, "https://a.example/robots.txt", Zyte_Error="x" * 999))
+    obstacle = obstacle_in_answer(
+        proxied(503, "https://a.example/robots.txt", Zyte_Error="x" * 999)
+    )
     assert obstacle.what == "a proxy refused"
     assert obstacle.detail == f"p:1, status 503, Zyte-Error: {'x' * 100}"
-    assert obstacle_in(proxied(407, "https://a.example/robots.txt")) is not None
+    assert obstacle_in_answer(proxied(407, "https://a.example/robots.txt")) is not None
 
 
 SEEN = FetchError | DecodingError
@@ -486,19 +488,19 @@ OF_NETWORK = [
 
 @pytest.mark.parametrize("error", OF_NETWORK, ids=lambda error: type(error).__name__)
 def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
-    transfer = Transfer(9, at_home=True, url="http://a/robots.txt")
-    assert obstacle_of(error, "it", None) is None
-    assert (obstacle_of(error, "it", transfer) is None) == isinstance(error, SEEN)
+    transfer = Transfer(9, same_origin=True, url="http://a/robots.txt")
+    assert obstacle_in_error(error, "it", None) is None
+    assert (obstacle_in_error(error, "it", transfer) is None) == isinstance(error, SEEN)
     transfer.note(Request("http://a/robots.txt"))
-    assert obstacle_of(error, "it", transfer) is None
+    assert obstacle_in_error(error, "it", transfer) is None
     transfer.note(Request("http://a/robots.txt", meta={"proxy": "http://me:word@p:1/?key=k"}))
-    through = obstacle_of(error, "it", transfer)
+    through = obstacle_in_error(error, "it", transfer)
     if isinstance(error, SEEN):
         assert through is None
         return
     assert str(through) == "a proxy gave no answer (p:1: it)"
     transfer.note(Request("http://api/?url=a&key=k"))
-    assert str(obstacle_of(error, "it", transfer)) == (
+    assert str(obstacle_in_error(error, "it", transfer)) == (
         "a service that was asked in the site's place gave no answer (api: it)"
     )
 
@@ -507,15 +509,15 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     "error", [NotSupported(), ValueError(), RequestError(), InterferenceError(), RuntimeError()]
 )
 def test_any_other_error_is_not_the_origins(error):
-    assert obstacle_of(error, "it", Transfer(9, at_home=True)) is not None
+    assert obstacle_in_error(error, "it", Transfer(9, same_origin=True)) is not None
 
 
 @pytest.mark.parametrize("timeout", [TimeoutError(), asyncio.TimeoutError()])
 def test_a_handler_of_others_may_wait_for_anything(timeout):
-    transfer = Transfer(9, at_home=True, url="http://a/robots.txt", handler="api.Handler")
+    transfer = Transfer(9, same_origin=True, url="http://a/robots.txt", handler="api.Handler")
     transfer.note(Request("http://a/robots.txt"))
-    assert obstacle_of(timeout, "it", transfer).what == "api.Handler gave no answer"
-    assert obstacle_of(ConnectionRefusedError(), "it", transfer) is None
+    assert obstacle_in_error(timeout, "it", transfer).what == "api.Handler gave no answer"
+    assert obstacle_in_error(ConnectionRefusedError(), "it", transfer) is None
 
 
 # What was found by who tried to get around it.
@@ -631,7 +633,7 @@ async def test_no_password_of_a_proxy_is_shown(web, tmp_path, proxy):
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 405, 408, 429, 451, 500])
 @pytest.mark.parametrize("header", ["Via", "Proxy_Authenticate"])
 def test_what_a_proxy_says_of_itself_is_not_the_origins(status, header):
-    assert obstacle_in(proxied(status, **{header: "1.1 p"})).what == "a proxy refused"
+    assert obstacle_in_answer(proxied(status, **{header: "1.1 p"})).what == "a proxy refused"
 
 
 def of_service(body, **headers):
@@ -642,8 +644,8 @@ def of_service(body, **headers):
 
 def test_what_a_service_says_in_json_is_its_own():
     said = of_service(b'{"error": "out of credits"}', Content_Type="application/json")
-    assert obstacle_in(said) is not None
-    assert obstacle_in(of_service(b"User-agent: *\nDisallow: /\n")) is None
+    assert obstacle_in_answer(said) is not None
+    assert obstacle_in_answer(of_service(b"User-agent: *\nDisallow: /\n")) is None
 
 
 @pytest_twisted.ensureDeferred
@@ -657,12 +659,12 @@ async def test_the_address_of_a_service_is_not_the_sites():
 
 
 def test_what_is_tried_again_in_this_process():
-    transfer = Transfer(9, at_home=True, url="http://a/robots.txt")
-    assert not obstacle_of(NotSupported(), "it", transfer).for_good  # of a middleware
+    transfer = Transfer(9, same_origin=True, url="http://a/robots.txt")
+    assert not obstacle_in_error(NotSupported(), "it", transfer).permanent  # of a middleware
     transfer.sent = True
-    assert obstacle_of(NotSupported(), "it", transfer).for_good
+    assert obstacle_in_error(NotSupported(), "it", transfer).permanent
     if hasattr(exceptions, "UnsupportedURLSchemeError"):
         error = exceptions.UnsupportedURLSchemeError()  # of a proxy's URL, or a host's
-        assert not obstacle_of(error, "it", transfer).for_good
+        assert not obstacle_in_error(error, "it", transfer).permanent
     transfer.proxy = "socks5://a"
-    assert not obstacle_of(NotSupported(), "it", transfer).for_good
+    assert not obstacle_in_error(NotSupported(), "it", transfer).permanent

@@ -43,7 +43,7 @@ ALLOWED = {
     ("utils/scrapy_internals.py", "_transport"): "the same",
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._aiohttp"): "the same",
     ("utils/scrapy_internals.py", "scrapy.core.downloader.handlers._httpx"): "the same",
-    ("utils/pace.py", "_delay"): "the delay that is told, of a slot that is made next",
+    ("utils/download_slots.py", "_delay"): "the delay that is told, of a slot that is made next",
     ("utils/scrapy_internals.py", "_slot"): "NEEDED",
     ("utils/scrapy_internals.py", "_start"): "whether start requests are still to come",
     (

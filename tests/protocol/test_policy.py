@@ -269,7 +269,7 @@ def test_a_copy_that_was_cut_opens_nothing_to_who_would_have_read_more():
 
 
 def test_what_would_fail_alike_in_this_process_is_not_tried_again():
-    outcome = replace(unreachable(START), of_origin=False, for_good=True)
+    outcome = replace(unreachable(START), of_origin=False, permanent=True)
     record = Policy().record_after(None, FILE, outcome, jitter=0.0)
     assert record.next_try is None
     for at in (START, START + 90 * DAY):

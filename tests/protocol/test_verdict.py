@@ -2,10 +2,7 @@
 
 import json
 
-import pytest
-
 from scrapy_rep.protocol import Outage, Reason, Rule, Verdict, origin_of
-from scrapy_rep.protocol.outage import short_cause
 
 ORIGIN = origin_of("https://example.com/a")
 URL = "https://example.com/robots.txt"
@@ -35,15 +32,3 @@ def test_a_verdict_goes_through_json_as_plain_values():
     down = Verdict(False, Reason.UNREACHABLE, outage=Outage("status 503", 1.0, 6.0)).as_dict()
     told = down["cause"], down["unreachable_since"], down["next_try"]
     assert told == ("status 503", 1.0, 6.0)
-
-
-@pytest.mark.parametrize(
-    ("cause", "short"),
-    [
-        ("status 503", "status 503"),
-        ("redirect to a private address: http://a.example/", "redirect to a private address"),
-        ("a proxy refused (127.0.0.1:3128, status 407)", "a proxy refused"),
-    ],
-)
-def test_what_belongs_to_one_site_is_left_out_of_a_short_cause(cause, short):
-    assert short_cause(cause) == short

@@ -87,7 +87,7 @@ class Model:
         self.spoilt = set()
         """URLs of requests that can't be read."""
         self.order = self.choose(["Fifo", "Lifo"])
-        self.places = self.choose([1, 2, 3])
+        self.permits = self.choose([1, 2, 3])
         # Most of what is on disk is not in memory.
         lanes, step = self.choose([(1, 1), (1, 2), (2, 1), (1_000, 100)])
         self.resources.enter_context(patch.multiple(backlog, _MAX_LANES=lanes, _STEP=step))
@@ -124,7 +124,7 @@ class Model:
         self.crawler = FakeCrawler()
         self.crawler.engine.paused = False
         options = Options.from_settings({"REP_DEFER_TIMEOUT": TIMEOUT})
-        self.parts = Parts(self.crawler, options, time=self.time, places=self.places)
+        self.parts = Parts(self.crawler, options, time=self.time, permits=self.permits)
         decider = self.parts.decider
         # Trouble in the gate alone.
         decider.origin_governing = lambda request: origin_of(request.url)

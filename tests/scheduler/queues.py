@@ -93,7 +93,7 @@ class Doors:
     def let(self, origin):
         self.open.add(origin)
         for queue in self.queues:
-            queue.ask_again(origin_of(origin))
+            queue.hold_changed(origin_of(origin))
 
 
 class FakeCrawler:

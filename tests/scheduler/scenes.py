@@ -103,11 +103,11 @@ class ObservedDecider(Decider):
 class Parts:
     """The cache and the decider of a crawl, whose robots.txt come from the test."""
 
-    def __init__(self, crawler, options, *, time, places=16):
+    def __init__(self, crawler, options, *, time, permits=16):
         self.time = time
         self.network = Network(time)
         self.entries = BoundedCache()
-        self.cache = self.network.cache(self.entries, places=places)
+        self.cache = self.network.cache(self.entries, permits=permits)
         overrides = Overrides(options.overrides, time.clock.time)
         self.decider = ObservedDecider(crawler, options, self.cache, overrides)
 
@@ -152,7 +152,7 @@ class Asker:
         self.told = []
         self.heads = {}
 
-    def ask_again(self, origin):
+    def hold_changed(self, origin):
         self.told.append(origin)
 
     def head_of(self, origin):
@@ -177,10 +177,10 @@ class Asker:
 class Scene(Parts):
     """A gate, and all that it asks and tells."""
 
-    def __init__(self, *, places=16, **more):
+    def __init__(self, *, permits=16, **more):
         self.crawler = Crawler(**more)
         options = Options.from_settings({**DEFERRING, **more})
-        super().__init__(self.crawler, options, time=MadeUpTime(), places=places)
+        super().__init__(self.crawler, options, time=MadeUpTime(), permits=permits)
         self.gate = Gate(
             crawler=self.crawler,
             cache=self.cache,

@@ -22,7 +22,7 @@ from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import robotstxt_crawl_delay
-from scrapy_rep.utils import pace
+from scrapy_rep.utils import download_slots
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import robots
 from tests.made_up_time import MadeUpTime
@@ -104,7 +104,9 @@ async def test_downloads_of_components_are_as_far_apart_too(web):
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
 @pytest_twisted.ensureDeferred
 async def test_pages_are_as_far_apart_where_download_slots_are_not_known(web, monkeypatch, queue):
-    monkeypatch.setattr(pace, "_missing_of_slot", lambda: "scrapy.core.downloader.Slot.queue")
+    monkeypatch.setattr(
+        download_slots, "_missing_of_slot", lambda: "scrapy.core.downloader.Slot.queue"
+    )
     site = web.site(asks("Crawl-delay: 0.4"))
     result = await watched(*(site.url(f"/{n}") for n in range(5)), settings=queue)
     assert len(site.targets) == 5
@@ -388,7 +390,7 @@ def test_of_several_sites_in_a_slot_it_is_told_what_holds(caplog):
 @pytest.fixture
 def scene(monkeypatch):
     scene = Scene()
-    monkeypatch.setattr("scrapy_rep.utils.pace._now", lambda: scene.time.now)
+    monkeypatch.setattr("scrapy_rep.utils.download_slots._now", lambda: scene.time.now)
     scene.time.advance(100)
     return scene
 

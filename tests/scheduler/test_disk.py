@@ -24,7 +24,7 @@ from scrapy_rep.scheduler.errors import RETRY_DELAYS
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
 
-KINDS = [
+QUEUE_CLASSES = [
     cls
     for writer in ("Pickle", "Marshal")
     for where in ("Disk", "SQLite")
@@ -66,7 +66,7 @@ def file_of(folder):
 
 
 @pytest.mark.parametrize("start", [None, PickleFifoDiskQueue, PickleLifoDiskQueue])
-@pytest.mark.parametrize("downstream", KINDS, ids=lambda cls: cls.__mro__[1].__name__)
+@pytest.mark.parametrize("downstream", QUEUE_CLASSES, ids=lambda cls: cls.__mro__[1].__name__)
 def test_order_is_that_of_scrapys_queue_before_and_after_a_restart(tmp_path, downstream, start):
     requests = [
         Request(
@@ -664,7 +664,7 @@ def test_no_more_is_loaded_than_lookups_have_room_for(tmp_path, small_memory):
         ("slot", "x'ff'"),
         ("slot", "CAST(x'ff' AS TEXT)"),
         ("slot", "CAST(x'00ff' AS TEXT)"),
-        ("place", "'first'"),
+        ("position", "'first'"),
     ],
 )
 def test_a_damaged_row_stops_no_other(tmp_path, caplog, column, value):

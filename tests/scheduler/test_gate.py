@@ -172,7 +172,7 @@ def test_an_origin_whose_requests_cannot_be_read_is_left_to_the_middleware(caplo
 
 
 def test_room_bounds_what_is_begun():
-    scene = Scene(places=1)
+    scene = Scene(permits=1)
     for origin in (A, B, C, D):
         scene.hold(origin)
     assert scene.fetched == [A]
@@ -185,7 +185,7 @@ def test_room_bounds_what_is_begun():
 
 
 def test_lookups_that_were_handed_to_the_event_loop_count_before_they_begin():
-    scene = Scene(places=16)
+    scene = Scene(permits=16)
     origins = [origin_of(f"http://{number}.example") for number in range(1_000)]
     for origin in origins:
         scene.hold(origin, look_up=False)
@@ -199,7 +199,7 @@ def test_lookups_that_were_handed_to_the_event_loop_count_before_they_begin():
 
 
 def test_a_look_up_counts_between_robots_txt_and_tdmrep_json_too():
-    scene = Scene(places=1, **TDMREP)
+    scene = Scene(permits=1, **TDMREP)
     loop = asyncio.get_running_loop()
 
     def ask():
@@ -217,7 +217,7 @@ def test_a_look_up_counts_between_robots_txt_and_tdmrep_json_too():
 
 
 def test_room_that_comes_as_a_fetch_is_slow_is_used():
-    scene = Scene(places=1)
+    scene = Scene(permits=1)
     for origin in (A, B, C, D):
         scene.hold(origin)
     assert scene.decider.under_way == 2
@@ -240,7 +240,7 @@ def test_a_crawl_that_pauses_looks_nothing_up():
 
 
 def test_what_ends_at_once_begins_the_next_in_order():
-    scene = Scene(places=1)
+    scene = Scene(permits=1)
     for origin in (A, B, C, D):
         scene.hold(origin, look_up=False)
         scene.knows(origin, seconds=0)
@@ -368,7 +368,7 @@ def test_what_comes_directly_waits_no_longer_than_its_download_might_take(
 
 
 def test_after_the_close_nothing_is_looked_up_and_nobody_told():
-    scene = Scene(places=1)
+    scene = Scene(permits=1)
     for origin in (A, B, C):
         scene.hold(origin)
     scene.gate.close()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrapy_rep.scheduler.disk import Disk
 from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.origin_queues import Slot
-from scrapy_rep.scheduler.waiting import Waiting
+from scrapy_rep.scheduler.waiting_lanes import Waiting
 from tests.scheduler.model import run
 
 STEPS = 500
@@ -51,7 +51,7 @@ def a_row_is_not_taken_out(self, lane):
 BREAKAGES = [
     (Slot, "enter", a_lane_is_lost_when_its_priority_changes),
     (DueTimes, "set", a_lane_that_waits_is_not_due),
-    (Waiting, "ask_again", a_lane_is_not_told),
+    (Waiting, "hold_changed", a_lane_is_not_told),
     (Disk, "pop", a_row_is_not_taken_out),
 ]
 

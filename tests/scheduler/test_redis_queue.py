@@ -35,7 +35,7 @@ from tests.scheduler.queues import FakeCrawler
 from tests.waiting import until, wait_until
 
 RULES = robots("User-agent: *\nDisallow: /private\n")
-KINDS = [RobotsAwareRedisQueue, RobotsAwareRedisFifoQueue, RobotsAwareRedisLifoQueue]
+QUEUE_CLASSES = [RobotsAwareRedisQueue, RobotsAwareRedisFifoQueue, RobotsAwareRedisLifoQueue]
 MODES = ["asyncio", "select", "none" if scrapy.version_info >= (2, 15) else "select"]
 LONG = 3600
 DOWN, UP = "http://down.example", "http://up.example"
@@ -85,7 +85,7 @@ def workers(redis, redis_server):
         worker.kill()
 
 
-@pytest.mark.parametrize(("kind", "mode"), list(zip(KINDS, MODES, strict=True)))
+@pytest.mark.parametrize(("kind", "mode"), list(zip(QUEUE_CLASSES, MODES, strict=True)))
 def test_requests_wait_until_their_site_is_back(workers, web, redis, kind, mode):
     down, up = web.site(answer(503)), web.site(RULES)
     urls = [site.url(path) for site in (down, up) for path in ("/1", "/2", "/private")]
@@ -352,7 +352,7 @@ class Doors:
 
     def tell(self, name):
         """Tell the queue that something has changed of an origin."""
-        self.queue.ask_again(origin_of(name))
+        self.queue.hold_changed(origin_of(name))
 
     @property
     def waiting(self):
@@ -387,7 +387,7 @@ def drain(queue, looks=99):
     return [request.url for request in popped if request is not None]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
 def test_what_is_open_comes_in_the_order_of_scrapy_redis(redis, kind):
     urls = [f"{UP}/{number}" for number in range(5)]
     ours = Fleet(redis, kind).worker(Doors())
@@ -399,7 +399,7 @@ def test_what_is_open_comes_in_the_order_of_scrapy_redis(redis, kind):
     assert len(ours) == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
 def test_what_comes_back_is_next_in_that_order(redis, kind):
     gate = Doors()
     queue = Fleet(redis, kind).worker(gate)
@@ -500,7 +500,7 @@ def test_one_that_is_overdue_leaves_to_be_dropped(redis):
     assert redis.keys("*") == []
 
 
-@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize("kind", QUEUE_CLASSES[1:])
 def test_more_than_a_batch_comes_back_in_its_order(redis, monkeypatch, kind):
     monkeypatch.setattr(redis_scripts, "_BATCH", 2)
     gate = Doors()
@@ -631,7 +631,7 @@ def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis):
     assert sorted(drain(queue)) == urls
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
 def test_what_is_kept_leaves_a_redis_that_is_full(redis, kind):
     gate = Doors()
     queue = Fleet(redis, kind).worker(gate)

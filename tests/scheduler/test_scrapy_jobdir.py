@@ -14,7 +14,7 @@ from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.scheduler.disk import Disk
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import Doors, FakeCrawler, drain, scrapys
-from tests.scheduler.test_disk import KINDS
+from tests.scheduler.test_disk import QUEUE_CLASSES
 
 NAMES = [
     *(f"https://a.example/{n}" for n in range(7)),
@@ -69,7 +69,7 @@ def opened(
 
 
 @pytest.mark.parametrize("start", [None, PickleFifoDiskQueue, PickleLifoDiskQueue])
-@pytest.mark.parametrize("downstream", KINDS, ids=lambda cls: cls.__mro__[1].__name__)
+@pytest.mark.parametrize("downstream", QUEUE_CLASSES, ids=lambda cls: cls.__mro__[1].__name__)
 def test_all_that_scrapys_queue_left_is_moved(tmp_path, downstream, start):
     state = left(tmp_path, downstream=downstream, start=start)
     queue = opened(tmp_path, state, downstream=downstream, start=start)
@@ -164,7 +164,7 @@ def test_a_crawl_that_is_killed_before_it_moves_anything_moves_what_scrapys_left
 
 
 @pytest.mark.parametrize("start", [None, PickleFifoDiskQueue, PickleLifoDiskQueue])
-@pytest.mark.parametrize("downstream", KINDS, ids=lambda cls: cls.__mro__[1].__name__)
+@pytest.mark.parametrize("downstream", QUEUE_CLASSES, ids=lambda cls: cls.__mro__[1].__name__)
 def test_order_is_that_of_scrapys_queue(tmp_path, downstream, start):
     kinds = {"downstream": downstream, "start": start}
     requests = [
@@ -261,4 +261,4 @@ def test_a_disk_that_fills_up_meanwhile_loses_nothing(tmp_path, caplog):
 
 
 def test_there_are_queues_of_every_kind_to_move():
-    assert len(KINDS) == (8 if hasattr(squeues, "PickleFifoSQLiteQueue") else 4)
+    assert len(QUEUE_CLASSES) == (8 if hasattr(squeues, "PickleFifoSQLiteQueue") else 4)

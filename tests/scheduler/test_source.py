@@ -15,7 +15,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.request import request_from_dict
 
-from scrapy_rep.downloadermiddlewares.judge import DECIDED_KEY
+from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY
 from scrapy_rep.scheduler.source import (
     DIRECT,
     NOTE_KEY,

@@ -17,13 +17,13 @@ from twisted.logger import capturedLogs
 
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.downloadermiddlewares import waits
-from scrapy_rep.downloadermiddlewares.waits import Waits
+from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores.base import StoreError, Turn
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.utils.scrapy_internals import PlacesBeside
+from scrapy_rep.utils.scrapy_internals import ExtraConcurrency
 from tests.made_up_time import MadeUpTime
 from tests.waiting import PATIENCE, settle
 
@@ -53,7 +53,7 @@ class Worker:
         )
         self.turns = Turns(self.crawler, store, self.known, self, time.clock)
         gate = SimpleNamespace(listen=self.turns.listen)
-        self.waits = Waits(self.crawler, None, gate, self.turns, time.clock)
+        self.waits = WaitingRequests(self.crawler, None, gate, self.turns, time.clock)
         self.time = time
         self.sent = []
 
@@ -425,14 +425,14 @@ def test_an_answer_that_comes_when_the_crawl_is_closed_sets_no_timer():
 )
 def test_places_beside_the_others(limit, active, due, then):
     downloader = SimpleNamespace(total_concurrency=limit, active=set(range(active)))
-    places = PlacesBeside(SimpleNamespace(engine=SimpleNamespace(downloader=downloader)))
-    places.give(due)
+    extra = ExtraConcurrency(SimpleNamespace(engine=SimpleNamespace(downloader=downloader)))
+    extra.raise_for(due)
     assert downloader.total_concurrency == then
-    places.give(due)
+    extra.raise_for(due)
     assert downloader.total_concurrency == then
-    places.give(0)
+    extra.raise_for(0)
     assert downloader.total_concurrency == limit
-    PlacesBeside(SimpleNamespace(engine=None)).give(1)
+    ExtraConcurrency(SimpleNamespace(engine=None)).give(1)
 
 
 def test_the_guard_keeps_turns_of_its_own_while_the_store_is_down():

@@ -7,7 +7,7 @@ from unittest.mock import patch
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.flights import Flights
-from scrapy_rep.downloadermiddlewares.waits import Waits
+from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler import turns
@@ -15,7 +15,7 @@ from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.memory import MemoryStore
 
-take, come = Turns.use, Waits._wake
+take, come = Turns.use, WaitingRequests._wake
 known, access, land, claim = Cache.known_entry, Policy.access, Flights._end, MemoryStore.claim
 
 
@@ -103,7 +103,7 @@ BREAKAGES_OF_TURNS = {
         RESERVE.replace("max(:now, made)", ":now"),
     ),
     "turns are used however late": (turns, "_LATE", 10.0),
-    "one of those who wait is woken": (Waits, "_wake", one_of_those_who_wait_is_woken),
+    "one of those who wait is woken": (WaitingRequests, "_wake", one_of_those_who_wait_is_woken),
     "a turn is used twice": (Turns, "use", a_turn_is_used_twice),
 }
 

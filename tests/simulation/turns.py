@@ -18,7 +18,7 @@ from types import SimpleNamespace
 from scrapy.http import Request
 from scrapy.settings import Settings
 
-from scrapy_rep.downloadermiddlewares.waits import Waits
+from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores import sqlite
@@ -113,7 +113,7 @@ class Worker:
         clock = Clock(loop.time, loop.time, self.call_later)
         self.turns = Turns(crawler, store, None, free, clock)
         gate = SimpleNamespace(listen=self.turns.listen)
-        self.waits = Waits(crawler, None, gate, self.turns, clock)
+        self.waits = WaitingRequests(crawler, None, gate, self.turns, clock)
         self.request = Request("http://site.example/", meta={"download_slot": "site.example"})
 
     def call_later(self, seconds, call, *arguments):

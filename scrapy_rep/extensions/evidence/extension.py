@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from scrapy import signals as scrapy_signals
 
 from scrapy_rep import signals, stats
-from scrapy_rep.cache.entry import mark_of
+from scrapy_rep.cache.entry import fingerprint_of
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.evidence.forms import common_members, form_of
@@ -61,7 +61,7 @@ _SENT: Final = ("download", "handler")
 _WORDS: Final = {True: "allow", False: "disallow"}
 
 
-class _Note:
+class _Pending:
     """The decision on a request, until its response is there."""
 
     __slots__ = ("at", "decision", "is_sent", "verdict")
@@ -82,12 +82,12 @@ class RobotsEvidence:
         self._crawler = crawler
         self._policy = options.policy
         self._dry_run = options.dry_run
-        self._settings = {**options.shown(), "USER_AGENT": crawler.settings["USER_AGENT"]}
+        self._settings = {**options.as_dict(), "USER_AGENT": crawler.settings["USER_AGENT"]}
         self._settings["REP_OVERRIDES"] = [asdict(each) for each in options.overrides]
         for name in _NO_MATTER:
             del self._settings[name]
         self._writing = Writing(form_of(path, common_members(self._settings)), "Evidence", path)
-        self._notes: WeakKeyDictionary[Request, _Note] = WeakKeyDictionary()
+        self._pending: WeakKeyDictionary[Request, _Pending] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """The requested URL, by the hop to which a download handler was redirected."""
         self._files: BoundedCache[tuple[str, int], RobotsFile] = BoundedCache(
@@ -129,7 +129,7 @@ class RobotsEvidence:
     def _put_robotstxt(self, record: Record, source: str) -> None:
         access = self._policy.access(record, time())
         file = RobotsFile.from_record(record, access)
-        self._files.put((file.url, mark_of(access)), file)
+        self._files.put((file.url, fingerprint_of(access)), file)
         self._put("robotstxt", {"source": source}, file)
 
     def _robotstxt_tdmrep(self, record: Record, source: str) -> None:
@@ -145,55 +145,55 @@ class RobotsEvidence:
             self._put("usage", {"url": url, "usage": as_dict(usage, results)})
 
     def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
-        self._notes[request] = note = _Note(verdict, decision)
+        self._pending[request] = pending = _Pending(verdict, decision)
         if self._hops and request in self._hops and (verdict.allowed or self._dry_run):
-            note.is_sent = True
-            self._write("page", request, note, "handler")
+            pending.is_sent = True
+            self._write("page", request, pending, "handler")
 
     def _robotstxt_followed(self, request: Request, hop: Request) -> None:
         self._hops[hop] = without_credentials(request.url)
 
     def _robotstxt_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
         if dropped:
-            note = self._notes.pop(request, None) or _Note()
-            note.verdict = verdict
-            self._write("drop", request, note, "handler" if request in self._hops else None)
+            pending = self._pending.pop(request, None) or _Pending()
+            pending.verdict = verdict
+            self._write("drop", request, pending, "handler" if request in self._hops else None)
 
     def _response_downloaded(self, request: Request, response: Response) -> None:
         if TRANSFER_KEY not in request.meta:
             self._write_sent("page", request, response.status)
 
     def _request_left_downloader(self, request: Request) -> None:
-        note = self._notes.get(request)
-        if (note is None or not note.is_sent) and TRANSFER_KEY not in request.meta:
+        pending = self._pending.get(request)
+        if (pending is None or not pending.is_sent) and TRANSFER_KEY not in request.meta:
             self._write_sent("failed", request, None)
 
     def _write_sent(self, kind: str, request: Request, status: int | None) -> None:
-        note = self._notes.get(request)
-        if note is None:
-            note = self._notes[request] = _Note()
-        note.is_sent = True
-        self._write(kind, request, note, "download", status)
+        pending = self._pending.get(request)
+        if pending is None:
+            pending = self._pending[request] = _Pending()
+        pending.is_sent = True
+        self._write(kind, request, pending, "download", status)
 
     def _response_received(self, request: Request, response: Response) -> None:
-        note = self._notes.pop(request, None)
-        if note is None or not note.is_sent:
+        pending = self._pending.pop(request, None)
+        if pending is None or not pending.is_sent:
             # Another component had the response, and no request was sent.
             source = "cache" if "cached" in response.flags else "component"
-            self._write("page", request, note or _Note(), source, response.status)
+            self._write("page", request, pending or _Pending(), source, response.status)
 
     def _write(
         self,
         kind: str,
         request: Request,
-        note: _Note,
+        pending: _Pending,
         source: str | None,
         status: int | None = None,
     ) -> None:
         """Write a line with the decision on ``request`` and its result."""
-        values = self._values(request, note, source)
+        values = self._values(request, pending, source)
         values |= {"kind": kind, "status": status}
-        verdict, decision = note.verdict, note.decision
+        verdict, decision = pending.verdict, pending.decision
         if verdict is None or decision is None or verdict.reason is Reason.ROBOTSTXT:
             self._writing.put(Line(values))
             return
@@ -202,14 +202,16 @@ class RobotsEvidence:
             self._writing.put(Line(values, self._file_of(override, override.file)))
         elif entry is None:
             self._writing.put(Line(values))
-        elif (file := self._files.get((verdict.robotstxt_url or "", entry.mark))) is not None:
-            self._put_with_age(values, file, note.at)
+        elif (
+            file := self._files.get((verdict.robotstxt_url or "", entry.fingerprint))
+        ) is not None:
+            self._put_with_age(values, file, pending.at)
         else:
-            self._background.start(self._write_late(values, request, note.at, entry))
+            self._background.start(self._write_late(values, request, pending.at, entry))
 
-    def _values(self, request: Request, note: _Note, source: str | None) -> dict[str, Any]:
+    def _values(self, request: Request, pending: _Pending, source: str | None) -> dict[str, Any]:
         """Return the values of a line about ``request``; ``kind`` and ``status`` are still None."""
-        verdict, decision, meta = note.verdict, note.decision, request.meta
+        verdict, decision, meta = pending.verdict, pending.decision, request.meta
         rule = None if verdict is None else verdict.rule
         judged = None if decision is None else decision.usage
         override = None if decision is None else decision.override
@@ -223,7 +225,7 @@ class RobotsEvidence:
             "url": without_credentials(request.url),
             "hops": hops,
             "method": request.method,
-            "decided": iso(note.at),
+            "decided": iso(pending.at),
             "source": source,
             "status": None,
             "tokens": None if decision is None else decision.tokens,
@@ -251,7 +253,7 @@ class RobotsEvidence:
         if record is None or not entry.is_from(self._policy.access(record, at)):
             self._writing.put(Line(values))  # the text that decided is not in the store any more
             return
-        key = record.file.url, entry.mark
+        key = record.file.url, entry.fingerprint
         if (file := self._files.get(key)) is None:
             self._put_robotstxt(record, "memory")
             file = self._files.get(key)

@@ -95,7 +95,7 @@ class Runs:
 
 def versions_and_settings(crawler: Crawler, options: Options) -> dict[str, Any]:
     """Return versions and changed settings of a run."""
-    settings = {**options.changed(), "USER_AGENT": crawler.settings["USER_AGENT"]}
+    settings = {**options.non_default(), "USER_AGENT": crawler.settings["USER_AGENT"]}
     if options.overrides:
         settings["REP_OVERRIDES"] = [asdict(override) for override in options.overrides]
     return {

@@ -19,28 +19,28 @@ class Texts:
     """The texts by hash."""
 
     def __init__(self) -> None:
-        self._held: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
+        self._texts: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
             max_entries=_MAX_COUNT, max_bytes=MAX_TEXTS
         )
 
     def add(self, body: bytes) -> str:
         """Add a text; return its hash."""
         name = sha256(body).hexdigest()
-        if self._held.get(name) is None:
-            kept = body[:MAX_TEXT]
-            self._held.put(name, (kept, len(body) - len(kept)), len(kept))
+        if self._texts.get(name) is None:
+            text = body[:MAX_TEXT]
+            self._texts.put(name, (text, len(body) - len(text)), len(text))
         return name
 
     def mark_used(self, name: str | None) -> None:
         """Mark a text as used, because one of its rules dropped a request."""
         if name is not None:
-            self._held.get(name)
+            self._texts.get(name)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the texts by hash, each with the number of bytes that were cut."""
         return {
-            name: {"text": kept.decode("utf-8", "backslashreplace"), "left_out": left_out}
-            for name, (kept, left_out) in zip(self._held, self._held.values(), strict=True)
+            name: {"text": text.decode("utf-8", "backslashreplace"), "left_out": left_out}
+            for name, (text, left_out) in zip(self._texts, self._texts.values(), strict=True)
         }
 
     @classmethod
@@ -50,6 +50,6 @@ class Texts:
         for name, value in values.items():
             check_type(value["text"], str)
             check_type(value["left_out"], int)
-            kept = value["text"].encode()
-            texts._held.put(name, (kept, value["left_out"]), len(kept))
+            text = value["text"].encode()
+            texts._texts.put(name, (text, value["left_out"]), len(text))
         return texts

@@ -18,14 +18,14 @@ from scrapy_rep.protocol.matching.packed import (
     SEPARATOR,
     packed_numbers,
     packed_strings,
+    precedence,
     string_at,
 )
-from scrapy_rep.protocol.matching.precedence import precedence
 
 if TYPE_CHECKING:
     from array import array
 
-    from scrapy_rep.protocol.matching.precedence import Deciding
+    from scrapy_rep.protocol.matching.packed import Deciding
 
 END: Final = "$~"
 """Appended to targets: ``$`` for anchored patterns, and a character greater than all others."""
@@ -97,9 +97,9 @@ class Literals:
     @property
     def nbytes(self) -> int:
         """Size in memory, in bytes."""
-        held = (self, self._words, self._links, self._tails, self.heads, self.begins, self._leaves)
+        parts = (self, self._words, self._links, self._tails, self.heads, self.begins, self._leaves)
         tails = chain(*(self._tails or {}).items())
-        return sum(map(getsizeof, (*held, *self._leaves, *self.begins, *tails)))
+        return sum(map(getsizeof, (*parts, *self._leaves, *self.begins, *tails)))
 
 
 def _links(texts: list[str]) -> array[int] | None:

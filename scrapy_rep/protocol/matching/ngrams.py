@@ -58,9 +58,9 @@ class GramIndex:
     @property
     def nbytes(self) -> int:
         """Size in memory, in bytes."""
-        held = (self, self._index, self._few, self._lengths)
+        parts = (self, self._index, self._few, self._lengths)
         entries = chain(self._index, self._index.values(), *self._index.values())
-        return sum(map(getsizeof, chain(held, entries)))
+        return sum(map(getsizeof, chain(parts, entries)))
 
 
 def _gram_size(strings: Sequence[str]) -> int:

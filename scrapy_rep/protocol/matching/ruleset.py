@@ -11,7 +11,7 @@ from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.matching.effort import TooCostlyError
 from scrapy_rep.protocol.matching.literals import END, HEAD, Literals
-from scrapy_rep.protocol.matching.precedence import precedence
+from scrapy_rep.protocol.matching.packed import precedence
 from scrapy_rep.protocol.matching.wildcards import Wildcards
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict

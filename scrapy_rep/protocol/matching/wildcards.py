@@ -12,13 +12,17 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ngrams import GramIndex
-from scrapy_rep.protocol.matching.packed import packed_numbers, packed_strings, string_at
-from scrapy_rep.protocol.matching.precedence import precedence
+from scrapy_rep.protocol.matching.packed import (
+    packed_numbers,
+    packed_strings,
+    precedence,
+    string_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from scrapy_rep.protocol.matching.precedence import Deciding
+    from scrapy_rep.protocol.matching.packed import Deciding
 
 _FEW: Final = 256
 """Number of patterns above which the index is faster than searching for each part."""
@@ -134,7 +138,7 @@ class Wildcards:
     @property
     def nbytes(self) -> int:
         """Size in memory, in bytes."""
-        held = (self, self._words, self._leaves, self._parts, self.begins, self.parts)
+        parts = (self, self._words, self._leaves, self._parts, self.begins, self.parts)
         strings = (*self._leaves, *self._parts, *self.begins)
         index = self._index.nbytes if self._index else 0
-        return index + sum(map(getsizeof, (*held, *strings)))
+        return index + sum(map(getsizeof, (*parts, *strings)))

@@ -38,7 +38,7 @@ CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on a request of an unknown origin while the crawl closes."""
 
 
-class Judge:
+class Recheck:
     """Asks the crawl's RobotsTxtMiddleware, or the user's subclass of it, to decide again."""
 
     def __init__(

@@ -16,7 +16,7 @@ from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.idle import line_about
 from scrapy_rep.scheduler.origin_queues import Lane, Slot
-from scrapy_rep.utils.scrapy_internals import PlacesBeside, nudge
+from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, nudge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
 
-class Waiting:
+class WaitingLanes:
     """Asks the gate whether the next request of a lane may leave, and when to ask again.
 
     Requests of an unreachable origin are deferred for up to REP_DEFER_TIMEOUT. If the next try of
@@ -53,7 +53,7 @@ class Waiting:
         self._deferred: set[Lane] = set()
         self._in_turn: set[Lane] = set()
         """Lanes whose turn is now."""
-        self._places = PlacesBeside(crawler)
+        self._extra = ExtraConcurrency(crawler)
         if gate is not None:
             gate.attach(self)
 
@@ -63,7 +63,7 @@ class Waiting:
             return True
         if lane in self._in_turn:
             self._in_turn.discard(lane)
-            self._places.give(len(self._in_turn))
+            self._extra.raise_for(len(self._in_turn))
         hold = self._gate.hold(lane.origin, lane.head)
         if not lane.size:  # none of its requests could be read
             return False
@@ -72,7 +72,7 @@ class Waiting:
                 return True
         elif hold is None or hold.reason is not HoldReason.LOOKUP:
             self._deferred.discard(lane)
-            lane.since, lane.overdue = None, False
+            lane.deferred_since, lane.overdue = None, False
         if hold is None:
             return True
         self._by_origin[lane.origin] = (*self._by_origin.get(lane.origin, ()), lane)
@@ -113,7 +113,7 @@ class Waiting:
 
     # What the gate calls.
 
-    def ask_again(self, origin: Origin) -> None:
+    def hold_changed(self, origin: Origin) -> None:
         """Ask again about the lanes of ``origin``."""
         for lane in self._by_origin.pop(origin, ()):
             self._due.discard(lane)
@@ -137,7 +137,9 @@ class Waiting:
             return ""
         origins = {lane.origin for lane in self._deferred if lane.origin is not None}
         outages = [(origin, self._gate.outage(origin)) for origin in origins]
-        since = min(lane.since for lane in self._deferred if lane.since is not None)
+        since = min(
+            lane.deferred_since for lane in self._deferred if lane.deferred_since is not None
+        )
         left = since + self._timeout - self._clock.monotonic()
         return line_about(outages, self._clock.time(), self._timeout, left)
 
@@ -150,7 +152,7 @@ class Waiting:
     def stop(self) -> int:
         """Stop the timer; return the number of deferred requests."""
         self._due.close()
-        self._places.give(0)
+        self._extra.raise_for(0)
         requests = sum(lane.size for lane in self._deferred)
         if requests:
             stats.count(self._crawler, stats.DEFERRED_WAITING, requests)
@@ -167,7 +169,7 @@ class Waiting:
         self._in_turn = {
             lane for lane in lanes if lane.hold is not None and lane.hold.reason is HoldReason.TURN
         }
-        self._places.give(len(self._in_turn))
+        self._extra.raise_for(len(self._in_turn))
         nudge(self._crawler)
 
     def _release(self, lane: Lane) -> None:
@@ -181,12 +183,12 @@ class Waiting:
     def _is_overdue(self, lane: Lane, until: float) -> bool:
         """Return whether the next try, at ``until``, is too late for ``lane``. If not, defer it."""
         now = self._clock.monotonic()
-        since = now if lane.since is None else lane.since
+        since = now if lane.deferred_since is None else lane.deferred_since
         lane.overdue = until > since + self._timeout
         if lane.overdue:
             self._deferred.discard(lane)
-        elif lane.since is None and self._gate is not None:
-            lane.since = now
+        elif lane.deferred_since is None and self._gate is not None:
+            lane.deferred_since = now
             self._deferred.add(lane)
             stats.count(self._crawler, stats.DEFERRED, lane.size)
             self._gate.idle.begin()

@@ -9,7 +9,7 @@ import pytest_twisted
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 
-from scrapy_rep.utils import pace
+from scrapy_rep.utils import download_slots
 from scrapy_rep.utils.scrapy_internals import NEEDED, missing
 from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import robots
@@ -73,7 +73,9 @@ async def test_scrapys_own_priority_queue_is_used_for_classes_of_others(
     assert all(text.startswith(f"{name} is ") and text.endswith(HOW) for text in told)
 
 
-@pytest.mark.parametrize("path", [*NEEDED, *(f"downloader.{name}" for name in pace.NEEDED)])
+@pytest.mark.parametrize(
+    "path", [*NEEDED, *(f"downloader.{name}" for name in download_slots.NEEDED)]
+)
 def test_without_a_part_of_scrapy_its_own_priority_queue_is_used(path, caplog):
     crawler = FakeCrawler(Doors())
     holder = crawler
@@ -86,7 +88,7 @@ def test_without_a_part_of_scrapy_its_own_priority_queue_is_used(path, caplog):
     queue = ours(crawler)
     assert type(queue) is DownloaderAwarePriorityQueue
     (told,) = [text for text in caplog.messages if "priority queue is used" in text]
-    what = f"downloader has no {name}" if name in pace.NEEDED else f"engine has no {path}"
+    what = f"downloader has no {name}" if name in download_slots.NEEDED else f"engine has no {path}"
     assert told.startswith(f"Scrapy's {what}, which ")
     assert not crawler.gate.in_use
 
@@ -99,6 +101,8 @@ async def test_this_scrapy_has_all_of_them(web):
     await crawl(
         site.url("/"),
         opened=crawlers.append,
-        then=lambda response: seen.extend((missing(crawlers[0]), pace.missing(crawlers[0]))),
+        then=lambda response: seen.extend(
+            (missing(crawlers[0]), download_slots.missing(crawlers[0]))
+        ),
     )
     assert seen == [None, None]

@@ -14,8 +14,8 @@ from scrapy_rep import stats
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.utils.concurrency import Promise, sleep
-from scrapy_rep.utils.pace import slot_name
-from scrapy_rep.utils.scrapy_internals import one_more_place
+from scrapy_rep.utils.download_slots import slot_name
+from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -35,7 +35,7 @@ _SHORT_PAUSE: Final = 0.05
 """The same if many requests wait so."""
 
 
-class Waits:
+class WaitingRequests:
     """Lets requests wait in the middleware, and limits how many do."""
 
     def __init__(
@@ -55,13 +55,13 @@ class Waits:
         self._most = limit if limit > 0 else _MAX_WAITING
         self._pausing = 0
         self._due: DueTimes[Promise[None]] = DueTimes(clock, self._wake)
-        self._held: dict[Promise[None], Origin] = {}
+        self._waiters: dict[Promise[None], Origin] = {}
         self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}
         """Requests that wait for a turn, by origin and download slot, without the first of each."""
         self._closing = False
         self.waiting: int = 0
         """Number of requests that wait for lookups."""
-        gate.listen(self._ask_again)
+        gate.listen(self._hold_changed)
 
     @property
     def is_full(self) -> bool:
@@ -76,7 +76,7 @@ class Waits:
         stats.count(self._crawler, stats.WAITED)
         self.waiting += 1
         try:
-            with one_more_place(self._crawler):
+            with raised_concurrency(self._crawler):
                 if decision.verdict and decision.entry and decision.origin:
                     until = self._gate.next_try(decision.entry)
                     await self._wait(decision.origin, until)
@@ -123,7 +123,7 @@ class Waits:
         """End all waits with CrawlClosingError."""
         self._closing = True
         self._due.close()
-        for waiter in [*self._held, *chain.from_iterable(self._lines.values())]:
+        for waiter in [*self._waiters, *chain.from_iterable(self._lines.values())]:
             waiter.set_exception(CrawlClosingError())
 
     async def _join_line(self, name: tuple[Origin, str]) -> None:
@@ -157,16 +157,16 @@ class Waits:
         if self._closing:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()
-        self._held[waiter] = origin
+        self._waiters[waiter] = origin
         self._due.set(waiter, until)
         try:
             await waiter
         finally:
-            del self._held[waiter]
+            del self._waiters[waiter]
             self._due.discard(waiter)
 
-    def _ask_again(self, origin: Origin) -> None:
-        self._wake([waiter for waiter, held in self._held.items() if held == origin])
+    def _hold_changed(self, origin: Origin) -> None:
+        self._wake([waiter for waiter, waits_for in self._waiters.items() if waits_for == origin])
 
     @staticmethod
     def _wake(waiters: list[Promise[None]]) -> None:

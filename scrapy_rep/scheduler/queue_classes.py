@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from scrapy import squeues
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.utils import pace, scrapy_internals
+from scrapy_rep.utils import download_slots, scrapy_internals
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-class Kind(NamedTuple):
+class QueueClass(NamedTuple):
     """One of Scrapy's queue classes."""
 
     order: int
@@ -24,8 +24,8 @@ class Kind(NamedTuple):
 
 
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
-KINDS: Final = {
-    queue_class: Kind(1 if "Fifo" in name else -1, name.startswith("Marshal"))
+QUEUE_CLASSES: Final = {
+    queue_class: QueueClass(1 if "Fifo" in name else -1, name.startswith("Marshal"))
     for name, queue_class in vars(squeues).items()
     if _NAME.fullmatch(name)
 }
@@ -47,7 +47,7 @@ def check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
         *configured,
         *(("A queue class of the scheduler", cls) for cls in queue_classes),
     ):
-        if value and load_object(value) not in KINDS:
+        if value and load_object(value) not in QUEUE_CLASSES:
             raise UnfitError(f"{name} is {value!r}, which is none of Scrapy's own")
-    if what := pace.missing(crawler) or scrapy_internals.missing(crawler):
+    if what := download_slots.missing(crawler) or scrapy_internals.missing(crawler):
         raise UnfitError(what)

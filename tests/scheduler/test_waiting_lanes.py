@@ -12,11 +12,10 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import CrawlClosingError, RobotsAwarePriorityQueue
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.downloadermiddlewares.waits import Waits
+from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.outage import Outage
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.verdict import Outage, Reason, Verdict
 from scrapy_rep.scheduler.gate import MARGIN
 from scrapy_rep.scheduler.idle import line_about
 from scrapy_rep.scheduler.source import NOTE_KEY
@@ -149,7 +148,7 @@ def test_one_timer_comes_for_each_of_several_origins_in_their_order():
 
 
 def test_the_close_leaves_no_timer_and_tells_how_many_are_deferred():
-    scene = QueueScene(places=1)
+    scene = QueueScene(permits=1)
     scene.knows(A, unreachable=True, seconds=10)
     scene.push(A, A, B, C, D)
     assert scene.pop() == []
@@ -174,7 +173,7 @@ def test_what_waits_why_and_until_when():
 
 
 def waits(scene):
-    return Waits(scene.crawler, scene.decider, scene.gate, None, scene.time.clock)
+    return WaitingRequests(scene.crawler, scene.decider, scene.gate, None, scene.time.clock)
 
 
 def next_try(scene, waits):
@@ -224,7 +223,7 @@ def said(caplog):
 
 
 def waiting_alone():
-    scene = QueueScene(places=1)
+    scene = QueueScene(permits=1)
     scene.knows(A, unreachable=True, seconds=10)
     scene.push(A)
     assert scene.pop() == []

@@ -1,0 +1,19 @@
+"""Why a fetch failed, in words."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.fetch.causes import short_cause
+
+
+@pytest.mark.parametrize(
+    ("cause", "short"),
+    [
+        ("status 503", "status 503"),
+        ("redirect to a private address: http://a.example/", "redirect to a private address"),
+        ("a proxy refused (127.0.0.1:3128, status 407)", "a proxy refused"),
+    ],
+)
+def test_what_belongs_to_one_site_is_left_out_of_a_short_cause(cause, short):
+    assert short_cause(cause) == short
