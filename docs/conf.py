@@ -190,7 +190,7 @@ class UsageRevisions(SphinxDirective):
 
 
 class UsageMeanings(SphinxDirective):
-    """The table of what statements about use mean, as the code has it."""
+    """The table of what usage preferences mean, as the code has it."""
 
     def run(self) -> list[nodes.Node]:
         """Return the table."""

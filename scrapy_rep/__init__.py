@@ -46,7 +46,7 @@ fetcher (``redirects.py``). Every error becomes an outcome; only a cancellation 
 
 **Responses.** The response of a page reaches its callback as usual.
 ``spidermiddlewares/metatags.py`` obeys its robots meta tags. ``spidermiddlewares/usage.py`` obeys
-its statements about use, if the crawl has declared purposes. The extensions only receive signals:
+its usage preferences, if the crawl has declared purposes. The extensions only receive signals:
 the report, the evidence and the periodic log line.
 
 If an error occurs anywhere in this code, the request is dropped and the error is logged. No

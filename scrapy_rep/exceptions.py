@@ -46,7 +46,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
 
 
 class RobotsUsageDisallowed(RobotsTxtDisallowed):
-    """Raised when a request is dropped because of a statement about use.
+    """Raised when a request is dropped because of a usage preference.
 
     ``usage`` has the statements, ``results`` the results by declared purpose.
     """
@@ -89,7 +89,7 @@ def describe(verdict: Verdict) -> str:
 def describe_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
     """Return a verdict about use in words: the file of the statements, and the results."""
     where, _, in_words = decided_by(verdict, usage, results)
-    return f"statements about use in {where}: {in_words}"
+    return f"usage preferences in {where}: {in_words}"
 
 
 def decided_by(

@@ -99,7 +99,7 @@ class Robots:
         return decision.verdict.with_origin(decision.origin), decision
 
     async def usage(self, page: str | Request) -> Usage:
-        """Return the statements about the use of ``page`` in robots.txt, of REP_USAGE_SOURCES.
+        """Return the usage preferences of ``page`` in robots.txt, of REP_USAGE_SOURCES.
 
         Purposes need not be declared. If they are, and ``tdmrep`` is a source, the statements of
         tdmrep.json are included. Raises as verdict does.

@@ -45,7 +45,7 @@ robotstxt_crawl_delay: Final = object()
 robotstxt_back_off: Final = object()
 """``(origin, status, seconds)``: a site refused a request, and its host gets a pause."""
 robotstxt_usage: Final = object()
-"""``(request, usage, results, refused)``: the statements about the use of a page were judged."""
+"""``(request, usage, results, refused)``: the usage preferences of a page were judged."""
 robotstxt_tdmrep: Final = object()
 """``(origin, record, source, request)``: a tdmrep.json was fetched, or found in the store."""
 robotstxt_followed: Final = object()
@@ -148,7 +148,7 @@ class Announcer:
     def send_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool
     ) -> None:
-        """Send the statements about the use of a page, and the results by purpose."""
+        """Send the usage preferences of a page, and the results by purpose."""
         self._send(robotstxt_usage, request=request, usage=usage, results=results, refused=refused)
 
     def _send(self, signal: object, **what: Any) -> None:

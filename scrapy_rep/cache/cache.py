@@ -41,7 +41,7 @@ logger: Final = logging.getLogger(__name__)
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of evicted origins at which the log suggests more memory."""
 _MAX_ROUTE_FAILURES: Final = 10_000
-"""Largest number of origins with an entry that only this crawl uses."""
+"""Maximum number of origins with an entry that only this crawl uses."""
 
 
 class Census(NamedTuple):
@@ -115,7 +115,7 @@ class Cache:
 
     @property
     def most_lookups(self) -> int:
-        """Largest number of lookups under way, without those of slow sites and other workers."""
+        """Maximum number of lookups under way, without those of slow sites and other workers."""
         return 2 * self._limit.permits + self._limit.slow + self._lookup.waiting
 
     def when_slow(self, call: Callable[[], None]) -> None:

@@ -46,13 +46,13 @@ logger: Final = logging.getLogger(__name__)
 _POLL: Final = 0.05
 """Seconds before the store is first asked again while another worker fetches."""
 _POLL_MAX: Final = 1.0
-"""Largest number of seconds between two such calls."""
+"""Maximum number of seconds between two such calls."""
 _POLL_GROWTH: Final = 1.5
 _PATIENCE: Final = 3
 """Durations of a lease after which a worker fetches without one: two holders may have died, one
 after the other."""
 _MAX_UNSTORED: Final = 10_000
-"""Largest number of records that are kept in memory instead of the store."""
+"""Maximum number of records that are kept in memory instead of the store."""
 
 
 @dataclass(frozen=True, eq=False)

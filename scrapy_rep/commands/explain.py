@@ -185,7 +185,7 @@ def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
         title = f"Rules that match {printable(explanation.target)}, the longest first"
         lines += section(title, _matching(explanation))
     if got.usage.statements or purposes:
-        lines += section("Statements about use", _use(got.usage, purposes))
+        lines += section("Usage preferences", _use(got.usage, purposes))
     return "\n".join(lines)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
 
 _SLOWEST: Final = 10
-"""Largest number of hosts that are listed."""
+"""Maximum number of hosts that are listed."""
 _UNKNOWN: Final = {Reason.UNREACHABLE, Reason.ERROR}
 
 

@@ -50,13 +50,13 @@ logger: Final = logging.getLogger(__name__)
 _AT_A_TIME: Final = 500
 """Number of lines that are read together."""
 _MAX_LINE: Final = 100_000
-"""Largest size of a line in bytes."""
+"""Maximum size of a line in bytes."""
 _MOST_WAITING: Final = 5_000
-"""Largest number of URLs that wait for lookups."""
+"""Maximum number of URLs that wait for lookups."""
 _SITEMAPS_AT_A_TIME: Final = 16
 _HOUR: Final = 3_600
 _MAX_WARNINGS: Final = 10
-"""Largest number of messages about invalid URLs and sitemaps."""
+"""Maximum number of messages about invalid URLs and sitemaps."""
 
 
 def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:

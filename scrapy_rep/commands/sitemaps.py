@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _MAX_DEPTH: Final = 3
-"""Largest depth of sitemap indexes; the protocol allows one."""
+"""Maximum depth of sitemap indexes; the protocol allows one."""
 _MAX_BYTES: Final = 50 * 2**20
-"""Largest size of an unpacked sitemap in bytes, by the protocol."""
+"""Maximum size of an unpacked sitemap in bytes, by the protocol."""
 _MAX_SITEMAPS: Final = 1_000
 _MAX_URLS: Final = 1_000_000
-"""Largest number of sitemaps and URLs of an origin."""
+"""Maximum number of sitemaps and URLs of an origin."""
 
 
 class Sitemaps:

@@ -25,7 +25,7 @@ logger: Final = logging.getLogger(__name__)
 STATUSES: Final = (401, 402, 403)
 """Statuses of responses that may ask for a license."""
 _MAX_SHOWN: Final = 3
-"""Largest number of license URIs in a log line."""
+"""Maximum number of license URIs in a log line."""
 
 
 class Licenses:

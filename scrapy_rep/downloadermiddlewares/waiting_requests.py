@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
 _MAX_WAITING: Final = 16
-"""Largest number of requests that wait for lookups if CONCURRENT_REQUESTS sets no limit."""
+"""Maximum number of requests that wait for lookups if CONCURRENT_REQUESTS sets no limit."""
 _PAUSE: Final = 1.0
 """Seconds before a request that came back at once is given back again."""
 _SHORT_PAUSE: Final = 0.05

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 _CREDENTIALS: Final = re.compile(r"\S+@")
 _LACKS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}
 _MAX_TEXT: Final = 300
-"""Largest length of an error message, in characters."""
+"""Maximum length of an error message, in characters."""
 _DETAIL: Final = re.compile(r": | \(")
 _MAX_DEPTH: Final = 10
-"""Largest length of a chain of causes."""
+"""Maximum length of a chain of causes."""
 
 # By name: those of Scrapy, Twisted, asyncio, aiohttp and httpx have no class in common, and some
 # are private or not installed.

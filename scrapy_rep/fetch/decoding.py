@@ -18,9 +18,9 @@ _CODINGS: Final = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _RAW
 _MEMBER: Final = b"\x1f\x8b"
 """First bytes of each member of a gzip body (RFC 1952 §2.3.1)."""
 _MAX_MEMBERS: Final = 64
-"""Largest number of members of a gzip body; each one copies the bytes after it."""
+"""Maximum number of members of a gzip body; each one copies the bytes after it."""
 _MAX_CODINGS: Final = 5
-"""Largest number of codings of one body; more than one is rare."""
+"""Maximum number of codings of one body; more than one is rare."""
 
 
 class DecodingError(ValueError):

@@ -72,7 +72,7 @@ logger: Final = logging.getLogger(__name__)
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own limit."""
 _MAX_LIMITS: Final = 10_000
-"""Largest number of files for which the time limit of the next try is remembered."""
+"""Maximum number of files for which the time limit of the next try is remembered."""
 _MEANWHILE: Final = ". Its pages may not be fetched"
 _UNTIL: Final = " until the next try"
 

@@ -29,7 +29,7 @@ _WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _MAX_HEADER: Final = 1_000
 """Bytes of a header that are stored."""
 _MAX_LOCATION: Final = 8_000
-"""Largest size of a Location that is followed, in bytes (RFC 9110 §4.1 asks for 8,000)."""
+"""Maximum size of a Location that is followed, in bytes (RFC 9110 §4.1 asks for 8,000)."""
 
 
 @dataclass(eq=False)

@@ -51,7 +51,7 @@ _PROXY_STATUS_ERROR: Final = re.compile(rb";\s*error\s*=")
 """Parameter of Proxy-Status for an error of the proxy (RFC 9209 §2.1.1)."""
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
 _MAX_HEADER: Final = 100
-"""Largest number of bytes of such a header in messages."""
+"""Maximum number of bytes of such a header in messages."""
 _PROXY_AUTHENTICATION_REQUIRED: Final = 407
 
 # Modules of the exceptions that Scrapy's handlers raise for errors of the origin. Many of the

@@ -52,14 +52,14 @@ UNREACHABLE_ALLOW_AFTER: Final = 2_592_000.0
 (RFC 9309 §2.3.1.4: "a reasonably long period of time (for example, 30 days)")."""
 
 UNREACHABLE_GAP_MAX: Final = 604_800.0
-"""Largest time between two tries that counts as outage, in seconds (ours: 7 days; two tries a year
+"""Maximum time between two tries that counts as outage, in seconds (ours: 7 days; two tries a year
 apart, or a wrong clock, say little about the time between)."""
 
 RETRY_DELAY: Final = 10.0
 """Seconds to the first retry of an unreachable robots.txt (ours)."""
 
 RETRY_DELAY_MAX: Final = 3_600.0
-"""Largest number of seconds between retries (ours)."""
+"""Maximum number of seconds between retries (ours)."""
 
 MAX_CRAWL_DELAY: Final = 86_400.0
 """Longest Crawl-delay in seconds; one above a day is ignored as a mistake (ours)."""
@@ -76,11 +76,11 @@ MAX_TAG_TEXT: Final = 8_192
 real ones have tens)."""
 
 MAX_USAGE_BYTES: Final = 32_768
-"""Bytes of the lines about use that are read for one crawler; if there are more, all uses are
+"""Bytes of the usage lines that are read for one crawler; if there are more, all uses are
 disallowed (ours)."""
 
 MAX_USAGE_RAW: Final = 500
-"""Largest length of the text of a statement about use, in characters (ours)."""
+"""Maximum length of the text of a usage preference, in characters (ours)."""
 
 MAX_USAGE_URIS: Final = 16
-"""Largest number of license and policy URIs of a page (ours)."""
+"""Maximum number of license and policy URIs of a page (ours)."""

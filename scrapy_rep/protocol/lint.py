@@ -98,7 +98,7 @@ class _Linter:
         self._lint = Lint()
         self._named = False
         self._between: list[int] = []
-        """Lines about use after the last ``User-agent`` line, until a rule follows it."""
+        """Usage lines after the last ``User-agent`` line, until a rule follows it."""
 
     def read(self, body: bytes) -> Lint:
         mark = next((mark for mark in _MARK if body.startswith(mark)), b"")

@@ -164,7 +164,7 @@ class RobotsTxt:
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
     def usage_rules_for(self, *tokens: str) -> UsageRules:
-        """Return the lines about use that apply to a crawler; see group_for.
+        """Return the usage lines that apply to a crawler; see group_for.
 
         A line between ``User-agent`` lines applies to all of them. This is fast if the file has no
         such line.
@@ -176,7 +176,7 @@ class RobotsTxt:
         return UsageRules(usage_lines(ours), usage_lines(lines(self._head)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
-        """Return the statements about the use of a URL of the origin of this file. Never raises.
+        """Return the usage preferences of a URL of the origin of this file. Never raises.
 
         For a disallowed URL there are no preferences, only links to licenses.
         """

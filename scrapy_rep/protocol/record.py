@@ -15,7 +15,7 @@ VERSION: Final = 3
 _LEVEL: Final = 3
 """Compression level of zlib: a third of the time of the default, for 9 % more bytes."""
 _MAX_HEADER: Final = 262_144
-"""Largest size of a header; a larger one was not written by scrapy-rep."""
+"""Maximum size of a header; a larger one was not written by scrapy-rep."""
 
 
 def max_encoded(max_size: int) -> int:

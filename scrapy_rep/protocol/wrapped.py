@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 _MAX_HEAD: Final = 4_096
-"""Largest number of bytes before the text; browsers write less than 300."""
+"""Maximum number of bytes before the text; browsers write less than 300."""
 _START: Final = rb"(?:\xef\xbb\xbf)?\s*"
 _PAGE: Final = re.compile(_START + rb"<(?:!doctype\s+html|html)[\s>]", re.IGNORECASE)
 _HEAD: Final = re.compile(

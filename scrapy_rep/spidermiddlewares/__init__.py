@@ -1,1 +1,1 @@
-"""Obey robots meta tags, ``X-Robots-Tag`` and statements about use."""
+"""Obey robots meta tags, ``X-Robots-Tag`` and usage preferences."""

@@ -63,10 +63,10 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         if self._judge.drops_items and self._judge.refuses(values["results"]):
             page = show_page(response)
             if self._dry_run:
-                logger.info("Dry run, would drop item (preferences about use): %s", page)
+                logger.info("Dry run, would drop item (usage preferences): %s", page)
                 return item
             stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
-            logger.debug("Dropped item (preferences about use): %s", page)
+            logger.debug("Dropped item (usage preferences): %s", page)
             return None
         mark(item, ITEM_FIELD, dict(values["results"]), response)
         return item

@@ -56,7 +56,7 @@ STEPS: Final = (
 _COLUMNS: Final = ("origin, written, data FROM records", "holder FROM leases", "next FROM turns")
 """Columns that the file must have, whatever its version is."""
 _MAX_SET_ASIDE: Final = 3
-"""Largest number of files that a process renames: more would mean a broken disk."""
+"""Maximum number of files that a process renames: more would mean a broken disk."""
 
 
 class Connection:

@@ -417,7 +417,7 @@ USE = "User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Signal: x\nLi
 def test_explain_tells_what_is_said_about_use(web, robots_command):
     site = web.site(robots(USE))
     run = robots_command("explain", site.url("/a"), "--purpose", "search", "--purpose", "tdm")
-    text = run.out[run.out.index("Statements about use") :]
+    text = run.out[run.out.index("Usage preferences") :]
     assert [line.strip() for line in text.splitlines()[1:5]] == [
         "line 2   content-usage: train-ai=n, search=y -> train-ai: disallow",
         "line 2   content-usage: train-ai=n, search=y -> search: allow",
@@ -454,7 +454,7 @@ def test_commands_name_the_statements_that_a_page_is_dropped_for(web, robots_com
     settings = [f"--set=REP_{name}={value}" for name, value in names.items()]
     run = robots_command("explain", site.url("/a"), *settings)
     where = site.url("/.well-known/tdmrep.json")
-    cause = f"statements about use in {where}: tdm: disallow"
+    cause = f"usage preferences in {where}: tdm: disallow"
     assert run.out.startswith(f"disallowed: {site.url('/a')}\n  {cause}\n")
     assert run.status == 1
     run = robots_command("check", site.url("/a"), *settings)

@@ -1,4 +1,4 @@
-"""Preferences about use: the facts that PREFERENCES lists, point by point (U-1 to U-5)."""
+"""Usage preferences: the facts that PREFERENCES lists, point by point (U-1 to U-5)."""
 
 from __future__ import annotations
 

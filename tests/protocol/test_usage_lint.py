@@ -1,4 +1,4 @@
-"""What lint says of lines about use."""
+"""What lint says of usage lines."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ async def test_it_is_asked_for_once_and_decides_before_the_request(web, queue):
     error = result.failures[0].value
     assert isinstance(error, RobotsUsageDisallowed)
     assert error.results == {"tdm": "disallow"}
-    assert str(error) == (f"Forbidden by statements about use in {site.url(TDMREP)}: tdm: disallow")
-    cause = f"statements about use in {site.url(TDMREP)}: tdm: disallow"
+    assert str(error) == (f"Forbidden by usage preferences in {site.url(TDMREP)}: tdm: disallow")
+    cause = f"usage preferences in {site.url(TDMREP)}: tdm: disallow"
     assert f"Forbidden by {cause}: <GET {site.url('/no/1')}>" in result.messages(logging.INFO)
     (summary,) = [text for text in result.messages() if text.startswith("Requests dropped")]
     assert summary == f"Requests dropped because of robots.txt: 2\n       2  {cause}"
@@ -341,7 +341,7 @@ async def test_a_dry_run_tells_what_it_would_drop(web):
     assert result.stats["robotstxt/dry_run/forbidden_reason_count/usage"] == 1
     told = result.messages(logging.INFO)
     url = site.url("/no")
-    cause = f"statements about use in {site.url(TDMREP)}: tdm: disallow"
+    cause = f"usage preferences in {site.url(TDMREP)}: tdm: disallow"
     assert f"Dry run, would drop <GET {url}>: {cause}" in told
     differs = (
         f"Dry run, Scrapy's built-in would send <GET {url}>, scrapy-rep would drop it: {cause}"

@@ -1,4 +1,4 @@
-"""Preferences about use in crawls: ten sites, each with its own way to say them."""
+"""Usage preferences in crawls: ten sites, each with its own way to say them."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
     result = await crawl(site.url("/page"), settings=settings, spidercls=ItemSpider)
     assert result.stats["item_scraped_count"] == 2
     assert "robotstxt/usage_items_dropped" not in result.stats
-    line = f"Dry run, would drop item (preferences about use): {site.url('/page')!r}"
+    line = f"Dry run, would drop item (usage preferences): {site.url('/page')!r}"
     assert result.messages(logging.INFO).count(line) == 2
     assert not [text for text in result.messages() if text.startswith("Dropped item")]
 
@@ -206,7 +206,7 @@ async def test_a_drop_says_why(web):
         2,
     )
     assert str(failure.value) == (
-        f"Forbidden by statements about use in {found.sites['usage n'].url('/robots.txt')}: "
+        f"Forbidden by usage preferences in {found.sites['usage n'].url('/robots.txt')}: "
         "ai-training: disallow"
     )
 
@@ -216,7 +216,7 @@ async def test_a_drop_is_told_as_all_drops_are(web):
     site = web.site(usage("Content-Usage: train-ai=n"))
     settings = {"REP_USAGE_ACTION": "drop", **TRAINING}
     result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
-    cause = f"statements about use in {site.url('/robots.txt')}: ai-training: disallow"
+    cause = f"usage preferences in {site.url('/robots.txt')}: ai-training: disallow"
     assert result.stats["robotstxt/forbidden"] == 2
     assert result.stats["robotstxt/forbidden_reason_count/usage"] == 2
     told = result.messages(logging.INFO)
@@ -233,7 +233,7 @@ async def test_drops_for_several_purposes_are_told_apart(web):
     ]
     result = await crawl(*requests, settings={"REP_USAGE_ACTION": "drop"})
     (summary,) = [text for text in result.messages() if text.startswith("Requests dropped")]
-    where = f"statements about use in {site.url('/robots.txt')}"
+    where = f"usage preferences in {site.url('/robots.txt')}"
     for name, url in urls.items():
         assert f"Forbidden by {where}: {name}: disallow: <GET {url}>" in result.messages(20)
         assert f"       1  {where}: {name}: disallow" in summary.splitlines()

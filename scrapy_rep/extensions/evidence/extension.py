@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _MAX_FILES: Final = 10_000
-"""Largest number of robots.txt files in memory; for others the store is asked."""
+"""Maximum number of robots.txt files in memory; for others the store is asked."""
 _CLOSING_TIME: Final = 60.0
 """Seconds for the remaining writes when the crawl closes."""
 _NO_MATTER: Final = ("REP_EVIDENCE", "REP_REPORT")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 64 * 1024
 _MAX_KNOWN: Final = 10_000
-"""Largest number of remembered texts, whose files are not checked again."""
+"""Maximum number of remembered texts, whose files are not checked again."""
 
 
 def part_name(folder: Path, number: int) -> Path:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _MAX_LINES: Final = 10_000
-"""Largest number of lines that wait to be written; further lines are lost."""
+"""Maximum number of lines that wait to be written; further lines are lost."""
 _MAX_BYTES: Final = 64 * 1024**2
-"""Largest size of the texts of these lines."""
+"""Maximum size of the texts of these lines."""
 _BATCH: Final = 1_000
 
 

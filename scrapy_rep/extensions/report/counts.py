@@ -36,14 +36,14 @@ if TYPE_CHECKING:
     Noted = Mapping[str, Any] | None
 
 MAX_ORIGINS: Final = 100_000
-"""Largest number of origins with a row; further ones are counted together."""
+"""Maximum number of origins with a row; further ones are counted together."""
 MAX_DROPS: Final = 10_000
 """The same for rules."""
 MAX_DIFFERING: Final = 200
 MAX_URL: Final = 500
-"""Largest length of a URL in characters."""
+"""Maximum length of a URL in characters."""
 SAMPLE: Final = 10
-"""Largest number of URLs per rule; one if there are MAX_URLS in total."""
+"""Maximum number of URLs per rule; one if there are MAX_URLS in total."""
 MAX_URLS: Final = 20_000
 _BEYOND: Final = "(further origins)"
 

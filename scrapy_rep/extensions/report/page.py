@@ -15,11 +15,11 @@ from markupsafe import Markup, escape
 from scrapy_rep.utils.text import printable
 
 MAX_ROWS: Final = 1_000
-"""Largest number of origins on the page; the others are summed up."""
+"""Maximum number of origins on the page; the others are summed up."""
 MAX_DROPS: Final = 200
-"""Largest number of rules and other causes of drops."""
+"""Maximum number of rules and other causes of drops."""
 MAX_TEXTS: Final = 4 * 1024**2
-"""Largest size of the robots.txt texts in the page, in characters."""
+"""Maximum size of the robots.txt texts in the page, in characters."""
 
 _OUTCOMES: Final = ("available", "unavailable", "unreachable", "not asked for")
 _LINES: Final = re.compile(r"\r\n|\r|\n")

@@ -23,9 +23,9 @@ class DecidedBy(NamedTuple):
     """What decided a verdict; long texts are cut."""
 
     robotstxt_url: str | None
-    """The file with the rule, or with the statement about use."""
+    """The file with the rule, or with the usage preference."""
     rule: str | None
-    """The rule, or the statement about use with its source."""
+    """The rule, or the usage preference with its source."""
     line: int | None
     cause: str | None
     """Why the origin was unreachable, or the results of the usage preferences."""
@@ -96,7 +96,7 @@ class DropRow:
     robotstxt_url: str | None
     reason: str
     rule: str | None
-    """The rule or the statement about use; a long one is cut."""
+    """The rule or the usage preference; a long one is cut."""
     line: int | None
     dropped: bool = True
     """False for requests that a dry run has sent."""

@@ -9,9 +9,9 @@ from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.utils.lru import BoundedCache
 
 MAX_TEXT: Final = 64 * 1024
-"""Largest size of a text in bytes; longer ones are cut."""
+"""Maximum size of a text in bytes; longer ones are cut."""
 MAX_TEXTS: Final = 4 * 1024**2
-"""Largest total size in bytes; the texts whose rules were used least recently are removed."""
+"""Maximum total size in bytes; the texts whose rules were used least recently are removed."""
 _MAX_COUNT: Final = 10_000
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.usage import Usage
 
 MAX_KINDS: Final = 1_000
-"""Largest number of statements, and of licenses, that are counted separately."""
+"""Maximum number of statements, and of licenses, that are counted separately."""
 _BEYOND: Final = "(further ones)"
 
 

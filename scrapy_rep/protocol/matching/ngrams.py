@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LONGEST: Final = 8
-"""Largest length of a gram: the longer it is, the fewer strings have it."""
+"""Maximum length of a gram: the longer it is, the fewer strings have it."""
 _SHORTEST: Final = 4
 """Smallest length of a gram, except for strings that are shorter."""
 _FEW: Final = 16

@@ -30,7 +30,7 @@ _LONG: Final = 4
 """Length of the text before the first ``*`` from which on it is used to recognize a pattern."""
 _ANY: Final = ("",)
 _LOOKED_FOR: Final = 8
-"""Largest length of a part, in characters."""
+"""Maximum length of a part, in characters."""
 _COMPARISONS: Final = 2**11
 """Number of character comparisons that count as one step of effort."""
 

@@ -1,4 +1,4 @@
-"""The linter of lines about use."""
+"""The linter of usage lines."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ CODES: Final = {
     "usage-unreadable": "it can't be parsed, and says nothing",
     "usage-value": "a value that is neither of the two that there are: it says nothing",
     "usage-empty": "a path and nothing behind it: what shorter paths say doesn't hold for it",
-    "usage-without-group": "a line about use before any User-agent line belongs to nobody",
-    "usage-between-names": "a line about use between User-agent lines is for all of them",
+    "usage-without-group": "a usage line before any User-agent line belongs to nobody",
+    "usage-between-names": "a usage line between User-agent lines is for all of them",
     "usage-misspelt": "a field that is Content-Signal with a letter too many, and read as that",
     "usage-abandoned": "of draft-canel-robots-ai-control-00, abandoned: an Allow or Disallow, too",
     "relative-license": "a license takes a full URL",

@@ -1,4 +1,4 @@
-"""The lines about use in the groups for a crawler."""
+"""The usage lines in the groups for a crawler."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _LINE_BYTES: Final = 500
 
 
 def usage_lines(lines: Iterable[Line]) -> list[Line]:
-    """Return the lines about use in ``lines``, up to the first one above the limit."""
+    """Return the usage lines in ``lines``, up to the first one above the limit."""
     found: list[Line] = []
     room = MAX_USAGE_BYTES
     for line in lines:
@@ -74,7 +74,7 @@ class _Rule(NamedTuple):
     statements: list[Statement]
 
 
-_WHY: Final = f"more than {MAX_USAGE_BYTES:,} bytes of lines about use"
+_WHY: Final = f"more than {MAX_USAGE_BYTES:,} bytes of usage lines"
 TOO_MANY: Final = tuple(
     Statement(source, ANY, DISALLOW, _WHY, None)
     for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
@@ -83,7 +83,7 @@ TOO_MANY: Final = tuple(
 
 
 class UsageRules:
-    """The lines about use in the groups for a crawler; they are read when they are first used."""
+    """The usage lines in the groups for a crawler; they are read when they are first used."""
 
     __slots__ = ("_compiled", "_licenses", "_lines", "nbytes")
 

@@ -1,4 +1,4 @@
-"""Statements about use: their sources, values, and the purposes for which they count."""
+"""Usage preferences: their sources, values, and the purposes for which they count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``Usage``: the statements about the use of a page, and their results by purpose."""
+"""``Usage``: the usage preferences of a page, and their results by purpose."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HEADERS: Final = (
     "TDM-Policy",
     "Link",
 )
-"""Response headers with statements about use."""
+"""Response headers with usage preferences."""
 
 
 def _statements_of_unread(why: str) -> tuple[Statement, ...]:

@@ -173,7 +173,7 @@ async def test_preferences_about_use_have_a_section(web, tmp_path, ending):
     }
     await crawl(site.url("/a"), site.url("/b"), settings=settings)
     if ending == "html":
-        assert "Preferences about use" in path.read_text()
+        assert "Usage preferences" in path.read_text()
         assert LICENSE in path.read_text()
         return
     report = json.loads(path.read_text())
@@ -236,7 +236,7 @@ async def test_the_statement_is_named_that_drops_a_request(web, tmp_path, ending
 async def test_without_purposes_the_page_has_no_such_section(web, tmp_path):
     path = tmp_path / "report.html"
     await crawl(web.site(robots(USAGE)).url("/a"), settings={"REP_REPORT": path})
-    assert "Preferences about use" not in path.read_text()
+    assert "Usage preferences" not in path.read_text()
 
 
 @pytest.mark.parametrize(
