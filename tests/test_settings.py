@@ -129,7 +129,9 @@ def test_a_password_is_in_no_message(uri):
 
 
 def test_a_password_is_not_among_what_was_changed():
-    changed = Options.from_settings(Settings({"REP_STORE": "rediss://u:secret@h/0?a=b"})).changed()
+    changed = Options.from_settings(
+        Settings({"REP_STORE": "rediss://u:secret@h/0?a=b"})
+    ).non_default()
     assert changed == {"REP_STORE": "rediss://***@h/0?***"}
 
 
@@ -166,7 +168,7 @@ def test_values_as_settings_and_the_command_line_give_them(name, value, field, r
 
 def test_defaults_are_valid_and_nothing_is_changed():
     assert Options.from_settings(Settings()) == Options()
-    assert Options().changed() == {}
+    assert Options().non_default() == {}
 
 
 @pytest_twisted.ensureDeferred

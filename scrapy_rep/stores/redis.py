@@ -56,9 +56,9 @@ return 0
 _RESERVE: Final = """
 local time = redis.call('TIME')
 local now, step = time[1] * 1000000 + time[2], tonumber(ARGV[1])
-local held = redis.pcall('GET', KEYS[1])
-if type(found) == 'table' then return held end
-local made, next = string.match(held or '', '^(%d+) (%d+)$')
+local stored = redis.pcall('GET', KEYS[1])
+if type(stored) == 'table' then return stored end
+local made, next = string.match(stored or '', '^(%d+) (%d+)$')
 local wait = 0
 if next then
   wait = next - math.max(now, made)
@@ -66,8 +66,8 @@ if next then
 end
 wait = math.max(0, wait)
 next = string.format('%.0f', now + wait + step)
-local kept = math.ceil((wait + step) / 1000) + 1
-redis.call('SET', KEYS[1], string.format('%.0f ', now) .. next, 'PX', kept)
+local lifetime = math.ceil((wait + step) / 1000) + 1
+redis.call('SET', KEYS[1], string.format('%.0f ', now) .. next, 'PX', lifetime)
 return {wait, next}
 """
 

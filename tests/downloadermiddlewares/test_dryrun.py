@@ -169,7 +169,7 @@ async def test_a_dry_run_compares_an_override_with_a_robotstxt_that_it_knows(web
     assert [what["request"].url for _, what in ear.heard] == [site.url("/private")]
 
 
-@pytest.mark.parametrize("name", ["decision.decider.split_url", "decision.usage.explain"])
+@pytest.mark.parametrize("name", ["decision.decider.split_url", "decision.usage.describe"])
 @pytest_twisted.ensureDeferred
 async def test_a_dry_run_drops_nothing_for_an_error_of_ours(web, monkeypatch, name):
     site = web.site(robots("User-agent: *\nDisallow: /private\n"))

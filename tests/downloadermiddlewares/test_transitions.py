@@ -146,7 +146,7 @@ def middleware(stand_in, *, keeps=True, **settings):
     # Browsers of later tests are asked about by all crawls of the process.
     part(made._crawler, Composition)._subresources.close()
     made.decider = made._cache = stand_in
-    made._waits = WaitingRequests(crawler, stand_in, made.gate, None, Clock())
+    made._waiting = WaitingRequests(crawler, stand_in, made.gate, None, Clock())
     made.gate.defers = stand_in.defers
     made.gate.look_up_later = lambda origin, request: stand_in.asked.append((origin, request))
     made._scheduler_keeps = keeps
@@ -201,12 +201,10 @@ def in_situation(situation, stand_in, made):
     elif situation == "unreachable, deferring":
         stand_in.verdict = UNREACHABLE
     elif situation == "not known, no room":
-        made._waits.waiting = CONCURRENT_REQUESTS
+        made._waiting.waiting = CONCURRENT_REQUESTS
     elif situation.startswith("closing"):
         stand_in.closing = True
         return situation.endswith("again")
-    elif situation == "error of ours":
-        stand_in.verdict = ZeroDivisionError("made up")
     return False
 
 
@@ -232,6 +230,13 @@ def test_a_dry_run_drops_nothing(situation, source, action):
     returned = in_situation(situation, stand_in, made)
     done = outcome(made, coming_from(source, returned=returned))
     assert done == ("put off" if action == "put off" else "pass")
+
+
+@pytest.mark.parametrize(("dry_run", "ends"), [(False, "drop"), (True, "pass")])
+@pytest.mark.parametrize("source", SOURCES)
+def test_after_an_error_a_request_is_dropped_unless_in_a_dry_run(source, dry_run, ends):
+    made = middleware(StandIn(ZeroDivisionError("made up")), REP_DRY_RUN=dry_run)
+    assert outcome(made, coming_from(source)) == ends
 
 
 async def not_known(*_):
@@ -266,7 +271,8 @@ def test_what_comes_back_past_the_scheduler_does_not_go_round_and_round(situatio
         (UNREACHABLE, "unreachable, deferring"),
         # Whoever was given back for another reason meets the close for the first time.
         (CrawlClosingError(), "closing, first time"),
-        (ZeroDivisionError("made up"), "error of ours"),
+        # After an error a request is dropped, as where it is disallowed.
+        (ZeroDivisionError("made up"), "known, forbidden"),
     ],
 )
 @pytest.mark.parametrize("source", SOURCES)
@@ -278,7 +284,7 @@ def test_who_has_waited_goes_by_the_table(source, found, situation, returned, ke
     if action is Action.WAIT:
         action = Action.DROP  # once, for the next try
     assert ACTIONS[outcome(made, coming_from(source, returned=returned))] is action
-    assert made._waits.waiting == 0
+    assert made._waiting.waiting == 0
 
 
 @pytest.mark.parametrize(
@@ -299,9 +305,9 @@ def test_who_waits_is_counted_only_as_long():
     counted = []
 
     async def decision(request, decision):
-        counted.append(made._waits.waiting)
+        counted.append(made._waiting.waiting)
         return decision._replace(verdict=ALLOWED)
 
     stand_in.decision = decision
     assert outcome(made, coming_from("queue")) == "pass"
-    assert (counted, made._waits.waiting) == ([1], 0)
+    assert (counted, made._waiting.waiting) == ([1], 0)

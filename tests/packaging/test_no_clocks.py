@@ -38,7 +38,6 @@ ALLOWED = {
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
     ("conformance/running.py", "calls Timer"): "stops an engine that doesn't answer",
     ("test_spiders.py", "an answer after 0.3 s"): "leaves time for a line that is not to come",
-    ("docs/test_console.py", "an answer after 0.5 s"): "a line comes each 0.1 s: at least one",
 }
 
 

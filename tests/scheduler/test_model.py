@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from scrapy_rep.scheduler.disk import Disk
 from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.origin_queues import Slot
-from scrapy_rep.scheduler.waiting_lanes import Waiting
+from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
 from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, due, taken = Slot.enter, DueTimes.set, Disk.pop
+enter, due, taken = Slot.add, DueTimes.set, Disk.pop
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -49,9 +49,9 @@ def a_row_is_not_taken_out(self, lane):
 
 
 BREAKAGES = [
-    (Slot, "enter", a_lane_is_lost_when_its_priority_changes),
+    (Slot, "add", a_lane_is_lost_when_its_priority_changes),
     (DueTimes, "set", a_lane_that_waits_is_not_due),
-    (Waiting, "hold_changed", a_lane_is_not_told),
+    (WaitingLanes, "hold_changed", a_lane_is_not_told),
     (Disk, "pop", a_row_is_not_taken_out),
 ]
 

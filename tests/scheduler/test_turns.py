@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 
 from scrapy_rep import CrawlClosingError
-from scrapy_rep.downloadermiddlewares import waits
+from scrapy_rep.downloadermiddlewares import waiting_requests
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler.hold import HoldReason
@@ -432,7 +432,7 @@ def test_places_beside_the_others(limit, active, due, then):
     assert downloader.total_concurrency == then
     extra.raise_for(0)
     assert downloader.total_concurrency == limit
-    ExtraConcurrency(SimpleNamespace(engine=None)).give(1)
+    ExtraConcurrency(SimpleNamespace(engine=None)).raise_for(1)
 
 
 def test_the_guard_keeps_turns_of_its_own_while_the_store_is_down():
@@ -462,8 +462,8 @@ def test_pauses_that_have_ended_do_not_shorten_others(monkeypatch):
     async def sleep(pause):
         seconds.append(pause)
 
-    monkeypatch.setattr(waits, "sleep", sleep)
+    monkeypatch.setattr(waiting_requests, "sleep", sleep)
     for _ in range(20):
         deferred_from_coro(scene.workers[0].waits.pause())
         settle()
-    assert seconds == [waits._PAUSE] * 20
+    assert seconds == [waiting_requests._PAUSE] * 20

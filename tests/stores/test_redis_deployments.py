@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.registry import is_store, shown
+from scrapy_rep.stores.registry import is_store, without_secrets
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import robots
 from tests.redis_deployments import TLS, Cluster
@@ -163,7 +163,7 @@ def test_urls(uri):
     assert is_store(uri)
     store = store_of(uri)
     assert store is not None
-    assert "pass" not in shown(uri)
+    assert "pass" not in without_secrets(uri)
 
 
 @pytest.mark.parametrize(
