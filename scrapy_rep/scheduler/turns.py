@@ -69,7 +69,7 @@ class _Turn:
     """When the store was asked, by the monotonic clock."""
     at: float = math.inf
     """When it begins; infinity while it is being reserved."""
-    mark: int | None = None
+    number: int | None = None
     """Identifies it in the store, to give it back."""
     margin: float = 0.0
     """Seconds by which it is longer than the delay, and by which it may be used later."""
@@ -166,7 +166,7 @@ class Turns:
                 longer = min(now - turn.at, max(_MAX_FIRST_MARGIN, _MARGIN_GROWTH * turn.margin))
                 self._margin = max(self._margin, longer)
                 stats.count(self._crawler, stats.TURNS_LATE)
-                turn = self._start_reserving(host, seconds, _Turn(now, mark=turn.mark))
+                turn = self._start_reserving(host, seconds, _Turn(now, number=turn.number))
         turn.origins[origin] = None
         return Hold(HoldReason.TURN, turn.at)
 
@@ -197,7 +197,7 @@ class Turns:
     async def _reserve_in_store(self, host: str, seconds: float, turn: _Turn) -> None:
         wait = 0.0
         try:
-            wait, turn.mark = await self._store.reserve(host, seconds + turn.margin, turn.mark)
+            wait, turn.number = await self._store.reserve(host, seconds + turn.margin, turn.number)
         except Exception:
             logger.exception("Error while reserving the time of a request to %s", host)
         if self._closing:

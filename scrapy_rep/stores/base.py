@@ -37,7 +37,7 @@ class Turn(NamedTuple):
 
     seconds: float
     """Time until the turn, counted from the call that reserved it."""
-    mark: int
+    number: int
     """Identifies the turn among those of its key."""
 
 

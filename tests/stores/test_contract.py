@@ -138,7 +138,7 @@ class Contract:
         first = await store.reserve(ORIGIN, LONG)
         others = [await store.reserve(ORIGIN, LONG) for _ in range(3)]
         assert first.seconds < LONG
-        assert [turn.mark - first.mark for turn in others] == [LONG * 1e6 * n for n in (1, 2, 3)]
+        assert [turn.number - first.number for turn in others] == [LONG * 1e6 * n for n in (1, 2, 3)]
         assert others[2].seconds > 2 * LONG
         assert (await store.reserve(OTHER, LONG)).seconds < LONG
         await store.close()
@@ -147,10 +147,10 @@ class Contract:
     async def test_the_last_turn_may_be_given_back_and_no_other(self, opened):
         store = opened()
         turns = [await store.reserve(ORIGIN, LONG) for _ in range(3)]
-        again = await store.reserve(ORIGIN, LONG, turns[2].mark)
-        assert again.mark == turns[2].mark
-        later = await store.reserve(ORIGIN, LONG, turns[1].mark)
-        assert later.mark == turns[2].mark + LONG * 1e6
+        again = await store.reserve(ORIGIN, LONG, turns[2].number)
+        assert again.number == turns[2].number
+        later = await store.reserve(ORIGIN, LONG, turns[1].number)
+        assert later.number == turns[2].number + LONG * 1e6
         await store.close()
 
     @in_asyncio
@@ -160,7 +160,7 @@ class Contract:
         asked = [store.reserve(origin, LONG) for store in stores for origin in origins]
         turns = await asyncio.gather(*asked)
         for n in range(len(origins)):
-            first, second, third = sorted(turn.mark for turn in turns[n :: len(origins)])
+            first, second, third = sorted(turn.number for turn in turns[n :: len(origins)])
             assert third - second == second - first == LONG * 1e6
         for store in stores:
             await store.close()
@@ -433,7 +433,7 @@ class TestRedis(PersistentContract):
         self.client.rpush(f"[rs]?*:turn:{{{ORIGIN}}}", b"a list")
         asked = [store.reserve(origin, LONG) for origin in (OTHER, ORIGIN, OTHER)]
         first, error, second = await asyncio.gather(*asked, return_exceptions=True)
-        assert second.mark - first.mark == LONG * 1e6
+        assert second.number - first.number == LONG * 1e6
         assert isinstance(error, ForeignKeyError)
         await store.close()
 

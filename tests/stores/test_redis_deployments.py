@@ -60,7 +60,7 @@ async def test_turns_on_a_cluster(cluster):
     assert all(server.client.dbsize() for server in cluster.servers)
     for store in (stores[1], *stores):
         turns = await asyncio.gather(*(store.reserve(origin, 600) for origin in origins))
-        steps = {turn.mark - each.mark for turn, each in zip(turns, before, strict=True)}
+        steps = {turn.number - each.number for turn, each in zip(turns, before, strict=True)}
         assert steps == {600_000_000}
         before = turns
     for store in stores:
