@@ -133,6 +133,10 @@ class Cache:
                 return own
         return None
 
+    def has_failed_on_route(self, origin: Origin) -> bool:
+        """Return whether the last lookup of ``origin`` failed on the route to it."""
+        return origin in self._route_failures
+
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
         """Look up ``origin``; return its entry, with the rules for ``tokens``.
 

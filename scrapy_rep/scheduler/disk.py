@@ -15,7 +15,7 @@ import marshal
 import math
 import pickle
 import sqlite3
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -154,8 +154,12 @@ class Disk:
 
     def find_next(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
         """Set ``lane.heap`` to the first key after ``after``. Raises sqlite3.Error."""
+        lane.heap = self._keys(lane, after, 1)
+
+    def _keys(self, lane: Lane, after: tuple[Any, ...], most: int) -> list[tuple[Any, ...]]:
+        """Return the first sort keys of ``lane`` after ``after``, at most ``most``."""
         rows = self._run(_NEXT, (*_key_of(lane), *after))
-        lane.heap = [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), 1)]
+        return [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), most)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request`` to ``lane``. Raises as ``write`` does."""
@@ -194,7 +198,18 @@ class Disk:
 
     def read(self, lane: Lane) -> Request:
         """Return the next request of ``lane``. Raises UnreadableError, and sqlite3.Error."""
-        return self._decoded(self._data(lane))
+        return self._decoded(self._data(lane.heap[0]))
+
+    def read_first(self, lane: Lane, most: int) -> list[Request]:
+        """Return the next requests of ``lane`` that can be read, at most ``most``; they stay.
+
+        Raises sqlite3.Error.
+        """
+        requests = []
+        for key in self._keys(lane, _BEFORE_ALL, most):
+            with suppress(UnreadableError):
+                requests.append(self._decoded(self._data(key)))
+        return requests
 
     def pop(self, lane: Lane) -> Request:
         """Return the next request of ``lane``; its row stays until the engine has finished it.
@@ -202,7 +217,8 @@ class Disk:
         Raises sqlite3.Error and UnreadableError. An unreadable request is popped too; the next
         crawl tries to read it again.
         """
-        data, key = self._data(lane), lane.heap[0]
+        key = lane.heap[0]
+        data = self._data(key)
         self.find_next(lane, key)
         number = abs(key[2])
         try:
@@ -302,8 +318,8 @@ class Disk:
 
     # Rows.
 
-    def _data(self, lane: Lane) -> bytes:
-        number = abs(lane.heap[0][2])
+    def _data(self, key: tuple[Any, ...]) -> bytes:
+        number = abs(key[2])
         row = self._run("SELECT request FROM requests WHERE number = ?", (number,)).fetchone()
         return b"" if row is None else row[0]
 

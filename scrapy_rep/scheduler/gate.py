@@ -22,7 +22,7 @@ from scrapy_rep.utils.per_crawl import part
 from scrapy_rep.utils.scrapy_internals import nudge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduler.turns import Turns
     from scrapy_rep.settings import Options
     from scrapy_rep.utils.clock import Clock
+    from scrapy_rep.utils.downloads import Route
 
 MARGIN: Final = 0.02
 """Seconds added to the time of the next try, so that it has come by all clocks."""
@@ -49,8 +50,12 @@ class Queue(Protocol):
     def hold_changed(self, origin: Origin) -> None:
         """Ask the gate again about the requests of ``origin``."""
 
-    def head_of(self, origin: Origin) -> Request | None:
-        """Return the next request of ``origin`` that waits here, or None."""
+    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
+        """Return the next request of ``origin`` that waits here, or None.
+
+        If its route is one of ``failed_routes``, return one of the next few requests that has
+        another route instead, if there is one.
+        """
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins are deferred, and whether the queue holds nothing else."""
@@ -261,9 +266,9 @@ class Gate:
             call(origin)
         nudge(self._crawler)
 
-    def _head_of(self, origin: Origin) -> Request | None:
+    def _head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
         for queue in self._queues:
-            request = queue.head_of(origin)
+            request = queue.head_of(origin, failed_routes)
             if request is not None:
                 return request
         return None

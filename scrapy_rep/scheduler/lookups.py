@@ -5,6 +5,9 @@ take too much memory. So only the origins are kept here, and when there is room,
 for a request to look up the next origin with. At most twice REP_CONCURRENT_FETCHES lookups are
 under way, beside those of slow sites and those that wait for another worker. The event loop starts
 a coroutine later than it is handed over, so a lookup is counted from the moment it is handed over.
+
+A fetch takes its route from the request: proxy, bind address and User-Agent. If a lookup has failed
+on the route, for example because the proxy is down, the next try uses a request with another route.
 """
 
 from __future__ import annotations
@@ -17,9 +20,11 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.utils.concurrency import trap_cancelled
+from scrapy_rep.utils.downloads import route_of
+from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -28,8 +33,14 @@ if TYPE_CHECKING:
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.decision.decider import Decider
     from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.utils.downloads import Route
 
 logger: Final = logging.getLogger(__name__)
+
+MOST_COMPARED: Final = 100
+"""Maximum number of requests of an origin that are searched for one with another route."""
+_MAX_FAILED: Final = 10_000
+"""Maximum number of origins whose failed routes are remembered."""
 
 
 class Lookups:
@@ -44,7 +55,7 @@ class Lookups:
         crawler: Crawler,
         cache: Cache,
         decider: Decider,
-        head: Callable[[Origin], Request | None],
+        head: Callable[[Origin, Collection[Route]], Request | None],
         ended: Callable[[Origin], None],
     ) -> None:
         self._crawler = crawler
@@ -60,6 +71,10 @@ class Lookups:
         """Lookups handed to the event loop that have not begun."""
         self._results: dict[Origin, Entry | None] = {}
         """Results of lookups that are not in the cache; None after an error."""
+        self._failed_routes: BoundedCache[Origin, set[Route]] = BoundedCache(
+            max_entries=_MAX_FAILED
+        )
+        """The routes on which lookups of an origin have failed since it was last reached."""
         self._is_beginning = False
 
     @property
@@ -85,7 +100,7 @@ class Lookups:
                     return
                 origin, request = self._pending.popleft()
                 try:
-                    request = request or self._head(origin)
+                    request = request or self._head(origin, self._failed_routes.get(origin) or ())
                 except Exception:
                     # Handled like an error of the lookup.
                     logger.exception("Error while reading a request to %s", origin)
@@ -130,9 +145,20 @@ class Lookups:
             logger.exception("Error while looking up robots.txt of %s", origin)
         finally:
             self._unfinished.discard(origin)
+            self._note_route(origin, request)
             if not self._cache.closing:
                 known = self._cache.known_entry(origin)
                 if known is None or self._decider.lacks_tdmrep(origin, lambda: request):
                     self._results[origin] = entry
                 self._ended(origin)
         self.begin()
+
+    def _note_route(self, origin: Origin, request: Request) -> None:
+        """Note whether the lookup has failed on the route of ``request``."""
+        if not self._cache.has_failed_on_route(origin):
+            self._failed_routes.discard(origin)
+            return
+        routes = self._failed_routes.get(origin) or set()
+        route = route_of(request)
+        # If no request with another route was found, all routes are tried again.
+        self._failed_routes.put(origin, {route} if route in routes else {*routes, route})

@@ -6,7 +6,7 @@ heap, so the lanes that may not leave cost nothing when the next request is look
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, nsmallest
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -39,6 +39,11 @@ class Memory:
         """Return the next request of ``lane``."""
         request: Request = lane.heap[0][3]
         return request
+
+    @staticmethod
+    def read_first(lane: Lane, most: int) -> list[Request]:
+        """Return the next requests of ``lane``, at most ``most``; they stay."""
+        return [item[3] for item in nsmallest(most, lane.heap)]
 
     @staticmethod
     def pop(lane: Lane) -> Request:
@@ -86,6 +91,10 @@ class Lane:
         """Return the next request."""
         return self.lanes.head(self)
 
+    def first(self, most: int) -> list[Request]:
+        """Return the next requests that can be read, at most ``most``."""
+        return self.lanes.first(self, most)
+
 
 class Slot:
     """The lanes of one download slot, in a heap by rank."""
@@ -120,9 +129,13 @@ class Slot:
 class Lanes:
     """The lanes that have requests."""
 
-    def __init__(self, head: Callable[[Lane], Request]) -> None:
+    def __init__(
+        self, head: Callable[[Lane], Request], first: Callable[[Lane, int], list[Request]]
+    ) -> None:
         self.head = head
         """Returns the next request of a lane."""
+        self.first = first
+        """Returns the next requests of a lane that can be read, up to a number."""
         self._lanes: dict[tuple[str, Origin | None], Lane] = {}
         self.slots: dict[str, Slot] = {}
         """The download slots that have lanes, by name."""

@@ -94,7 +94,7 @@ class RobotsAwarePriorityQueue:
         self._clock = clock or Clock()
         self._slot_name = downloader_of(crawler).get_slot_key
         self._gate = Gate.of(crawler)
-        self._lanes = Lanes(self._head)
+        self._lanes = Lanes(self._head, self._first)
         self._waiting = WaitingLanes(crawler, self._gate, self._lanes, self._clock)
         self._ranks = count()
         kind = QUEUE_CLASSES[downstream_queue_cls]
@@ -210,6 +210,9 @@ class RobotsAwarePriorityQueue:
             except UnreadableError:  # noqa: PERF203 - seldom more than one
                 self._pop(lane)
         raise LookupError("none of the requests could be read")
+
+    def _first(self, lane: Lane, most: int) -> list[Request]:
+        return self._requests.read_first(lane, most)
 
     def _origin(self, request: Request) -> Origin | None:
         return None if self._gate is None else self._gate.origin_governing(request)

@@ -23,17 +23,20 @@ from scrapy_rep.scheduler.errors import log_error
 from scrapy_rep.scheduler.gate import MARGIN, Gate
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.idle import line_about_others
+from scrapy_rep.scheduler.lookups import MOST_COMPARED
 from scrapy_rep.scheduler.source import Source, note_source
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.downloads import first_by_other_route
 from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, nudge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from scrapy import Request, Spider
 
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.hold import Hold
+    from scrapy_rep.utils.downloads import Route
 
     class Base:
         """The types that the queues of scrapy-redis lack."""
@@ -136,13 +139,16 @@ class _Deferring(Base):
         if origin in self._waiting:
             self._woken.append(origin)
 
-    def head_of(self, origin: Origin) -> Request | None:
+    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
         """Return the next request of ``origin`` that waits, or None."""
         waiting = self._waiting.get(origin)
         if waiting is None:
             return None
+        most = MOST_COMPARED if failed_routes else 1
+        requests = [self._decode_request(data) for data in self._requests.first(str(origin), most)]
         # If other workers have taken all of them meanwhile, the request that began the wait.
-        return self._read(self._requests.first(str(origin))) or waiting[0]
+        requests = requests or [waiting[0]]
+        return first_by_other_route(requests, failed_routes) or requests[0]
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins are deferred, and whether this worker waits for nothing else."""
@@ -267,12 +273,10 @@ class _Deferring(Base):
     def _first(self, name: str) -> Request:
         """Return the next request of an origin. Raises LookupError if it can't be read."""
         try:
-            request = self._read(self._requests.first(name))
+            (data,) = self._requests.first(name)
+            return self._decode_request(data)
         except Exception as error:  # logged when it is popped
             raise LookupError(name) from error
-        if request is None:
-            raise LookupError(name)
-        return request
 
     def _read(self, data: Any) -> Request | None:
         return None if data is None else self._decode_request(data)

@@ -129,12 +129,14 @@ return #members
 """
 
 FIRST: Final = """
--- Return the first request of an origin, which stays.
-local origin = ARGV[1]
-local member = first(origin, 1)[1]
-if not member then return false end
-local _, data = parts(origin, member)
-return data
+-- Return the first requests of an origin, at most `most`; they stay.
+local origin, most = ARGV[1], tonumber(ARGV[2])
+local found = {}
+for number, member in ipairs(first(origin, most)) do
+    local _, data = parts(origin, member)
+    found[number] = data
+end
+return found
 """
 
 TAKE: Final = """
@@ -230,9 +232,10 @@ class RedisRequests:
         """Remove and return a request of an origin whose next try is too late, or None."""
         return self._run(OVERDUE, name)
 
-    def first(self, name: str) -> Any:
-        """Return the next request of an origin, which stays, or None."""
-        return self._run(FIRST, name)
+    def first(self, name: str, most: int = 1) -> list[Any]:
+        """Return the next requests of an origin, at most ``most``; they stay."""
+        found: list[Any] = self._run(FIRST, name, most)
+        return found
 
     def pop(self, name: str) -> tuple[Any, bool]:
         """Remove and return the next request of an origin, or None, and whether others are left."""

@@ -15,11 +15,13 @@ from scrapy_rep import stats
 from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.scheduler.idle import line_about
+from scrapy_rep.scheduler.lookups import MOST_COMPARED
 from scrapy_rep.scheduler.origin_queues import Lane, Slot
+from scrapy_rep.utils.downloads import first_by_other_route
 from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, nudge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduler.hold import Hold
     from scrapy_rep.scheduler.origin_queues import Lanes
     from scrapy_rep.utils.clock import Clock
+    from scrapy_rep.utils.downloads import Route
 
 
 class WaitingLanes:
@@ -119,11 +122,14 @@ class WaitingLanes:
             self._due.discard(lane)
             self._woken.append(lane)
 
-    def head_of(self, origin: Origin) -> Request | None:
+    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
         """Return the next request of ``origin`` that waits, or None."""
         for lane in self._by_origin.get(origin, ()):
             with suppress(LookupError):
-                return lane.head()
+                head = lane.head()
+                if not failed_routes:
+                    return head
+                return first_by_other_route(lane.first(MOST_COMPARED), failed_routes) or head
         return None
 
     def count_deferred(self) -> tuple[int, bool]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.protocol.origin import origin_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
@@ -43,6 +45,27 @@ def timeout_of(request: Request) -> float:
 def _seconds(limit: Any) -> float:
     # An invalid value is reported by Scrapy, as its download handlers raise an error.
     return float(limit) if isinstance(limit, int | float) and limit > 0 else 0.0
+
+
+class Route(NamedTuple):
+    """What a fetch of robots.txt takes from the page that waits for it."""
+
+    proxy: str
+    bindaddress: str
+    user_agent: bytes | None
+
+
+def route_of(request: Request) -> Route:
+    """Return the route of a request: its proxy, bind address and User-Agent, as far as set."""
+    meta = request.meta
+    agent = request.headers.get("User-Agent")
+    # As text, because the meta of a request may have a value of any type.
+    return Route(repr(meta.get("proxy")), repr(meta.get("bindaddress")), agent)
+
+
+def first_by_other_route(requests: Iterable[Request], routes: Collection[Route]) -> Request | None:
+    """Return the first request with a route that is not in ``routes``; None if there is none."""
+    return next((request for request in requests if route_of(request) not in routes), None)
 
 
 def host_of(request: Request) -> str:

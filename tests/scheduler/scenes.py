@@ -155,7 +155,7 @@ class Asker:
     def hold_changed(self, origin):
         self.told.append(origin)
 
-    def head_of(self, origin):
+    def head_of(self, origin, failed_routes):
         head = self.heads.get(origin)
         if isinstance(head, Exception):
             raise head

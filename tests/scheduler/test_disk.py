@@ -273,7 +273,7 @@ def test_a_lane_of_which_nothing_can_be_read_ends_nothing_and_hangs_nothing(tmp_
     assert drain(queue) == ["https://b.example/1"]
     assert doors.asked == ["https://a.example"]
     (waiting,) = doors.queues
-    assert waiting.head_of(A) is None
+    assert waiting.head_of(A, ()) is None
     assert len(queue) == 0
     doors.let("https://a.example")
     assert drain(queue) == []
@@ -588,10 +588,10 @@ def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp
     take, queue._requests.pop = queue._requests.pop, lambda lane: 1 / 0
     (waiting,) = doors.queues
     with pytest.raises(ZeroDivisionError):
-        waiting.head_of(A)
+        waiting.head_of(A, ())
     assert time.timers == [], "it waits for the gate alone"
     queue._requests.pop = take
-    assert waiting.head_of(A).url == "https://a.example/1"
+    assert waiting.head_of(A, ()).url == "https://a.example/1"
     queue.close()
 
 

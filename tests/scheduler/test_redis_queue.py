@@ -31,6 +31,7 @@ from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
+from tests.running import refusing_port
 from tests.scheduler.queues import FakeCrawler
 from tests.waiting import until, wait_until
 
@@ -100,6 +101,15 @@ def test_requests_wait_until_their_site_is_back(workers, web, redis, kind, mode)
     assert result["stats"]["robotstxt/deferred"] == 3
     assert "ERROR" not in result["log"]
     assert redis.keys("*list:requests*") == []
+
+
+def test_proxies_that_are_down_lose_only_their_own_pages(workers, web):
+    up = web.site(RULES)
+    pages = [["http://site.example/lost", {"proxy": f"http://127.0.0.1:{refusing_port()}"}]]
+    pages += [[f"http://site.example/{n}", {"proxy": up.url("")}] for n in (1, 2)]
+    workers.start(*pages, kind=RobotsAwareRedisFifoQueue, RETRY_ENABLED=False).result()
+    found = [target.removeprefix("http://site.example") for target in sorted(up.targets)]
+    assert found == ["/1", "/2", "/robots.txt"]
 
 
 def test_they_are_dropped_after_the_timeout(workers, web, redis):
@@ -358,7 +368,7 @@ class Doors:
     def waiting(self):
         """The origins that wait for this worker, each with its next request."""
         held = [str(origin) for origin, *_ in self.queue.holds()]
-        return {name: self.queue.head_of(origin_of(name)).url for name in held}
+        return {name: self.queue.head_of(origin_of(name), ()).url for name in held}
 
 
 class Fleet:
@@ -453,7 +463,7 @@ def test_the_gate_is_asked_about_the_request_that_would_leave(redis):
     assert drain(queue) == []
     fill(queue, f"{DOWN}/2", priority=1)
     assert drain(queue) == []
-    assert gate.queue.head_of(origin_of(DOWN)).url == f"{DOWN}/2"
+    assert gate.queue.head_of(origin_of(DOWN), ()).url == f"{DOWN}/2"
     gate.heads.clear()
     gate.turns[DOWN] = True
     gate.tell(DOWN)

@@ -138,7 +138,9 @@ class Contract:
         first = await store.reserve(ORIGIN, LONG)
         others = [await store.reserve(ORIGIN, LONG) for _ in range(3)]
         assert first.seconds < LONG
-        assert [turn.number - first.number for turn in others] == [LONG * 1e6 * n for n in (1, 2, 3)]
+        assert [turn.number - first.number for turn in others] == [
+            LONG * 1e6 * n for n in (1, 2, 3)
+        ]
         assert others[2].seconds > 2 * LONG
         assert (await store.reserve(OTHER, LONG)).seconds < LONG
         await store.close()
