@@ -141,9 +141,8 @@ class RobotsTxtMiddleware:
             request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
             return self._dry_run.log(request, decision, note.source)
         in_turn = again or (note.source in _IN_TURN and self.gate.in_use)
-        seconds = 0.0 if in_turn else self._waiting.seconds_before(request, decision)
-        if seconds:
-            return self._take_turn(request, decision, note, seconds)
+        if not in_turn and self._waiting.seconds_before(request, decision):
+            return self._take_turn(request, decision, note)
         returned = self._conclude(request, decision, note, situation)
         return _PASSED if returned is None else _return_at_once(returned)
 
@@ -214,23 +213,26 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged there
             self._drop_after_error(request, error)
             return None
-        seconds = self._waiting.seconds_before(request, decision)
-        if seconds:
-            return await self._take_turn(request, decision, note, seconds)
+        if self._waiting.seconds_before(request, decision):
+            return await self._take_turn(request, decision, note)
         return self._conclude(request, decision, note, situation)
 
-    async def _take_turn(
-        self, request: Request, decision: Decision, note: Note, seconds: float
-    ) -> Request | None:
-        """Let ``request`` pass when it is this worker's turn."""
-        situation = Situation.ALLOWED
+    async def _take_turn(self, request: Request, decision: Decision, note: Note) -> Request | None:
+        """Wait for the turn of ``request``; let it pass if it is still allowed then."""
         # Only a request given back during the close could come again for ever.
         comes_again = note.returned and self._cache.closing
         try:
-            await self._waiting.take_turn(request, decision, seconds)
+            direct = note.source is Source.DIRECT
+            decision = await self._waiting.take_turn(request, decision, direct=direct)
+            situation = self._situation(request, decision, note)
         except CrawlClosingError:
             situation = Situation.CLOSING_AGAIN if comes_again else Situation.CLOSING
             decision = decision._replace(verdict=None)
+        except CancelledError:  # an Exception in Twisted
+            raise
+        except Exception as error:  # noqa: BLE001 - logged there
+            self._drop_after_error(request, error)
+            return None
         return self._conclude(request, decision, note, situation)
 
     async def _put_off(self, request: Request, note: Note) -> Request:

@@ -7,6 +7,7 @@ asks for a turn: if thousands asked with each turn, the requests would be sent l
 from __future__ import annotations
 
 from collections import deque
+from contextlib import nullcontext
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -88,23 +89,33 @@ class WaitingRequests:
         """Return the seconds of delay that the turns keep before ``request``."""
         return 0.0 if self._turns is None else self._turns.seconds_before(request, decision)
 
-    async def take_turn(self, request: Request, decision: Decision, seconds: float) -> None:
-        """Wait until it is this worker's turn. Raises CrawlClosingError."""
+    async def take_turn(self, request: Request, decision: Decision, *, direct: bool) -> Decision:
+        """Wait for the turn of ``request``; return the decision on it at that time.
+
+        robots.txt may expire while requests wait, and may have changed then. If ``direct``, no
+        scheduler holds back requests that are like this one, so those that wait must not count for
+        CONCURRENT_REQUESTS. Raises CrawlClosingError.
+        """
         origin = decision.origin
         if self._turns is None or origin is None:
-            return
+            return decision
         name = origin, slot_name(self._crawler, request)
-        await self._join_line(name)
-        try:
-            while True:
-                if self._closing:
-                    raise CrawlClosingError
-                hold = self._turns.use(request, origin, seconds)
-                if hold is None:
-                    return
-                await self._wait(origin, hold.until)
-        finally:
-            self._leave_line(name)
+        with raised_concurrency(self._crawler) if direct else nullcontext():
+            await self._join_line(name)
+            try:
+                while True:
+                    if self._closing:
+                        raise CrawlClosingError
+                    decision = self._decider.known_decision(request) or decision
+                    if decision.verdict is None:
+                        decision = await self._decider.decision(request, decision)
+                    seconds = self.seconds_before(request, decision)
+                    hold = self._turns.use(request, origin, seconds) if seconds else None
+                    if hold is None:
+                        return decision
+                    await self._wait(origin, hold.until)
+            finally:
+                self._leave_line(name)
 
     async def pause(self) -> None:
         """Wait before a request that the scheduler has returned at once is given back again.

@@ -53,7 +53,9 @@ class Worker:
         )
         self.turns = Turns(self.crawler, store, self.known, self, time.clock)
         gate = SimpleNamespace(listen=self.turns.listen)
-        self.waits = WaitingRequests(self.crawler, None, gate, self.turns, time.clock)
+        self.waits = WaitingRequests(
+            self.crawler, SimpleNamespace(known_decision=self.known), gate, self.turns, time.clock
+        )
         self.time = time
         self.sent = []
 
@@ -102,7 +104,7 @@ class Worker:
 
     async def send(self, origin=A):
         request = Request(f"{origin}/")
-        await self.waits.take_turn(request, SimpleNamespace(origin=origin), DELAY)
+        await self.waits.take_turn(request, self.known(request), direct=True)
         self.sent.append(self.time.now)
 
 

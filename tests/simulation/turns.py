@@ -109,11 +109,16 @@ class Worker:
             signals=SimpleNamespace(connect=lambda *_: None),
             settings=Settings(),
         )
-        free = SimpleNamespace(seconds_until_free=lambda _: 0.0)
+        free = SimpleNamespace(
+            seconds_until_free=lambda _: 0.0,
+            may_delay=lambda _: True,
+            of_request=lambda _, seconds: seconds,
+        )
+        decider = SimpleNamespace(known_decision=lambda _: None)
         clock = Clock(loop.time, loop.time, self.call_later)
         self.turns = Turns(crawler, store, None, free, clock)
         gate = SimpleNamespace(listen=self.turns.listen)
-        self.waits = WaitingRequests(crawler, None, gate, self.turns, clock)
+        self.waits = WaitingRequests(crawler, decider, gate, self.turns, clock)
         self.request = Request("http://site.example/", meta={"download_slot": "site.example"})
 
     def call_later(self, seconds, call, *arguments):
@@ -129,7 +134,13 @@ class Worker:
         """Send a request as a crawl does, and check what comes of it."""
         world = self.world
         delay = world.delays[origin]
-        await self.waits.take_turn(self.request, SimpleNamespace(origin=origin), delay)
+        decision = SimpleNamespace(
+            origin=origin,
+            verdict=SimpleNamespace(allowed=True),
+            entry=SimpleNamespace(delay=lambda _: delay),
+            tokens=(),
+        )
+        await self.waits.take_turn(self.request, decision, direct=True)
         left = self.last[origin] + OWN_PART * delay - world.loop.now
         if left > 0:
             self.last[origin] += OWN_PART * delay
