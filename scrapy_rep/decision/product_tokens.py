@@ -21,7 +21,7 @@ _tokens_of_header = lru_cache(maxsize=1024)(tokens_of_header)
 class ProductTokens:
     """The product tokens of the requests of a crawl.
 
-    They are those of ROBOTSTXT_USER_AGENT if it is set, else those of the User-Agent header.
+    They are in ROBOTSTXT_USER_AGENT if it is set, else in the User-Agent header of the request.
     """
 
     def __init__(self, crawler: Crawler, options: Options) -> None:

@@ -49,7 +49,7 @@ class Lint:
     readings: list[Reading] = field(default_factory=list)
     """The lines, in the order of the file."""
     findings: list[Finding] = field(default_factory=list)
-    """The problems by line; those of the whole file come first."""
+    """The problems, sorted by line; problems of the whole file come first."""
 
 
 CODES: Final = {

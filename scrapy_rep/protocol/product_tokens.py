@@ -134,7 +134,7 @@ def _names(text: str, name: re.Pattern[str]) -> Iterable[str]:
 
 
 def _distinct(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Return tokens without those that differ from an earlier token only in case, or not at all."""
+    """Return tokens without repetitions; tokens that differ only in case are repetitions."""
     first: dict[str, str] = {}
     for token in tokens:
         first.setdefault(token.lower(), token)

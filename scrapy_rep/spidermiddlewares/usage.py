@@ -41,9 +41,9 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         self._judge = UsageJudge.of_crawl(crawler, options)
 
     def process_spider_input(self, response: Response) -> None:
-        """Judge the preferences of a page together with those of its site, which are in its meta.
+        """Judge the preferences in the page, together with those in robots.txt and tdmrep.json.
 
-        Pages without a judgement in their meta are not read.
+        The latter are in the meta of its request. If there are none, the page is not read.
         """
         request = response.request
         values = noted_judgement(request)
