@@ -1,5 +1,5 @@
-"""Decides about a request, by overrides and by the rules of its origin, for all forms of its URL.
+"""Decides on requests: by an override, or by the rules of the origin, for all forms of the URL.
 
-The ``decider`` is asked; it asks the names of the crawler, the overrides, the spellings and the
+Other packages use ``Decider``. It uses the other modules of this package, the overrides and the
 cache.
 """

@@ -1,4 +1,7 @@
-"""Decides on requests: by an override if there is one, else by the robots.txt of the origin."""
+"""Decides on requests: by an override if there is one, else by the robots.txt of the origin.
+
+An override is an entry of REP_OVERRIDES. A lookup finds a robots.txt in the store, or fetches it.
+"""
 
 from __future__ import annotations
 
@@ -32,32 +35,34 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
-"""Prefixes of the URLs that a robots.txt can govern."""
+"""Prefixes of the URLs to which a robots.txt can apply."""
 _new: Final = tuple.__new__
 _USAGE: Final = Verdict(allowed=False, reason=Reason.USAGE)
 
 
 class Decision(NamedTuple):
-    """The decision on a request, or what is needed for it."""
+    """The decision on a request; without a verdict, what is known before a lookup."""
 
     origin: Origin | None
     """None if the URL has no origin that all URL parsers agree on."""
     target: str
-    """Path and query in canonical form; of several spellings, the one that decided."""
+    """Path and query of the URL in canonical form; of several spellings, the one that decided."""
     tokens: Tokens
     """The product tokens of the request."""
     verdict: Verdict | None
-    """None if a lookup is needed."""
+    """None if a lookup of robots.txt or tdmrep.json is needed."""
     entry: Entry | None = None
-    """The entry of the origin in the cache, if its robots.txt decided."""
+    """The entry of the origin in the cache: its rules in memory. None if the entry is missing, or
+    an override decided."""
     override: Override | None = None
-    """The override for the host, if there is one."""
+    """The override that applies to the host, if there is one."""
     usage: Judgement | None = None
-    """The judgement of the usage preferences, if purposes are declared."""
+    """The judgement of the usage preferences; None if no purposes are declared, or the request was
+    decided without them."""
 
 
 class Decider:
-    """Decides on requests with overrides, product tokens, spellings of the URL, and the cache."""
+    """Decides on the requests of a crawl."""
 
     def __init__(
         self, crawler: Crawler, options: Options, cache: Cache, overrides: Overrides
@@ -69,13 +74,14 @@ class Decider:
         self._spellings = Spellings(crawler.settings)
         self.tokens: ProductTokens = ProductTokens.of_crawl(crawler, options)
         self.usage: UsageJudge = UsageJudge.of_crawl(crawler, options)
-        """Judges usage preferences."""
+        """Compares usage preferences with the purposes of requests."""
         self._has_purposes = bool(self.usage.purposes)
 
     def known_decision(self, request: Request) -> Decision | None:
-        """Return the decision on ``request``; None if no robots.txt can govern it.
+        """Return the decision on ``request``; None if no robots.txt can apply to its URL.
 
-        Doesn't wait: without a known robots.txt, the decision has no verdict.
+        Doesn't wait: if robots.txt, or a tdmrep.json that is needed, is not in memory, the decision
+        has no verdict. Raises ValueError if the meta of ``request`` has unknown purposes.
         """
         url = request.url
         try:
@@ -104,7 +110,7 @@ class Decider:
             verdict = ALLOWED_ROBOTSTXT if target == ROBOTSTXT else None
             return Decision(origin, target, tokens, verdict, None, override)
         verdict = entry.verdict(target, tokens)
-        # Without these characters no handler sends another spelling.
+        # A URL with none of these characters is sent in one spelling by all handlers.
         if (
             "%" in target
             or "/." in target
@@ -115,7 +121,7 @@ class Decider:
             or not url.isascii()
         ) and (verdict is not None and verdict.allowed):
             target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
-        # What Decision() does, in half the time.
+        # The same as Decision(…), in half the time.
         decision = _new(Decision, (origin, target, tokens, verdict, entry, override, None))
         if self._has_purposes or PURPOSES_KEY in request.meta:
             return self._judge(request, decision)
@@ -124,7 +130,8 @@ class Decider:
     async def decision(self, request: Request, decision: Decision) -> Decision:
         """Return the decision on ``request`` after the lookups that it needs.
 
-        ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError.
+        ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError if
+        the crawl is closed before, and LookupError if there is still no verdict.
         """
         origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
@@ -144,9 +151,10 @@ class Decider:
     async def decision_with_tokens(
         self, tokens: Tokens, request: Request, decision: Decision
     ) -> Decision:
-        """Return what ``decision`` would be for a crawler with these product tokens.
+        """Return the decision on ``request`` for a crawler with other product tokens.
 
-        Overrides don't depend on tokens. Raises CrawlClosingError.
+        ``decision`` is that for its own tokens. It is returned unchanged if there is an override.
+        Raises CrawlClosingError if a lookup is needed, and the crawl is closed before it ends.
         """
         origin, target, _, _, entry, override, _ = decision
         if origin is None or entry is None or override is not None:
@@ -159,21 +167,22 @@ class Decider:
     def verdict_on_hop(self, hop: Request) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
 
-        Usage preferences are ignored: these files are fetched to learn them.
+        Usage preferences don't apply to these files.
         """
         hop.meta[PURPOSES_KEY] = ()
         decision = self.known_decision(hop)
         if decision is None:
             return None
-        # An override disallows the whole host, its robots.txt included.
+        # The policy ``disallow`` of an override applies to all of a host, also to its robots.txt.
         if decision.override is not None and decision.override.policy == "disallow":
             return DISALLOWED
         return decision.verdict
 
     async def look_up(self, request: Request) -> Entry:
-        """Look up the origin of ``request``; return its entry, with rules for its tokens.
+        """Look up the robots.txt for ``request``; return the entry of its origin.
 
-        Look up its tdmrep.json, too, if ``request`` needs it. Raises CrawlClosingError.
+        Its tdmrep.json is looked up, too, if ``request`` needs it. Raises CrawlClosingError if the
+        crawl is closed before.
         """
         origin = origin_of(request.url)
         tokens = self.tokens_of(request, origin)
@@ -185,12 +194,15 @@ class Decider:
         return entry
 
     def lacks_tdmrep(self, origin: Origin, head: Callable[[], Request]) -> bool:
-        """Return whether the next request of ``origin`` needs a tdmrep.json that isn't known."""
+        """Return whether the next request to ``origin`` needs a tdmrep.json that isn't in memory.
+
+        ``head`` returns this request, or raises LookupError if there is none.
+        """
         if not self.usage.reads_tdmrep or self._cache.tdmrep.known_rules(origin) is not None:
             return False
         try:
             decision = self.known_decision(head())
-        except (LookupError, ValueError):  # the middleware raises it again and logs it
+        except (LookupError, ValueError):  # the middleware gets the same error and logs it
             return False
         return decision is not None and _awaits_tdmrep(decision)
 
@@ -200,7 +212,10 @@ class Decider:
         return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
     def holds_for(self, request: Request, tokens: Tokens) -> bool:
-        """Return whether a decision on the URL of ``request`` for ``tokens`` holds for it."""
+        """Return whether a decision on the URL of ``request`` for ``tokens`` is valid for it.
+
+        It is if ``request`` has the same tokens, or an override decides for all tokens.
+        """
         try:
             origin = origin_of(request.url)
         except ValueError:
@@ -211,24 +226,25 @@ class Decider:
         return tokens == self.tokens_of(request, origin)
 
     def override_of(self, origin: Origin) -> Override | None:
-        """Return the override for ``origin``, if there is one."""
+        """Return the override that applies to ``origin``; None if there is none."""
         return self._overrides.of_host(origin.host) if self._has_overrides else None
 
     def needs_robotstxt(self, origin: Origin) -> bool:
-        """Return whether the pages of ``origin`` depend on its robots.txt, not on an override."""
+        """Return whether robots.txt decides on the pages of ``origin``, not an override."""
         override = self.override_of(origin)
         return override is None or bool(override.tokens)
 
     def origin_governing(self, request: Request) -> Origin | None:
-        """Return the origin whose robots.txt governs ``request``; None if none does.
+        """Return the origin whose robots.txt decides on ``request``; None if there is none.
 
-        Also None if the URL has no clear origin: the middleware drops such requests.
+        There is none, for example, if the URL has no clear origin; the middleware then drops the
+        request.
         """
         url = request.url
         if request.meta.get("dont_obey_robotstxt") or not url.startswith(SCHEMES):
             return None
         try:
-            # Splitting is slow, and few URLs can be that of a robots.txt.
+            # Splitting is slow, so it is done only for URLs that may be that of a robots.txt.
             if ("%" in url or ROBOTSTXT in url) and split_url(url)[1] == ROBOTSTXT:  # SPEC S-9
                 return None
             origin = origin_of(url)
@@ -244,7 +260,7 @@ class Decider:
         if entry is None:
             return Usage(tokens=tokens)
         usage = self.usage.read(entry.usage(target, tokens))
-        # Preferences don't apply to a disallowed path.
+        # A site has no preferences for the use of a page that it disallows.
         return (
             usage.from_sources(())
             if verdict and verdict.reason is Reason.RULE and not verdict.allowed
@@ -254,9 +270,10 @@ class Decider:
     def _judge(
         self, request: Request, decision: Decision, tdmrep: TdmRules | None = None
     ) -> Decision:
-        """Return ``decision`` with the judgement of the usage preferences, which may disallow it.
+        """Return ``decision`` with a judgement of the usage preferences, which may disallow it.
 
-        It has no verdict if it needs a tdmrep.json that isn't known.
+        ``tdmrep`` are the rules of tdmrep.json, if they were looked up. If they are needed and not
+        known, the decision that is returned has no verdict.
         """
         origin, target, tokens, verdict, entry, _, _ = decision
         if (
@@ -284,13 +301,13 @@ class Decider:
     def _strictest_verdict(
         self, request: Request, target: str, tokens: Tokens, verdict_on: VerdictOn
     ) -> tuple[str, Verdict | None]:
-        """Return the verdict on ``request``, which is allowed if all its spellings are."""
+        """Return the target that decided, and the verdict: allowed if all spellings are."""
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
         others = partial(self._spellings.others, url, target, verbatim=verbatim)
         return strictest_verdict(url, target, tokens, verdict_on, others)
 
 
 def _awaits_tdmrep(decision: Decision) -> bool:
-    """Return whether only tdmrep.json is missing for a decision."""
+    """Return whether a decision has no verdict only because tdmrep.json is missing."""
     _, target, tokens, verdict, entry, _, _ = decision
     return verdict is None and entry is not None and entry.verdict(target, tokens) is not None

@@ -1,4 +1,8 @@
-"""The URLs that each download handler sends for a URL, from the code that it sends them with."""
+"""Finds the URLs that download handlers send for the URL of a request.
+
+Handlers change some URLs before they send them. For each handler of Scrapy, a function here changes
+a URL in the same way, with the same library. For any other handler, all ways are tried.
+"""
 
 from __future__ import annotations
 
@@ -22,24 +26,28 @@ if TYPE_CHECKING:
     Sends = Callable[[str, bool], Iterator[str]]
 
 _RESERVED: Final = "!$&'()*+,/:;=@[]"
-"""RFC 3986 §2.2, without ``?`` and ``#``, which end a path."""
+"""The reserved characters of RFC 3986 §2.2, without ``?`` and ``#``, which end a path."""
 _LEFT_ALONE: Final = re.compile(
     r"https?://[^\x00-\x20;#?/]*(?:/[^\x00-\x20;#?/]+)*/?(?:\?[^\x00-\x20;#]+)?"
 ).fullmatch
-"""URLs that urllib returns unchanged; this check is ten times faster than urllib."""
+"""Matches URLs that urllib and Twisted don't change; it is ten times faster than urllib."""
 
 
 class Handler(NamedTuple):
     """The download handler of a scheme."""
 
     sends: tuple[Sends, ...]
-    """Functions that yield the URLs that may be sent for a URL; the flag is
-    ``meta["verbatim_url"]``. They raise ValueError if the handler sends nothing for it."""
+    """Functions that yield the URLs that may be sent for a URL. Their flag is the value of
+    ``meta["verbatim_url"]``. They raise ValueError if the handler can't send the URL."""
     is_known: bool
-    """Whether these yield all URLs that may be sent."""
+    """Whether the handler sends URLs in the same way as one of Scrapy's, so that it sends no other
+    URLs than these functions yield."""
 
     def sent(self, url: str, *, verbatim: bool) -> Iterator[str]:
-        """Yield the URLs that ``url`` may be sent as, in any order."""
+        """Yield the URLs that may be sent for ``url``, in any order.
+
+        ``verbatim`` is the value of ``meta["verbatim_url"]``.
+        """
         flags = (verbatim,) if self.is_known else (True, False)
         for sends, flag in product(self.sends, flags):
             with suppress(ValueError):
@@ -47,7 +55,7 @@ class Handler(NamedTuple):
 
 
 def handlers_of(settings: BaseSettings) -> dict[str, Handler]:
-    """Return the handlers of a crawl by scheme."""
+    """Return the download handlers of a crawl by scheme: http, https and ftp."""
     paths = settings.getwithbase("DOWNLOAD_HANDLERS")
     return {
         scheme: _handler(scheme, handler_of(settings, scheme))
@@ -58,7 +66,7 @@ def handlers_of(settings: BaseSettings) -> dict[str, Handler]:
 
 def _handler(scheme: str, cls: Any) -> Handler:
     for base in getattr(cls, "__mro__", ()):
-        # By name: the modules of unused handlers may import packages that are missing.
+        # Classes are found by name, as modules of unused handlers may import missing packages.
         sends = _SHIPPED.get(base.__name__)
         if sends is None or not base.__module__.startswith("scrapy.core.downloader.handlers."):
             continue
@@ -73,7 +81,7 @@ def _http11(url: str, _: bool) -> Iterator[str]:
     if _LEFT_ALONE(url):
         return
     whole = urldefrag(url)[0].encode("ascii").strip()
-    yield whole.decode("ascii")  # through a proxy
+    yield whole.decode("ascii")  # as sent to a proxy
     uri = URI.fromBytes(whole)  # type: ignore[no-untyped-call]
     yield b"".join((uri.scheme, b"://", uri.netloc, uri.originForm)).decode("ascii")
 
@@ -85,12 +93,12 @@ def _http2(url: str, _: bool) -> Iterator[str]:
     query = f"?{parsed.query}" if parsed.query else ""
     sent = f"{parsed.scheme}://{parsed.netloc}{parsed.path}{query}"
     yield sent
-    yield sent.rstrip()  # as h2 does with all headers
+    yield sent.rstrip()  # as h2 changes the values of all headers
 
 
 def _ftp(url: str, _: bool) -> Iterator[str]:
     parsed = urlparse(url)
-    # As Twisted's FTPClient does; importing it would install a reactor.
+    # The same as in Twisted's FTPClient, whose import would install a reactor.
     path = unquote(parsed.path).replace("\n", "\0").encode("latin-1")
     for safe in (_RESERVED, f"{_RESERVED}?"):
         yield f"{parsed.scheme}://{parsed.netloc}{quote(path, safe=safe)}"
@@ -100,7 +108,7 @@ def _aiohttp(url: str, verbatim: bool) -> Iterator[str]:
     from yarl import URL
 
     sent = URL(url, encoded=verbatim)
-    yield str(sent)  # through a proxy
+    yield str(sent)  # as sent to a proxy
     yield f"{sent.scheme}://{sent.raw_authority}{sent.raw_path_qs}"
 
 
@@ -114,7 +122,7 @@ def _httpx(url: str, _: bool) -> Iterator[str]:
 
 
 def _module_of_httpx() -> Any:
-    """Return the library that Scrapy's handler uses, httpx2 or httpx; None if there is neither."""
+    """Return the library that Scrapy's handler uses, httpx2 or httpx; None if none is installed."""
     try:
         return import_module("scrapy.core.downloader.handlers._httpx").httpx
     except (ImportError, AttributeError):
@@ -140,4 +148,4 @@ _SHIPPED: Final[dict[str, Sends]] = {
     "HttpxDownloadHandler": _httpx,
 }
 _SENDING: Final = ("download_request", "_make_request", "_get_httpx_response")
-"""Methods in which handlers send a URL; a subclass that overrides one may send another URL."""
+"""The methods in which handlers send a URL. A subclass that overrides one may send other URLs."""

@@ -1,4 +1,4 @@
-"""The product tokens of requests."""
+"""The product tokens of requests: the names by which robots.txt addresses the crawler."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _tokens_of_header = lru_cache(maxsize=1024)(tokens_of_header)
 
 
 class ProductTokens:
-    """The product tokens of a crawl: of ROBOTSTXT_USER_AGENT, else of the User-Agent header."""
+    """The product tokens of the requests of a crawl.
+
+    They are in ROBOTSTXT_USER_AGENT if it is set, else in the User-Agent header of the request.
+    """
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
         self._crawler = crawler
@@ -30,7 +33,7 @@ class ProductTokens:
 
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> ProductTokens:
-        """Return the ones of a crawl."""
+        """Return the instance of a crawl."""
         return part_or_new(crawler, cls, lambda: cls(crawler, options))
 
     def of_request(self, request: Request) -> tuple[str, ...]:
@@ -40,7 +43,7 @@ class ProductTokens:
         values = user_agents_of(request)
         if values is None:
             return self._default or self.default()
-        # Most requests have the header of the request before.
+        # Most requests have the same header as the request before.
         if values != self._values:
             self._values = values.copy()
             self._tokens = _tokens_of_header(values[-1] if values else b"")
@@ -55,8 +58,8 @@ class ProductTokens:
         return self._default
 
     def _user_agent(self) -> str | bytes:
-        # In the order in which the middlewares set the header: DefaultHeadersMiddleware (400),
-        # then UserAgentMiddleware (500).
+        # The first of these middlewares that has a value sets the header: DefaultHeadersMiddleware
+        # (400), then UserAgentMiddleware (500).
         settings = self._crawler.settings
         for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
             if str(name).lower() == "user-agent" and value:

@@ -1,4 +1,4 @@
-"""The other spellings of a URL, in which it may be sent by a download handler or read by a server.
+"""The other spellings of a URL: the forms in which handlers may send it, or servers may read it.
 
 A verdict is about the URL of a request, but download handlers and servers change some URLs. A
 disallowed page must not be fetched by another spelling of its URL, so each spelling is checked.
@@ -27,9 +27,10 @@ _EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
 def stripped_url(url: str) -> str:
-    """Return a URL as URL parsers read it: without surrounding blanks, tabs and line ends.
+    """Return a URL as URL parsers read it: without blanks around it, tabs and line ends.
 
-    Only URLs of requests with ``meta["verbatim_url"]`` have any; others are returned unchanged.
+    Only URLs of requests with ``meta["verbatim_url"]`` have any of these characters. All other URLs
+    are returned unchanged.
     """
     if url.isprintable() and " " not in {url[:1], url[-1:]}:
         return url
@@ -37,7 +38,7 @@ def stripped_url(url: str) -> str:
 
 
 def without_dots(target: str) -> str:
-    """Return a canonical target without ``.`` and ``..`` in its path (RFC 3986 §5.2.4)."""
+    """Return a canonical target without the segments ``.`` and ``..`` (RFC 3986 §5.2.4)."""
     path, question, query = target.partition("?")
     *folders, name = path.split("/")[1:]
     kept: list[str] = []
@@ -54,7 +55,7 @@ def without_dots(target: str) -> str:
 
 
 class Spellings:
-    """The other spellings of targets in a crawl with these settings."""
+    """Finds the other spellings of targets, for the download handlers in the settings."""
 
     def __init__(self, settings: BaseSettings) -> None:
         self._handlers = handlers_of(settings)
@@ -62,8 +63,8 @@ class Spellings:
     def others(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
         """Return the other spellings of ``target``, the target of ``url``.
 
-        ``verbatim`` is the value of ``meta["verbatim_url"]``. Raises ValueError if the request may
-        be sent to another origin than that of ``url``.
+        ``verbatim`` is the value of ``meta["verbatim_url"]``. Raises ValueError if ``url`` has no
+        valid origin, or if the request may be sent to another origin.
         """
         parsed = stripped_url(url)
         origin = origin_of(parsed)
@@ -86,7 +87,8 @@ class Spellings:
         return targets - {target}
 
 
-# Changes of URLs by handlers that are not Scrapy's, as those of browsers and services.
+# Changes of URLs by other handlers than Scrapy's: those for browsers (Playwright) and for services
+# that send requests for the crawler.
 
 
 def _with_escapes_undone(target: str) -> str:
@@ -94,7 +96,7 @@ def _with_escapes_undone(target: str) -> str:
 
 
 def _with_escapes_escaped(target: str) -> str:
-    # As users of libcurl do if an escape is invalid.
+    # Programs that use libcurl escape each % if one of them begins no valid escape.
     return canonical_target(target.replace("%", "%25")) if _BROKEN(target) else target
 
 

@@ -1,4 +1,4 @@
-"""The verdict on all spellings of a URL: if one of them is disallowed, the URL is."""
+"""The verdict on all spellings of a URL: if one of them is disallowed, the URL is disallowed."""
 
 from __future__ import annotations
 
@@ -25,13 +25,18 @@ _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)
 def strictest_verdict(
     url: str, target: str, tokens: Tokens, verdict_on: VerdictOn, spellings: Callable[[], set[str]]
 ) -> tuple[str, Verdict | None]:
-    """Return the spelling of ``target`` that decided, and the verdict on it."""
+    """Return the spelling of ``target`` that decided, and the verdict on it.
+
+    ``verdict_on`` returns the verdict on a target; None if a lookup is needed. ``spellings``
+    returns the other spellings. It raises ValueError as ``Spellings.others`` does; the URL then has
+    no clear origin, and is disallowed.
+    """
     effort = Effort()
     verdict = verdict_on(target, tokens, effort)
     if verdict is None or not verdict.allowed or target == ROBOTSTXT:
         return target, verdict
     if verdict.reason not in _BY_RULES and url.isascii():
-        return target, verdict  # Without rules, the spelling doesn't matter.
+        return target, verdict  # without rules, the spelling doesn't matter
     try:
         others = spellings()
     except ValueError:

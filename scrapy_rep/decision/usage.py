@@ -1,4 +1,4 @@
-"""Compares the usage preferences of sites with the declared purposes of a crawl."""
+"""Compares the usage preferences of sites with the purposes that a crawl declares."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import Options
 
 PURPOSES_KEY: Final = "robotstxt_purposes"
-"""Key of ``Request.meta`` and attribute of a spider with purposes in place of REP_PURPOSES."""
+"""Name of the key of ``Request.meta``, and of the attribute of a spider, with purposes that replace
+REP_PURPOSES."""
 USAGE_KEY: Final = "usage"
-"""Key of ``Request.meta["robotstxt"]`` for the judgement, as plain values."""
+"""Key of ``Request.meta["robotstxt"]`` with the judgement, as plain values."""
 _purposes: Final = several_of(PURPOSES)
 
 
@@ -36,13 +37,14 @@ class Judgement(NamedTuple):
 
     usage: Usage
     results: dict[str, Value]
-    """The result of each declared purpose."""
+    """The result for each declared purpose."""
     refused: bool
-    """Whether a purpose is disallowed, or unknown if REP_USAGE_UNKNOWN disallows that."""
+    """Whether the use of the page is refused: the result for a purpose is ``disallow``, or it is
+    ``unknown`` and REP_USAGE_UNKNOWN is ``disallow``."""
 
 
 class UsageJudge:
-    """Compares usage preferences with the declared purposes."""
+    """Compares usage preferences with the purposes that a crawl or a request declares."""
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
         """Raise SettingsError if the spider declares unknown purposes."""
@@ -53,20 +55,20 @@ class UsageJudge:
         self.reads_tdmrep: bool = TDMREP in self._sources
         """Whether tdmrep.json is fetched."""
         self.drops: bool = options.usage_action == "drop"
-        """Whether refused pages are dropped before they are requested."""
+        """Whether requests for refused pages are dropped."""
         self.drops_items: bool = options.usage_action != "record"
-        """Whether items of refused pages are dropped."""
+        """Whether the items of refused pages are dropped."""
         named = getattr(crawler.spider, PURPOSES_KEY, None)
         self.purposes: tuple[str, ...] = (
             options.purposes
             if named is None
             else _checked_purposes(named, "the spider", SettingsError)
         )
-        """The purposes of the crawl."""
+        """The purposes of requests that declare none."""
 
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> UsageJudge:
-        """Return the instance of a crawl. Raises SettingsError."""
+        """Return the instance of a crawl. Raises SettingsError as the constructor does."""
         return part_or_new(crawler, cls, lambda: cls(crawler, options))
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:
@@ -80,21 +82,21 @@ class UsageJudge:
         )
 
     def read(self, usage: Usage) -> Usage:
-        """Return the preferences from the sources in REP_USAGE_SOURCES."""
+        """Return only the preferences from the sources in REP_USAGE_SOURCES."""
         return usage.from_sources(self._sources)
 
     def judgement(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
-        """Return the judgement of ``usage`` for these purposes."""
+        """Return the judgement of the preferences ``usage`` for these purposes."""
         usage = self.read(usage)
         results = {purpose: usage.result(purpose) for purpose in purposes}
         return Judgement(usage, results, self.refuses(results))
 
     def refuses(self, results: Mapping[str, Value]) -> bool:
-        """Return whether one of the results refuses a purpose."""
+        """Return whether these results by purpose refuse the use of a page."""
         return not self._refusing.isdisjoint(results.values())
 
     def count(self, request: Request, judgement: Judgement) -> None:
-        """Count the final judgement of a page, and send the signal."""
+        """Count the final judgement of a page in the stats, and send ``robotstxt_usage``."""
         for purpose, result in judgement.results.items():
             stats.count(self._crawler, stats.USAGE_COUNT.format(purpose=purpose, result=result))
         self._announcer.send_usage(request, judgement.usage, judgement.results, judgement.refused)
@@ -110,24 +112,27 @@ def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[
 
 
 def describe_decision(verdict: Verdict, judgement: Judgement | None) -> str:
-    """Return a verdict in words, with the usage preferences if these decided."""
+    """Return a verdict in words, with the usage preferences if they decided."""
     if judgement is None or verdict.reason is not Reason.USAGE:
         return describe(verdict)
     return describe_usage(verdict, judgement.usage, judgement.results)
 
 
 def note_judgement(request: Request, judgement: Judgement) -> None:
-    """Write a judgement to the meta of ``request``, beside the verdict."""
+    """Write a judgement to the meta of ``request``, which already has the verdict."""
     request.meta[META_KEY][USAGE_KEY] = as_dict(judgement.usage, judgement.results)
 
 
 def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
-    """Return preferences and results as plain values."""
+    """Return preferences, and the results by purpose, as plain values."""
     return {"results": dict(results), **usage.as_dict()}
 
 
 def carry_over(hop: Request, request: Request) -> None:
-    """Copy the judgement of ``hop``, a redirect of a download handler, to ``request``."""
+    """Copy the judgement from the meta of ``hop`` to that of ``request``, or remove it there.
+
+    ``hop`` is a redirect that a download handler has followed for ``request``.
+    """
     values = noted_judgement(hop)
     request.meta.get(META_KEY, {}).pop(USAGE_KEY, None)
     if values is not None:
@@ -135,6 +140,6 @@ def carry_over(hop: Request, request: Request) -> None:
 
 
 def noted_judgement(request: Request | None) -> dict[str, Any] | None:
-    """Return the judgement that ``note_judgement`` has written, if any."""
+    """Return the judgement that ``note_judgement`` has written, as plain values; None if none."""
     values = None if request is None else request.meta.get(META_KEY)
     return values.get(USAGE_KEY) if isinstance(values, dict) else None

@@ -1,6 +1,6 @@
-"""The Robots Exclusion Protocol. The input is bytes, strings and numbers, the output is values.
+"""The Robots Exclusion Protocol: parses robots.txt, and decides which URLs may be fetched.
 
-It does not use Scrapy, a clock or I/O.
+All input is bytes, strings and numbers. This package does not use Scrapy, a clock or I/O.
 """
 
 from scrapy_rep.protocol.matching.ruleset import RuleSet

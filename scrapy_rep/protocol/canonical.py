@@ -1,12 +1,13 @@
 r"""The canonical form in which octets of patterns and targets are compared (RFC 9309 §2.2.2).
 
-It is applied once to patterns and once to targets. It is not idempotent, as a stray ``%`` is not
-changed (``%%41a`` becomes ``%Aa``).
+Patterns and targets must be converted exactly once: a second conversion could change them again,
+because a ``%`` that begins no escape is not changed (``%%41a`` becomes ``%Aa``).
 
 The result is printable ASCII. Octets that may not occur in a URI (RFC 3986 §2) are escaped:
 controls, space, ``"<>\^`{|}``, and all above 0x7E. Unreserved characters are never escaped.
-Reserved characters may be raw or escaped, and the two differ. Only ``*`` and ``$`` of a target are
-always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end, are operators.
+Reserved characters stay raw or escaped, as written, and the two differ. Only ``*`` and ``$`` of a
+target are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end, are
+operators.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ _OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % NEEDED_ESCAPE[1:]
 def canonical_target(target: str) -> str:
     """Return a path with its query, without fragment, in canonical form.
 
-    Characters outside ASCII are encoded as UTF-8, and lone surrogates like other code points, so
-    that nothing is raised.
+    Characters outside ASCII are encoded as UTF-8. Lone surrogates are encoded like other code
+    points, so that no error is raised.
     """
     if _CANONICAL_TARGET(target):
         return target
@@ -54,20 +55,24 @@ def canonical_target(target: str) -> str:
 
 
 def canonical_patterns(values: bytes) -> str:
-    """Return values of rules, one per line, in canonical form; ``*`` and a last ``$`` stay raw."""
+    """Return values of rules in canonical form. Argument and result have one value per line.
+
+    ``*``, and a ``$`` at the end of a value, stay raw.
+    """
     odd = values.translate(None, _PLAIN_IN_PATTERNS)
     if odd:
         values = _canonical(values, odd)
     if _DOLLAR in values:
-        # NUL, which no value contains, marks the dollars that are operators.
+        # NUL, which no value contains, marks each dollar that is an operator.
         values = (values + b"\n").replace(b"$\n", b"\0")
         values = values.replace(b"$", _ESCAPED_DOLLAR).replace(b"\0", b"$\n")[:-1]
     return values.decode("ascii")
 
 
 def _canonical(octets: bytes, odd: bytes) -> bytes:
-    """Return octets in canonical form; ``odd`` has the octets that must be escaped."""
-    # A stray % can't become an escape by this, as each new escape begins with %.
+    """Return octets in canonical form; ``odd`` has those that are ``%`` or must be escaped."""
+    # A % that begins no escape can't become one: it would then be followed by a new escape, which
+    # begins with %.
     for octet in set(odd.replace(b"%", b"")):
         octets = octets.replace(b"%c" % octet, _ESCAPE[octet])
     if not _OTHER_ESCAPE(octets):

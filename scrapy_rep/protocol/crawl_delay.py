@@ -1,7 +1,6 @@
-"""Crawl-delay and Request-rate: the seconds that a group asks for between two requests.
+"""Crawl-delay and Request-rate: the delay between two requests that a group requires.
 
-Neither is part of RFC 9309; both are read strictly, and a line that isn't well-formed asks for
-nothing.
+Neither field is part of RFC 9309. Both are read strictly: a line that isn't well-formed is ignored.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.parser import Field
 
 DELAY_FIELDS: Final = ("crawl-delay", "request-rate")
-"""The fields of the lines that ask for a delay, in lower case."""
+"""The fields that require a delay, in lower case."""
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3_600, "d": 86_400}
-"""Seconds of the units of Request-rate."""
+"""The units of time in Request-rate, in seconds."""
 _DIGITS: Final = rf"[0-9]{{1,{MAX_DELAY_DIGITS}}}"
 _SECONDS: Final = re.compile(rf"{_DIGITS}(?:\.{_DIGITS})?|\.{_DIGITS}").fullmatch
-# The time of day of a rate, such as "1300-1659", is ignored: the rate is always kept.
+# The time of day after a rate, such as "1300-1659", is ignored: the rate is used all day.
 _RATE: Final = re.compile(
     rf"({_DIGITS})\s*/\s*({_DIGITS})\s*([smhd]?)(?:\s+[0-9]{{4}}\s*-\s*[0-9]{{4}})?",
     re.IGNORECASE | re.ASCII,
@@ -30,14 +29,14 @@ _RATE: Final = re.compile(
 
 
 class Delay(NamedTuple):
-    """The delay between two requests in seconds, and the line that asks for it."""
+    """The delay between two requests in seconds, and the line that requires it."""
 
     seconds: float
     field: Field
 
 
 def delay_in(fields: Iterable[Field]) -> Delay | None:
-    """Return the longest delay that ``fields`` of one group ask for, or None."""
+    """Return the longest valid delay in the fields of a group; None if there is none."""
     delays = [
         Delay(seconds, field)
         for field in fields

@@ -1,4 +1,4 @@
-"""Dates in robots tags: ISO 8601, RFC 822, RFC 850 and the format of the command ``date``."""
+"""Dates in robots tags, in the formats of ISO 8601, RFC 822, RFC 850 and the command ``date``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NUMBERS: Final = rf"[+-]?\d+(?:(?:[:.+-]|t|-{_MONTH}-)\d+)*(?:st|nd|rd|th|z)?"
 _PART: Final = rf"(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*|{_MONTH}|{_ZONE}|{_NUMBERS})(?![\w:])"
 
 DATE: Final = rf"{_PART}(?:[\s,]+{_PART})*"
-"""Pattern of a text that may be a date, for case-insensitive matching."""
+"""Pattern of a text that may be a date; it must be used with the flag re.IGNORECASE."""
 
 _time: Final = re.compile(
     # ISO 8601 allows a time without colons after a date; other formats have colons.
@@ -31,14 +31,17 @@ _date: Final = re.compile(
 ).search
 _LEAP_SECOND: Final = 60
 _CENTURY_ENDS: Final = 68
-"""The last two-digit year that belongs to this century (POSIX)."""
+"""The highest two-digit year that means 20xx; higher ones mean 19xx, as in POSIX."""
 
 
 def read_date(text: str) -> datetime | None:
-    """Return the date and time in a text, or None; without a zone it is UTC."""
+    """Return the date and time in a text; None if it contains no valid date.
+
+    A time without a zone is UTC, and a date without a time means its beginning.
+    """
     text = text.lower()
     time = _time(text)
-    # It stands behind the date, or within it: 'Fri Jun 25 15:00:00 2010'.
+    # The time is removed, as it may be within the date: 'Fri Jun 25 15:00:00 2010'.
     date = _date(text if time is None else f"{text[: time.start()]} {text[time.end() :]}")
     if date is None:
         return None

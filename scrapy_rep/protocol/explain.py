@@ -18,24 +18,28 @@ class Explanation:
     """How a verdict was found."""
 
     target: str
-    """Path and query in canonical form, as patterns are matched with them."""
+    """Path and query of the URL in canonical form, with which patterns are matched."""
     tokens: tuple[str, ...]
-    """The product tokens that were tried, in order."""
+    """The product tokens of the crawler, in the order in which their groups were searched for."""
     token: str | None
-    """The token whose group applies: one of ``tokens``, else ``*``, else None."""
+    """The token whose group applies: one of ``tokens`` or ``*``; None if no group applies."""
     group: Group | None
-    """The group that applies; groups of one token are merged."""
+    """The group that applies. Groups of one token are merged."""
     matching: tuple[Rule, ...]
-    """The rules of ``group`` that match, the longest first; the first decides."""
+    """The rules of ``group`` that match, the longest first. The first of these rules decides."""
     verdict: Verdict
 
 
 def explain(body: bytes, target: str, *tokens: str) -> Explanation:
-    """Return why the robots.txt ``body`` decides about ``target`` as it does."""
+    """Return the verdict of the robots.txt ``body`` on a URL, and how it was found.
+
+    ``target`` is path and query in canonical form, as ``target_of`` returns them. *tokens* are the
+    product tokens of the crawler, the most specific first.
+    """
     robots = RobotsTxt.parse(body)
     group = robots.group_for(*tokens)
     rules = [] if group is None else list(matching(group.rules, target))
-    # The sort is stable: of equal rules the first in the file decides.
+    # The sort is stable, so of rules with the same precedence the first in the file decides.
     rules.sort(key=lambda rule: (len(rule.pattern), rule.allow), reverse=True)
     verdict = robots.rules_for(*tokens).verdict_for(target)
     return Explanation(target, tokens, robots.token_for(*tokens), group, tuple(rules), verdict)

@@ -1,4 +1,4 @@
-"""Cache-Control, Age and Retry-After: how long a response is fresh, and when to retry."""
+"""Cache-Control, Age and Retry-After: how long a response may be used, and when to retry."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from email.utils import parsedate_to_datetime
 from typing import Final
 
 _MAX_DIGITS: Final = 10
-"""Digits of delta-seconds; a longer number counts as 2**31 (RFC 9111 §1.2.2)."""
+"""Maximum number of digits of delta-seconds; a longer number counts as 2**31 (RFC 9111 §1.2.2)."""
 _FOREVER: Final = 2**31
 
 
 def delta_seconds(value: str) -> int | None:
-    """Return the value of delta-seconds, or None if it is not valid (RFC 9111 §1.2.2)."""
+    """Return a number of seconds in a header; None if it is not valid (RFC 9111 §1.2.2)."""
     value = value.strip()
     if not (value.isascii() and value.isdigit()):
         return None
@@ -20,10 +20,10 @@ def delta_seconds(value: str) -> int | None:
 
 
 def max_age(cache_control: str | None) -> int | None:
-    """Return the max-age of Cache-Control in seconds, or None if there is none.
+    """Return the max-age of Cache-Control in seconds; None if there is none.
 
-    ``no-cache`` and ``no-store`` count as 0. Of two ``max-age`` the shorter one is used, and an
-    invalid one counts as 0 (RFC 9111 §4.2.1: such a response is stale).
+    ``no-cache`` and ``no-store`` count as 0. Of several values the lowest is used. An invalid
+    ``max-age`` counts as 0 (RFC 9111 §4.2.1: such a response is stale).
     """
     if not cache_control:
         return None
@@ -43,9 +43,9 @@ def fresh_for(
 ) -> float:
     """Return the seconds for which a response may be used after it was received.
 
-    Without max-age they are ``ttl``, at most ``ttl_max``. Max-age is limited to the range from
-    ``ttl_min`` to ``ttl_max`` (SPEC F-11, RFC 9309 §2.4), after Age, the time in caches on the
-    route, is subtracted (RFC 9111 §4.2.3).
+    Without max-age these are ``ttl``, at most ``ttl_max``. Otherwise Age, the time that the
+    response has spent in HTTP caches, is subtracted from max-age (RFC 9111 §4.2.3), and the result
+    is limited to the range from ``ttl_min`` to ``ttl_max`` (SPEC F-11, RFC 9309 §2.4).
     """
     lifetime = max_age(cache_control)
     if lifetime is None:
@@ -54,9 +54,9 @@ def fresh_for(
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the seconds of Retry-After from ``now`` (RFC 9110 §10.2.3).
+    """Return the seconds from ``now`` to the time in Retry-After (RFC 9110 §10.2.3).
 
-    None if it is not valid; 0 for a date in the past.
+    Return None if the value is missing or not valid, and 0 for a date in the past.
     """
     if not value:
         return None

@@ -1,9 +1,9 @@
 """Finds the groups of a crawler in a body, and reads only their lines.
 
-Most lines of a robots.txt are rules for other crawlers, and nearly all rules are written in the
-same way. So the ``User-agent`` lines with the names of the crawler are found by a search for bytes,
-and the rules below them are read many at a time by splitting the text at ``Disallow:``. The lexer
-reads only the remaining lines.
+To read a file line by line would take most of the time of the parser, but most lines are rules for
+other crawlers, and nearly all rules are written in the same way. So the ``User-agent`` lines of the
+crawler are found by a search for its names. The rules below them are read many at a time, by
+splitting the text at ``Disallow:``. Only lines that are written in another way are read one by one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
 _BLANK: Final = rb"[ \t\v\f]*"
-# The end of the field name in lower case: a literal search is the fastest.
+# Finds the end of a field name in text in lower case. Searching for the literal "gent" is the
+# fastest; the look-behinds then check the beginning of the name.
 _USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
 _ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
 _USER_AGENT_LINE: Final = lines_of(LineKind.USER_AGENT).match
@@ -40,7 +41,7 @@ _RUN: Final = lines_of(LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW)
 _SITEMAP: Final = lines_of(LineKind.SITEMAP)
 _END_OF_RUN: Final = FIELD_BUT_SITEMAP.search
 _OF_FIRST_KIND: Final = 2
-"""Number of regex groups of ``lines_of`` for its first kind of line."""
+"""Number of regex groups for the first kind of line in a pattern of ``lines_of``."""
 
 # ``in`` is faster with an int than with bytes.
 _LF: Final = ord("\n")
@@ -48,7 +49,10 @@ _HASH: Final = ord("#")
 
 
 class Span(NamedTuple):
-    """Successive lines of a text: the number of the first one, and start and end offsets."""
+    """Successive lines of a text: the number of the first line, and two offsets.
+
+    The offsets are those of the first byte of these lines, and of the first byte of the next line.
+    """
 
     number: int
     start: int
@@ -56,14 +60,14 @@ class Span(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Successive lines: the number of the first one, and their text with LF before each line."""
+    """Successive lines: the number of the first line, and their text with LF before each line."""
 
     number: int
     text: bytes
 
 
 class Contents:
-    """The lines of a body, cut to the longest length. A CR before LF is left as white space."""
+    """The lines of a body as ``text_of`` returns them, each cut to MAX_LINE_BYTES."""
 
     __slots__ = ("_lower", "text")
 
@@ -71,7 +75,7 @@ class Contents:
         """``body`` may be any bytes."""
         text = text_of(body)
         if 0 in text:
-            text = text.replace(b"\0", b"#")  # both end the content of a line
+            text = text.replace(b"\0", b"#")  # NUL ends the content of a line, as # does
         if _may_have_long_line(text):
             text = _TOO_LONG.sub(rb"\1", text)
         self.text: bytes = text
@@ -88,15 +92,16 @@ class Contents:
         return map(_value_of, _SITEMAP.finditer(self.text))
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
-        """Yield the lines of a span that have a field, or one of the fields ``names``."""
+        """Yield the lines of a span that have a field; with *names*, only these fields."""
         search = _fields(names) if names else FIELD
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
     def agents_and_fields(self, span: Span, names: tuple[str, ...]) -> Iterator[tuple[Line, bool]]:
-        """Yield ``User-agent`` lines and lines of fields in a span, each with a flag.
+        """Yield the lines of a span that have a field, each with a flag.
 
-        The flag tells whether it is a ``User-agent`` line that directly follows another one, apart
-        from ``Sitemap`` lines. If ``names`` is given, only lines of these fields are yielded.
+        The flag is true if the line is a ``User-agent`` line that directly follows another one, or
+        is the first of the span. ``Sitemap`` lines between them don't matter. If *names* is not
+        empty, only ``User-agent`` lines and lines of these fields are yielded.
         """
         end = span.start - 1
         for number, found in self._numbered(_user_agents_and(names) if names else FIELD, span):
@@ -118,18 +123,19 @@ class Contents:
             yield number, line
 
     def mentions(self, text: bytes) -> bool:
-        """Return whether any line contains ``text``, given in lower case, in any case."""
+        """Return whether any line contains ``text``, a word in lower case, in any case."""
         return text in self._lower
 
     def part(self, span: Span) -> Part:
-        """Return the lines of a span that begins with a ``User-agent`` line, for ``read_rules``."""
+        """Return the text of a span that begins with a ``User-agent`` line, for ``read_rules``."""
         return Part(span.number, self.text[span.start - 1 : span.stop - 1])
 
     def groups(self, *names: bytes) -> Iterator[tuple[list[bytes], Span]]:
-        """Yield the values of the ``User-agent`` lines in lower case, and the span, of each group.
+        """Yield for each group the values of its ``User-agent`` lines, in lower case, and its span.
 
-        With *names*, in lower case, only the groups with a value that begins with one of these; the
-        span then begins at the first such line.
+        With *names*, in lower case, groups and values that don't begin with one of these are left
+        out, and a span begins at the first line with one of them. But a first line without a colon
+        directly after ``user-agent`` may be yielded with another value: the caller checks values.
         """
         text = self.text
         search = _may_be_named(names) if names else _ANY_USER_AGENT
@@ -155,7 +161,7 @@ class Contents:
                 first = self._user_agent(search, behind.end())
 
     def _user_agent(self, search: _Search, start: int) -> re.Match[bytes] | None:
-        """Return the next ``User-agent`` line that ``search`` finds."""
+        """Return the next ``User-agent`` line that ``search`` finds at or after ``start``."""
         text, lower = self.text, self._lower
         while start >= 0 and (found := search(lower, start)):
             line = _USER_AGENT_LINE(text, text.rfind(b"\n", 0, found.start()))
@@ -166,12 +172,13 @@ class Contents:
 
 
 def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
-    """Return values and words of the rules after the first line, which is a ``User-agent`` line.
+    """Return the values and the words of the rules in a part.
 
-    A word is an integer: twice the line number, plus one for ``Allow``.
+    A word is an integer: twice the line number, plus one for ``Allow``. The first line of the part
+    is a ``User-agent`` line, and is skipped.
     """
-    # Most lines are Disallow lines in long runs: each run is read at once. A chunk that contains a
-    # LF is the last value of a run, followed by other lines.
+    # Most lines are Disallow lines that directly follow each other: such a run is read at once. A
+    # chunk with a LF is the last value of a run, and the lines after it.
     chunks = part.text.split(b"\nDisallow: ")
     values: list[bytes] = []
     words: list[int] = []
@@ -211,14 +218,20 @@ def _user_agents_and(names: tuple[str, ...]) -> re.Pattern[bytes]:
 
 @lru_cache
 def _may_be_named(names: tuple[bytes, ...]) -> _Search:
-    """Return a search for ``User-agent`` lines whose value may begin with one of the names."""
+    """Return a search for ``User-agent`` lines whose value may begin with one of the names.
+
+    The search finds all lines without a colon directly after the field, whatever their value is.
+    """
     begins = b"|".join(map(re.escape, names))
     forms = rb"(?:%s:%s(?:%s)|(?!%s:))" % (_BLANK, _BLANK, begins, _BLANK)
     return re.compile(_USER_AGENT + forms).search
 
 
 def _may_have_long_line(text: bytes) -> bool:
-    """Return whether a line may be too long, without reading all bytes."""
+    """Return whether any line may be too long.
+
+    This is fast: of each MAX_LINE_BYTES bytes, only the last line end is searched for.
+    """
     start = 0
     while len(text) - start > MAX_LINE_BYTES:
         start = text.rfind(b"\n", start + 1, start + MAX_LINE_BYTES + 2)

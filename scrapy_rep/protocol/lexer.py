@@ -1,7 +1,7 @@
-"""The lexer, from bytes to lines: kind, field and value of each line, and its oddities.
+"""The lexer of robots.txt: finds kind, field and value of each line, and its oddities.
 
-``lex`` yields every line, for explanations and the linter. The parser uses ``Contents``, which
-finds the lines that it needs and reads them with the functions of this module.
+``lex`` yields every line, for the linter. The parser needs only some lines: it finds them with
+``Contents``, which reads them with the functions of this module.
 """
 
 from __future__ import annotations
@@ -26,27 +26,27 @@ class LineKind(Enum):
     OTHER = "other"
     """A field that is not in RFC 9309, such as ``Crawl-delay``."""
     EMPTY = "empty"
-    """An empty line, or only a comment."""
+    """A line without content, or with a comment only."""
     INVALID = "invalid"
-    """A line without a field: skipped (SPEC L-3)."""
+    """A line without a field. It is skipped (SPEC L-3)."""
 
 
 class Oddity(Flag):
-    """Errors of a line that are tolerated."""
+    """Errors in a line in spite of which it is read."""
 
     NONE = 0
     MISSPELT = auto()
-    """The field is a known misspelling, or continues after its name."""
+    """The field begins with a known misspelling, or has more characters after its name."""
     NO_COLON = auto()
-    """Two words without a colon."""
+    """The line has two words without a colon; the first word is the field."""
     NUL = auto()
-    """A NUL ended the content."""
+    """The line has a NUL; it and the bytes after it are ignored."""
     CUT = auto()
-    """Longer than 16,663 bytes: the rest was ignored."""
+    """The line has more than 16,663 bytes before a comment; the bytes after them are ignored."""
 
 
 class Line(NamedTuple):
-    """One line: its number (1-based), kind, field and value as written, and its oddities."""
+    """A line: its number (1-based), kind, field and value as written, and oddities."""
 
     number: int
     kind: LineKind
@@ -55,8 +55,8 @@ class Line(NamedTuple):
     oddity: Oddity
 
 
-# Fields are compared by their beginning, case-insensitively, as in Google's parser: first with the
-# names, then with the accepted misspellings (SPEC L-5).
+# A field has the kind of the first of these with which it begins, in any case, as in Google's
+# parser. The names are tried first, then the accepted misspellings (SPEC L-5).
 _NAMES: Final = {
     b"user-agent": LineKind.USER_AGENT,
     b"allow": LineKind.ALLOW,
@@ -75,8 +75,8 @@ _MISSPELT: Final = {
 }
 _BEGINNINGS: Final = (*_NAMES.items(), *_MISSPELT.items())
 
-# The rest of a line after the name of its field. The value is in a group: the text after the colon,
-# or the second of two words.
+# Patterns of the text of a line after the name of its field. Their regex group is the value: the
+# text after the colon, or the second of two words.
 _COLON: Final = rb"[^:#\n]*:([^#\n]*)[^\n]*"
 _WORD: Final = rb"[^ \t:#\n]*[ \t]+([^ \t:#\n]*[^\s:#\n])[ \t\v\f\r]*(?![^#\n])[^\n]*"
 _LINE: Final = rb"\n[ \t\v\f]*(?:%s)"
@@ -102,7 +102,7 @@ def lex(body: bytes) -> Iterator[Line]:
 
 
 def read_line(number: int, content: bytes) -> Line:
-    """Read one line; ``content`` is without the line end, and cut to the longest length."""
+    """Return the line with this content, without its line end, of MAX_LINE_BYTES at most."""
     content = content.partition(b"#")[0].strip()
     if not content:
         return Line(number, LineKind.EMPTY, b"", b"", Oddity.NONE)
@@ -118,10 +118,10 @@ def read_line(number: int, content: bytes) -> Line:
 
 
 def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
-    """Return field, colon (if any) and value of a line; the field is empty if there is none."""
+    """Return field, colon and value of a line; field or colon are empty if the line has none."""
     field, colon, value = content.partition(b":")
     if not colon:
-        # Google: the colon may be missing if the line has exactly two words.
+        # As in Google's parser, the colon may be missing if the line has exactly two words.
         match _BLANKS.split(content):
             case [field, value]:
                 pass
@@ -131,7 +131,7 @@ def field_and_value(content: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 def line_kind_of(name: bytes) -> LineKind:
-    """Return the kind of a line by its field in lower case."""
+    """Return the kind of a line with this field, which is in lower case."""
     if name in _NAMES:
         return _NAMES[name]
     for beginning, kind in _BEGINNINGS:
@@ -141,10 +141,10 @@ def line_kind_of(name: bytes) -> LineKind:
 
 
 def lines_of(*kinds: LineKind, fields: Iterable[str] = ()) -> re.Pattern[bytes]:
-    """Return a pattern of the lines of some kinds, or of other fields, with LF before each.
+    """Return a pattern that matches the lines of these kinds or fields, with the LF before each.
 
-    It matches the same lines as ``read_line``. The value is in one of two regex groups per kind, in
-    the order of ``kinds``.
+    It finds the same lines as ``read_line``. There are two regex groups for each kind, in the
+    order of ``kinds``, then two for each field; one of all these groups has the value.
     """
     forms = []
     for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:
@@ -158,8 +158,8 @@ def _names_of(of: LineKind) -> list[bytes]:
 
 
 def _beginning(names: Iterable[bytes]) -> bytes:
-    """Return a pattern of any of the names, case-insensitive."""
-    # A set of two letters is faster than the flag.
+    """Return a pattern that matches any of the names, in any case."""
+    # A set such as [Aa] is faster than the flag re.IGNORECASE.
     names = (
         re.sub(rb"[a-z]", lambda found: b"[%b%b]" % (found[0].upper(), found[0]), re.escape(name))
         for name in names
@@ -168,7 +168,10 @@ def _beginning(names: Iterable[bytes]) -> bytes:
 
 
 def text_of(body: bytes) -> bytes:
-    """Return a body with LF before each line (SPEC L-1); a CR before LF is left as white space."""
+    """Return a body without byte order mark, and with LF before each line (SPEC L-1).
+
+    A CR before LF may stay in the text. It counts as white space at the end of the line.
+    """
     mark = _BYTE_ORDER_MARK(body)
     text = b"\n" + (body[mark.end() :] if mark else body)
     if _CR in text and _LONE_CR(text):
@@ -177,7 +180,7 @@ def text_of(body: bytes) -> bytes:
 
 
 def whole_lines(text: bytes, size: int) -> bytes:
-    """Return the complete lines in the first ``size`` bytes of a longer text."""
+    """Return the complete lines in the first ``size`` bytes of a text that is longer."""
     if text[size : size + 1] in (b"\n", b"\r"):
         return text[:size]
     text = text[:size]
@@ -191,7 +194,7 @@ def as_text(value: bytes) -> str:
 
 _FIELD: Final = rb"(?=[^\s:#])(?:%s|%s)" % (_COLON, _WORD)
 FIELD: Final = re.compile(_LINE % _FIELD)
-"""A line in which ``read_line`` finds a field, with LF before it."""
+"""Matches a line in which ``read_line`` finds a field, with the LF before it."""
 FIELD_BUT_SITEMAP: Final = re.compile(
     _LINE % (b"(?!%s)%s" % (_beginning(_names_of(LineKind.SITEMAP)), _FIELD))
 )

@@ -1,23 +1,27 @@
-"""Limits and defaults of the protocol, with their units and sources."""
+"""Limits and defaults of the protocol, with their units and sources.
+
+Where a text says "own choice", no specification has a number: scrapy-rep has chosen it.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 MAX_BODY_BYTES: Final = 512_000
-"""Bytes of robots.txt that are parsed, 500 KiB; the rest is ignored (RFC 9309 §2.5, SPEC F-13)."""
+"""Bytes of robots.txt that are parsed: 500 KiB. The bytes after them are ignored (RFC 9309 §2.5,
+SPEC F-13)."""
 
 MAX_LINE_BYTES: Final = 16_663
-"""Bytes of a line that are parsed: 8 times the 2,083 of the longest URL in old browsers, without
-the end of the string (Google)."""
+"""Bytes of a line that are parsed, as in Google's parser: 8 times 2,083, the length of the longest
+URL in old browsers, less one byte for the NUL at the end of the string."""
 
 MAX_EFFORT: Final = 50_000
-"""Steps of about a microsecond for a verdict on all spellings of a URL (ours: real URLs and rules
-take some hundred at most)."""
+"""Maximum number of steps for a verdict on all spellings of a URL; a step is about a microsecond
+(own choice: real URLs and rules need a few hundred steps at most)."""
 
 MAX_LINT_LINES: Final = 50_000
-"""Lines of a file that lint checks, about a second of work (ours: 500 KiB of real rules have half
-as many)."""
+"""Lines of a file that the linter checks, in about a second (own choice: 500 KiB of real rules have
+half as many lines)."""
 
 MAX_HOST_LENGTH: Final = 255
 """Characters of a host name, the longest name of the DNS (RFC 1035 §2.3.4)."""
@@ -26,61 +30,64 @@ MAX_PORT: Final = 65_535
 """The highest port (RFC 9293 §3.1)."""
 
 ORIGIN_CACHE_SIZE: Final = 1_024
-"""Entries of the cache of origins by URL prefix (ours)."""
+"""Number of entries in the LRU cache of origins by URL prefix (own choice)."""
 
 ORIGIN_CACHE_KEY_LENGTH: Final = 300
-"""Characters of the longest URL prefix in that cache (ours)."""
+"""Maximum length of a URL prefix in the cache of origins, in characters (own choice)."""
 
 MAX_REDIRECTS: Final = 5
-"""Redirects followed (RFC 9309 §2.3.1.2: at least five, across hosts too)."""
+"""Number of redirects that are followed (RFC 9309 §2.3.1.2: at least five, also to other hosts)."""
 
 CACHE_TTL: Final = 86_400.0
 """Seconds for which a response without max-age is used (RFC 9309 §2.4: at most 24 hours)."""
 
 CACHE_TTL_MIN: Final = 600.0
-"""Seconds for which a response is used at least (ours: a max-age of 0 would mean a request for
-robots.txt before every page)."""
+"""Minimum number of seconds for which a response with max-age is used (own choice: otherwise, with
+a max-age of 0, robots.txt would be requested before every page)."""
 
 CACHE_TTL_MAX: Final = 86_400.0
-"""Seconds for which a response is used at most (RFC 9309 §2.4)."""
+"""Maximum number of seconds for which a response is used (RFC 9309 §2.4)."""
 
 UNREACHABLE_STALE_AFTER: Final = 2_592_000.0
-"""Seconds of an outage after which the last good copy is used (Google: 30 days)."""
+"""Seconds of an outage after which the last good copy is used: 30 days, as Google documents for its
+crawlers."""
 
 UNREACHABLE_ALLOW_AFTER: Final = 2_592_000.0
-"""Seconds of an outage after which all is allowed if there is no copy
+"""Seconds of an outage after which all URLs are allowed if there is no copy
 (RFC 9309 §2.3.1.4: "a reasonably long period of time (for example, 30 days)")."""
 
 UNREACHABLE_GAP_MAX: Final = 604_800.0
-"""Maximum time between two tries that counts as outage, in seconds (ours: 7 days; two tries a year
-apart, or a wrong clock, say little about the time between)."""
+"""Seconds between two failed tries that count as outage at most: 7 days (own choice: if the tries
+are a year apart, or the clock was wrong, the site may have been reachable in between)."""
 
 RETRY_DELAY: Final = 10.0
-"""Seconds to the first retry of an unreachable robots.txt (ours)."""
+"""Seconds from the first failed fetch of a robots.txt to the next try (own choice)."""
 
 RETRY_DELAY_MAX: Final = 3_600.0
-"""Maximum number of seconds between retries (ours)."""
+"""Maximum number of seconds between two tries (own choice)."""
 
 MAX_CRAWL_DELAY: Final = 86_400.0
-"""Longest Crawl-delay in seconds; one above a day is ignored as a mistake (ours)."""
+"""Maximum of Crawl-delay and Request-rate in seconds; a longer delay is ignored as a mistake (own
+choice)."""
 
 MAX_DELAY_DIGITS: Final = 10
-"""Digits of a number in Crawl-delay and Request-rate on each side of the point (ours)."""
+"""Maximum number of digits on each side of the decimal point, in Crawl-delay and Request-rate (own
+choice)."""
 
 MAX_META_ELEMENTS: Final = 20_000
-"""``meta`` elements of a page that are read (ours: long lists with microdata have some
-thousands)."""
+"""Number of ``meta`` elements of a page that are read (own choice: long lists with microdata have
+some thousands)."""
 
 MAX_TAG_TEXT: Final = 8_192
-"""Characters of the robots tags of a page for one crawler that are read, with its headers (ours:
-real ones have tens)."""
+"""Characters that are read of the X-Robots-Tag headers of a page, and of its robots meta elements
+for one crawler (own choice: real pages have some tens)."""
 
 MAX_USAGE_BYTES: Final = 32_768
-"""Bytes of the usage lines that are read for one crawler; if there are more, all uses are
-disallowed (ours)."""
+"""Bytes that are read of the usage lines for one crawler, and of a tdmrep.json (own choice). If the
+usage lines have more, all uses are disallowed; if tdmrep.json has more, all pages are reserved."""
 
 MAX_USAGE_RAW: Final = 500
-"""Maximum length of the text of a usage preference, in characters (ours)."""
+"""Maximum length of the text that is kept of a usage preference, in characters (own choice)."""
 
 MAX_USAGE_URIS: Final = 16
-"""Maximum number of license and policy URIs of a page (ours)."""
+"""Maximum number of license and policy URIs that are kept for a page (own choice)."""

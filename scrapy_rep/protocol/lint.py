@@ -1,4 +1,4 @@
-"""The linter, for authors of a robots.txt: how each line is read, and its problems."""
+"""The linter, for authors of a robots.txt: finds how each line is read, and its problems."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Finding(NamedTuple):
     """A problem in a file."""
 
     line: int | None
-    """1-based; None if it is about the whole file."""
+    """The line number, 1-based; None if the problem is about the whole file."""
     code: str
-    """One of CODES, for programs."""
+    """The kind of problem, one of CODES, for programs."""
     text: str
     """A message, for users."""
 
@@ -35,17 +35,21 @@ class Reading(NamedTuple):
     """A line, and how it is read."""
 
     line: int
+    """The line number, 1-based."""
     raw: str
     """The line as written; bytes that are not UTF-8 are escaped."""
     taken_for: str
+    """How the line is read, in words; empty if it has no content."""
 
 
 @dataclass(frozen=True)
 class Lint:
-    """The result for a file."""
+    """The result for a file: how each line is read, and the problems."""
 
     readings: list[Reading] = field(default_factory=list)
+    """The lines, in the order of the file."""
     findings: list[Finding] = field(default_factory=list)
+    """The problems, sorted by line; problems of the whole file come first."""
 
 
 CODES: Final = {
@@ -89,7 +93,7 @@ _LINE_END: Final = re.compile(rb"\r\n|\r|\n")
 
 
 def lint(body: bytes) -> Lint:
-    """Return how each line of ``body`` is read, and the findings; it may be any bytes."""
+    """Return how each line of ``body`` is read, and its problems; ``body`` may be any bytes."""
     return _Linter().read(body)
 
 
@@ -98,7 +102,7 @@ class _Linter:
         self._lint = Lint()
         self._named = False
         self._between: list[int] = []
-        """Usage lines after the last ``User-agent`` line, until a rule follows it."""
+        """Numbers of the usage lines since the last ``User-agent`` line or rule."""
 
     def read(self, body: bytes) -> Lint:
         mark = next((mark for mark in _MARK if body.startswith(mark)), b"")
@@ -133,7 +137,7 @@ class _Linter:
 
     def _read(self, line: Line) -> str:
         if line.kind is LineKind.OTHER and Oddity.NO_COLON in line.oddity:
-            # Any two words.
+            # Any text of two words is read as a field without a colon.
             return self._invalid(line)
         for oddity, code in (
             (Oddity.MISSPELT, "misspelt"),
@@ -233,7 +237,7 @@ class _Linter:
         return f"{word} {value}"
 
     def _find_losers(self, rules: tuple[Rule, ...]) -> None:
-        """Find rules that never decide, as another one that matches the same has precedence."""
+        """Find rules that never decide: a rule that matches the same URLs takes precedence."""
         best: dict[str, Rule] = {}
         rules = tuple(rule for rule in rules if rule.pattern.startswith(("/", "*")))
         for rule in rules:
@@ -252,5 +256,5 @@ def _same(rule: Rule) -> str:
 
 
 def _rank(rule: Rule) -> tuple[int, bool, int]:
-    """Return the precedence of a rule: SPEC M-4, then the order of the file."""
+    """Return the precedence of a rule, by SPEC M-4 and the order of the file: the greatest wins."""
     return len(rule.pattern), rule.allow, -rule.line

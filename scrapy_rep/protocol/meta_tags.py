@@ -1,4 +1,4 @@
-"""Robots meta tags and X-Robots-Tag headers of pages (SPEC R)."""
+"""Robots tags of pages: robots meta elements and X-Robots-Tag headers (SPEC R)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _WITH_VALUE: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview"})
-"""Directives with a colon; the name before it is not that of a crawler."""
+"""Directives with a colon. Any other name before a colon is that of a crawler."""
 _UNTIL: Final = rf"unavailable_after\s*:[\s\"']*(?P<date>{DATE}|[^,;]*)"
 _parts: Final = re.compile(
     rf"{_UNTIL}|(?P<name>[^\s:,;\"']+)[\"']?\s*:|[^\s:,;\"']+", re.IGNORECASE
 ).finditer
-"""Matches names of crawlers, and the directives between them."""
+"""Finds the names of crawlers in a header, and the directives between them."""
 _directives: Final = re.compile(
     rf"{_UNTIL}|(?P<word>[\w-]+)(?:\s*:[^,;\w]*[\w-]*)?", re.IGNORECASE
 ).finditer
@@ -27,15 +27,15 @@ _directives: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """The tags of a page."""
+    """The robots tags of a page for one crawler."""
 
     noindex: bool = False
-    """Whether the page asks not to be indexed."""
+    """Whether the page must not be indexed."""
     nofollow: bool = False
-    """Whether the page asks not to follow its links."""
+    """Whether links of the page must not be followed."""
 
     def __or__(self, other: Tags) -> Tags:
-        """Return the union: of contradicting tags the restrictive one is valid."""
+        """Return the union of both: if tags contradict each other, the restrictive tag is valid."""
         return Tags(self.noindex or other.noindex, self.nofollow or other.nofollow)
 
     def __bool__(self) -> bool:
@@ -43,10 +43,10 @@ class Tags:
 
 
 TOO_MANY: Final = Tags(noindex=True, nofollow=True)
-"""The tags of a page with more tags than are read."""
+"""The tags of a page with more robots tags or meta elements than are read."""
 
 UNREADABLE: Final = Tags(noindex=True, nofollow=True)
-"""The tags of a page that can't be read."""
+"""The tags of a page whose meta elements can't be read."""
 
 
 def of_page(
@@ -55,10 +55,11 @@ def of_page(
     tokens: Iterable[str],
     now: float,
 ) -> Tags:
-    """Return the tags in X-Robots-Tag headers and in names and contents of meta elements.
+    """Return the tags of a page for a crawler with these product tokens.
 
-    If there are more elements or more text for these tokens than the limits allow, the rest is not
-    read, and the object TOO_MANY is returned.
+    ``headers`` are the values of X-Robots-Tag, ``metas`` the names and contents of the meta
+    elements, ``now`` is in seconds since the epoch. If there are more elements or more text than
+    the limits allow, the object TOO_MANY is returned.
     """
     tags, room = Tags(), MAX_TAG_TEXT
     names = names_in_tags(tokens)
@@ -89,7 +90,7 @@ def of_meta(name: str, content: str, tokens: Iterable[str], now: float) -> Tags:
 def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
     """Return the tags of one X-Robots-Tag header for a crawler with these product tokens.
 
-    A name and a colon address the tags up to the next name to one crawler:
+    After the name of a crawler and a colon, the tags up to the next name are for this crawler:
     ``googlebot: noindex, otherbot: nofollow``.
     """
     tags = Tags()
@@ -99,12 +100,12 @@ def of_header(value: str, tokens: Iterable[str], now: float) -> Tags:
 
 
 def parts_for_tokens(value: str, tokens: Iterable[str]) -> Iterator[str]:
-    """Yield the parts of an X-Robots-Tag header for these product tokens."""
+    """Yield the parts of an X-Robots-Tag header for a crawler with these product tokens."""
     names = names_in_tags(tokens)
     concerned, start = True, 0
     for part in _parts(value):
         name = (part["name"] or "").lower()
-        # Digits are part of an invalid date.
+        # Digits before a colon are no name, but part of a date that is not valid.
         if not name or name in _WITH_VALUE or name.isdigit():
             continue
         if concerned:

@@ -1,6 +1,7 @@
-"""The origin of a URL, and its target, which is matched with patterns.
+"""The origin of a URL, and its target.
 
 An origin is scheme, host and port. A robots.txt is valid for one origin (SPEC S-1, RFC 9309 §2.3).
+A target is path and query in canonical form. The patterns of rules are matched with it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ _HOST: Final = re.compile(
 ).fullmatch  # RFC 3986 §3.2.2, no escapes
 _PORT: Final = re.compile(r"[0-9]*").fullmatch
 _BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]*)?([^#]*)").match
-# Most URLs match these patterns: server and target already are in canonical form.
+# Most URLs match these patterns: their target already is in canonical form, and the server has no
+# userinfo, no IPv6 address, and no character that is escaped.
 _PLAIN: Final = PLAIN.replace("#", "")
 _TARGET: Final = f"(/[{_PLAIN}]*(?:{NEEDED_ESCAPE}[{_PLAIN}]*)*)"
 _SERVER: Final = "https?://[A-Za-z0-9.:-]"
@@ -40,12 +42,12 @@ _PLAIN_TARGET: Final = re.compile(f"{_SERVER}+{_TARGET}").fullmatch
 
 
 class Origin(NamedTuple):
-    """Scheme, host and port in normalised form."""
+    """Scheme, host and port of a URL in normalised form."""
 
     scheme: str
     """``http``, ``https`` or ``ftp``."""
     host: str
-    """In lower case, international names in punycode, IPv6 addresses without brackets."""
+    """The host in lower case; international names in punycode, IPv6 addresses without brackets."""
     port: int
     """The port of the URL, else the default port of the scheme."""
 
@@ -74,13 +76,14 @@ def split_url(url: str) -> tuple[Origin, str]:
 def origin_of(url: str) -> Origin:
     """Return the origin of an absolute http, https or ftp URL.
 
-    Userinfo is dropped. A dot at the end of the host is kept: servers get ``example.com.`` as
+    Userinfo is dropped. A dot at the end of the host is kept: servers receive ``example.com.`` as
     another value of the Host header, so it has a robots.txt of its own.
 
-    :raises ValueError: the URL has another scheme, no host, a host or port that URL parsers read
-        differently (escapes, backslashes, blanks), or a port above 65,535.
+    :raises ValueError: if the URL has another scheme, no host, a host or port that URL parsers read
+        differently (escapes, backslashes, blanks), a host of more than 255 characters, or a port
+        above 65,535.
     """
-    # The first slash after the scheme: the text before it determines the origin.
+    # Only the text before the first slash after the scheme determines the origin.
     end = url.find("/", len("https://"))
     prefix = url if end < 0 else url[:end]
     if len(prefix) > ORIGIN_CACHE_KEY_LENGTH:
@@ -91,7 +94,7 @@ def origin_of(url: str) -> Origin:
 def target_of(url: str) -> str:
     """Return path and query of a URL in canonical form, with ``/`` for an empty path.
 
-    Any str is accepted; one without scheme and authority is read as path and query.
+    Any str is accepted. If it has no scheme and no authority, all of it is read as path and query.
     """
     plain = _PLAIN_TARGET(url)
     if plain:
@@ -108,7 +111,7 @@ def _parse_origin(url: str) -> Origin:
     if _NO_AUTHORITY(match[2]):
         raise ValueError("backslash, blank or control character before the path")
     scheme = match[1].lower()
-    server = match[2].rpartition("@")[2]  # without userinfo, as messages show it
+    server = match[2].rpartition("@")[2]  # without userinfo, as error messages contain it
     if server.startswith("["):
         address, bracket, rest = server[1:].partition("]")
         if not bracket or "%" in address or (rest and rest[0] != ":"):
@@ -124,8 +127,8 @@ def _parse_origin(url: str) -> Origin:
 
 def _normalise_host(host: str) -> str:
     if not host.isascii() and len(host) <= MAX_HOST_LENGTH:
-        # IDNA 2003, as w3lib uses for the URLs of Scrapy's requests: where the versions of IDNA
-        # differ (ß), robots.txt must be fetched from the same host as the page.
+        # IDNA 2003, which w3lib uses for the URLs of Scrapy's requests. For some characters (ß) the
+        # versions of IDNA differ, and robots.txt must be fetched from the same host as the page.
         host = host.encode("idna").decode("ascii")
     if len(host) > MAX_HOST_LENGTH:
         raise ValueError("host name too long")

@@ -11,7 +11,7 @@ from scrapy_rep.protocol.soft404 import is_not_found_page
 
 
 def too_many_redirects(hops: int) -> str:
-    """Return ``Evidence.error`` for more than ``hops`` redirects."""
+    """Return the text of ``Evidence.error`` for more than ``hops`` redirects."""
     return f"more than {hops} redirect{'' if hops == 1 else 's'}"
 
 
@@ -33,13 +33,13 @@ class StatusClass:
     source: str
 
 
-# The docs contain this table (reference/outcomes).
+# The docs show this table (reference/outcomes).
 STATUS_CLASSES: Final = (
     StatusClass(200, 299, Kind.AVAILABLE, "RFC 9309 §2.3.1.1; SPEC F-1"),
-    # Redirects that were not followed: too many, or without a valid target.
+    # Only redirects that were not followed: too many, or without a valid target.
     StatusClass(300, 399, Kind.UNAVAILABLE, "RFC 9309 §2.3.1.2; SPEC F-2"),
     StatusClass(400, 428, Kind.UNAVAILABLE, "RFC 9309 §2.3.1.3; SPEC F-5"),
-    # For RFC 9309 429 is like other 4xx; Google's later text, which SPEC F-6 follows, differs.
+    # RFC 9309 has 429 among the other 4xx. SPEC F-6 follows Google's documentation, which is later.
     StatusClass(429, 429, Kind.UNREACHABLE, "Google; SPEC F-6"),
     StatusClass(430, 499, Kind.UNAVAILABLE, "RFC 9309 §2.3.1.3; SPEC F-5"),
     StatusClass(500, 599, Kind.UNREACHABLE, "RFC 9309 §2.3.1.4; SPEC F-6"),
@@ -48,28 +48,28 @@ STATUS_CLASSES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The facts of a fetch: enough to determine its outcome again later."""
+    """The facts of a fetch, which are stored: its time, its last response, its redirects."""
 
     at: float
-    """When the fetch ended, seconds since the epoch."""
+    """When the fetch ended, in seconds since the epoch."""
     url: str
     """The URL of the last request."""
     status: int | None = None
-    """HTTP status of the last response; None if there was none."""
+    """HTTP status of the last response; None if there was no response."""
     hops: tuple[str, ...] = ()
-    """The URLs that redirects led to, in order."""
+    """The targets of the redirects that were followed, in order."""
     size: int = 0
-    """Bytes of the decoded text, at most the size limit."""
+    """Size of the text in bytes, without its content coding; at most the size limit."""
     truncated: bool = False
-    """Whether the text was longer than the size limit."""
+    """Whether the text was longer than the size limit, and was cut."""
     error: str | None = None
     """The error of the fetch, in printable ASCII."""
     cache_control: str | None = None
-    """Cache-Control of the response."""
+    """The value of Cache-Control in the response."""
     age: str | None = None
-    """Age of the response."""
+    """The value of Age in the response."""
     retry_after: str | None = None
-    """Retry-After of the response."""
+    """The value of Retry-After in the response."""
 
     @property
     def summary(self) -> str:
@@ -79,7 +79,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """robots.txt was read: its rules are valid (RFC 9309 §2.3.1.1)."""
+    """The file was fetched: its rules are valid (RFC 9309 §2.3.1.1)."""
 
     body: bytes
     evidence: Evidence
@@ -87,12 +87,12 @@ class Available:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """There is no robots.txt: no restrictions (RFC 9309 §2.3.1.3)."""
+    """The origin has no such file: there are no restrictions (RFC 9309 §2.3.1.3)."""
 
     evidence: Evidence
     of_origin: bool = True
-    """False if rules disallow the target of a redirect. As rules for another crawler may allow it,
-    such an outcome is not stored."""
+    """False if the file is redirected to a URL that rules disallow. Rules for other crawlers may
+    allow it, so this outcome is not stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +101,17 @@ class Unreachable:
 
     evidence: Evidence
     of_origin: bool = True
-    """False if something on the route failed, as a proxy or a download handler. That says nothing
-    about the origin: it is not stored, and never allows anything."""
+    """False if the fetch failed on the route to the origin, in a proxy or a download handler. The
+    origin may be reachable, so this outcome is not stored, and never allows any URL."""
     permanent: bool = False
-    """Whether another try in this process would fail in the same way."""
+    """Whether another fetch by this process would fail in the same way."""
 
 
 Outcome = Available | Unavailable | Unreachable
 
 
 def kind_of(status: int) -> Kind:
-    """Return the kind of outcome of an HTTP status; an unknown status is unreachable."""
+    """Return the kind of outcome of an HTTP status; an unknown status means unreachable."""
     for row in STATUS_CLASSES:
         if row.first <= status <= row.last:
             return row.kind
@@ -121,8 +121,8 @@ def kind_of(status: int) -> Kind:
 def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
     """Return the outcome of a fetch.
 
-    ``body`` is the decoded text, cut to the size limit. ``soft_404`` tells whether a server error
-    whose page says 'not found' counts as a 404 (SPEC F-9).
+    ``body`` is the decoded text, cut to the size limit. ``soft_404`` is whether a server error
+    with a page that means 'not found' counts as a 404 (SPEC F-9).
     """
     if evidence.status is None:
         return Unreachable(evidence)
@@ -131,8 +131,8 @@ def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
         return Available(body, evidence)
     if kind is Kind.UNAVAILABLE:
         return Unavailable(evidence)
-    # Google: "if we are able to determine that a site is incorrectly configured to return 5xx
-    # instead of a 404"; not a 429.
+    # Google's documentation: "if we are able to determine that a site is incorrectly configured to
+    # return 5xx instead of a 404". A 429 is no 5xx.
     if soft_404 and evidence.status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_not_found_page(body):
         return Unavailable(evidence)
     return Unreachable(evidence)

@@ -1,4 +1,4 @@
-"""The parser, from bytes to ``RobotsTxt``: groups, their rules, and their crawlers."""
+"""The parser: ``RobotsTxt`` has the groups of a robots.txt, and finds the group of a crawler."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Rule, Verdict
 
 ANYONE: Final = "*"
-"""The token of the group for all crawlers without a group of their own."""
+"""The token of the group that applies to all crawlers without a group of their own."""
 
 _SHORT: Final = 8_192
-"""Size in bytes up to which equal groups of several origins are compiled once."""
+"""Maximum size in bytes of groups whose compiled rules are kept in an LRU cache."""
 _SHARED: Final = 64
-"""Number of compiled groups in the LRU cache; many sites have the default file of their CMS."""
+"""Size of this cache. Many sites have the same file, the default one of their CMS."""
 _FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(r"[a-z_-]+").match
@@ -45,10 +45,10 @@ class Field(NamedTuple):
     """A line with a field that is not in RFC 9309, such as ``Crawl-delay: 10``."""
 
     name: str
-    """In lower case."""
+    """The name of the field, in lower case."""
     value: str
     line: int
-    """1-based."""
+    """The line number, 1-based."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +56,24 @@ class Group:
     """One or more ``User-agent`` lines and the lines below them (RFC 9309 §2.2)."""
 
     agents: tuple[Field, ...]
-    """The ``User-agent`` lines, values as written."""
+    """The ``User-agent`` lines, with their values as written."""
     rules: tuple[Rule, ...]
     """The rules in the order of the file, including those that can never match."""
     fields: tuple[Field, ...]
-    """Lines of other fields, such as Crawl-delay, Request-rate and Host."""
+    """The lines with other fields, such as Crawl-delay, Request-rate and Host."""
 
     @property
     def tokens(self) -> tuple[str, ...]:
-        """The tokens of the ``User-agent`` lines in lower case; ``*`` stands for all crawlers."""
+        """The product tokens of the ``User-agent`` lines in lower case; ``*``: all crawlers."""
         values = (agent.value.encode().lower() for agent in self.agents)
         names = (names[-1].decode() for names in map(_named_by, values) if names)
         return tuple(dict.fromkeys(names))
 
 
 class RobotsTxt:
-    """A robots.txt file, parsed.
+    """A parsed robots.txt.
 
-    Groups are read only when they are needed, because most groups are for other crawlers.
+    A group is read when it is first needed, because most groups are for other crawlers.
     """
 
     __slots__ = ("_contents", "_index_files", "_last", "_last_named")
@@ -86,10 +86,10 @@ class RobotsTxt:
 
     @classmethod
     def parse(cls, body: bytes, *, index_files: bool = True) -> RobotsTxt:
-        """Parse any bytes; never raises.
+        """Parse a body, which may be any bytes. Never raises.
 
         With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
-        the directory itself (Google).
+        the directory itself, as in Google's parser.
         """
         return cls(Contents(body), index_files=index_files)
 
@@ -105,35 +105,37 @@ class RobotsTxt:
 
     @property
     def ungrouped(self) -> tuple[Field, ...]:
-        """Lines before the first group; rules among them apply to no crawler."""
+        """The lines before the first group. Rules among them apply to no crawler."""
         lines = self._contents.fields(self._head)
         return tuple(_field(line) for line in lines if line.kind in _FIELDS)
 
     def group_for(self, *tokens: str) -> Group | None:
-        """Return the group that applies to a crawler, or None (RFC 9309 §2.2.1).
+        """Return the group that applies to a crawler; None if there is none (RFC 9309 §2.2.1).
 
-        *tokens* name the crawler, the most specific first: the first that has a group decides,
-        else ``*``. Groups of one token are merged, a specific group is never merged with ``*``.
+        *tokens* are the product tokens of the crawler, the most specific first. The group of the
+        first token that has a group applies, else the group of ``*``. Several groups of one token
+        are merged. A group of another token is never merged with that of ``*``.
         """
         spans = self._whole_groups(tokens)
         return self._group(spans) if spans else None
 
     def token_for(self, *tokens: str) -> str | None:
-        """Return the token whose group applies: one of these, ``*``, or None if there is none."""
+        """Return the token whose group applies: one of *tokens* or ``*``; None if no group does."""
         name, spans = self._spans_of(tokens)
         if not spans:
             return None
         return next((token for token in tokens if _names_of((token,))[0] == name), ANYONE)
 
     def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
-        """Return the lines of other fields that apply to a crawler; see group_for.
+        """Return the lines with other fields, such as ``Crawl-delay``, that apply to a crawler.
 
-        With *names*, in lower case, return only lines of these fields. This is fast if the file
-        contains none of these words.
+        *tokens* are those of group_for. With *names*, in lower case, return only lines with these
+        fields. This is fast if the file contains none of these words.
 
-        These fields are not part of a standard. For rules, they do not separate ``User-agent``
-        lines. But they apply only to the ``User-agent`` lines directly above, because that is what
-        authors mean: the ``Crawl-delay`` of one crawler does not apply to the next one.
+        No standard defines these fields. If they are between two ``User-agent`` lines, the rules
+        below apply to both crawlers. But the fields apply only to the ``User-agent`` lines directly
+        above them, because that is what authors mean: the ``Crawl-delay`` of one crawler does not
+        apply to the next crawler.
         """
         if names and not any(self._contents.mentions(name.encode()) for name in names):
             return ()
@@ -149,7 +151,7 @@ class RobotsTxt:
         return tuple(field for field in fields if not names or field.name in names)
 
     def rules_for(self, *tokens: str) -> RuleSet:
-        """Return the rules that apply to a crawler, compiled; see group_for."""
+        """Return the compiled rules of the group that group_for returns for *tokens*."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
         parts = tuple(map(self._contents.part, self._spans_of(tokens)[1]))
@@ -160,14 +162,17 @@ class RobotsTxt:
         return rules
 
     def verdict(self, url: str, *tokens: str) -> Verdict:
-        """Return whether a crawler may fetch a URL of the origin of this file, and why."""
+        """Return whether a crawler may fetch a URL of the origin of this file, and why.
+
+        *tokens* are those of group_for.
+        """
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
     def usage_rules_for(self, *tokens: str) -> UsageRules:
-        """Return the usage lines that apply to a crawler; see group_for.
+        """Return the lines with usage preferences that apply to a crawler.
 
-        A line between ``User-agent`` lines applies to all of them. This is fast if the file has no
-        such line.
+        *tokens* are those of group_for. A line between ``User-agent`` lines of a group applies to
+        all of its crawlers. This is fast if the file has no usage preferences.
         """
         if not any(map(self._contents.mentions, USAGE_WORDS)):
             return NO_USAGE_RULES
@@ -178,7 +183,7 @@ class RobotsTxt:
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return the usage preferences of a URL of the origin of this file. Never raises.
 
-        For a disallowed URL there are no preferences, only links to licenses.
+        *tokens* are those of group_for. For a disallowed URL, only licenses are returned.
         """
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
@@ -202,7 +207,7 @@ class RobotsTxt:
         ]
 
     def _spans_of(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
-        """Return the first name of a crawler that has groups, and their spans."""
+        """Return the first name of a crawler that has groups, else ``*``, and its groups."""
         if self._last_named and self._last_named[0] == tokens:
             return self._last_named[1:]
         names = _names_of(tokens)
@@ -247,17 +252,17 @@ def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:
 
 @lru_cache
 def _names_of(tokens: tuple[str, ...]) -> tuple[bytes, ...]:
-    """Return the names of a crawler as they are compared, and ``*`` at the end."""
-    # bytes.lower() changes only ASCII letters, as in the file.
+    """Return the names of a crawler in the form that is compared, and ``*`` at the end."""
+    # bytes.lower() changes only ASCII letters; the values in the file are changed in the same way.
     return tuple(token.encode("utf-8", "surrogatepass").lower() for token in (*tokens, ANYONE))
 
 
 @lru_cache
 def _named_by(agent: bytes) -> tuple[bytes, ...]:
-    """Return the names in a ``User-agent`` value in lower case, the longest one last.
+    """Return the names in a ``User-agent`` value in lower case, the longest name last.
 
-    One is the leading product token (SPEC G-3). Another one, for crawlers whose name has digits,
-    dots or letters outside ASCII, goes on to the first other character.
+    One name is the product token at the beginning (SPEC G-3). Some crawlers have a name with
+    digits, dots or letters outside ASCII; so the text with these characters is a name, too.
     """
     if _ANYONE(agent):
         return (b"*",)

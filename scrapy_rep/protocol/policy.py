@@ -1,4 +1,7 @@
-"""The access to an origin at a time, by the outcomes of its fetches of robots.txt."""
+"""The policy: when robots.txt is fetched again, and which pages may be fetched until then.
+
+Both are determined from the record: how the last fetches of robots.txt ended.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ _MAX_DOUBLINGS: Final = 32
 
 
 class Grant(Enum):
-    """What may be fetched of an origin."""
+    """Which pages of an origin may be fetched: those that its rules allow, all, or none."""
 
     RULES = "rules"
     ALL = "all"
@@ -37,24 +40,24 @@ class Grant(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What may be fetched of an origin, why, and between which times this is valid."""
+    """Which pages of an origin may be fetched, why, and between which times this is valid."""
 
     grant: Grant
     reason: Reason
     copy: Available | None
-    """The robots.txt with the valid rules, if ``grant`` is RULES."""
+    """The robots.txt with the valid rules, if ``grant`` is RULES; else None."""
     start: float
-    """Begin of validity, in seconds since the epoch; before it, as after a clock was set back, the
-    access is not valid."""
+    """Begin of validity, in seconds since the epoch. It is in the future if the clock was set back;
+    the access is not valid then."""
     end: float
     """End of validity, in seconds since the epoch; infinity if there is no next try."""
     outage: Outage | None = None
-    """The outage because of which the rules are unknown, if that decides."""
+    """The outage, if all pages are allowed or disallowed because of it; else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Times for which records are used, in seconds, and the limits of a fetch."""
+    """The settings for records: times in seconds, and the limits of a fetch."""
 
     cache_ttl: float = limits.CACHE_TTL
     cache_ttl_min: float = limits.CACHE_TTL_MIN
@@ -70,9 +73,9 @@ class Policy:
     def is_due(self, record: Record | None, now: float, began: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before pages of its origin.
 
-        A copy that has expired, or was stored with lower limits, is fetched again. An unreachable
-        robots.txt is not fetched before its next try. But a crawl that ``began`` after the last try
-        tries once more, as the site may be reachable again.
+        A robots.txt that has expired, or was fetched with lower limits, is fetched again. One that
+        is unreachable is not fetched before its next try. But a crawl that ``began`` after the last
+        try fetches it once more, as the site may be reachable again.
         """
         if (
             record is None
@@ -83,10 +86,10 @@ class Policy:
         return record.last.evidence.at < began and self._may_be_over(record, now)
 
     def access(self, record: Record, now: float) -> Access:
-        """Return the access by ``record``, whether it is due or not.
+        """Return which pages may be fetched according to ``record``, even if it has expired.
 
-        RFC 9309 §2.3.1.1 (rules), §2.3.1.3 (all), §2.3.1.4 (none; after a long time the last
-        copy, or all).
+        RFC 9309 §2.3.1.1 (available: rules), §2.3.1.3 (unavailable: all), §2.3.1.4 (unreachable:
+        none; after a long time the rules of the last copy, or all if there is none).
         """
         start, end = record.last.evidence.at, self._next_fetch_at(record)
         if record.unreachable_since is None:
@@ -106,9 +109,10 @@ class Policy:
     ) -> Record:
         """Return the record of ``file`` after a fetch that ended with ``outcome``.
 
-        ``jitter``, from 0 to 1, spreads the retries of many crawlers. After a failed fetch the last
-        good copy stays in the record; any other outcome ends the outage. A fetch that failed on the
-        route doesn't add to the time of the outage.
+        ``jitter``, a random number from 0 to 1, keeps many crawlers from trying at the same time.
+        After a failed fetch the last good copy stays in the record. Any other outcome ends the
+        outage. The time between two failed fetches is added to the time of the outage, unless one
+        of the two failed on the route to the origin.
         """
         if isinstance(outcome, Available):
             return Record(file, outcome, outcome)
@@ -122,7 +126,7 @@ class Policy:
                 since = min(previous.unreachable_since, at)
                 seconds = previous.unreachable_for
                 if outcome.of_origin and previous.of_origin:
-                    # The clock may have been set forward or back.
+                    # The gap is limited, as the clock may have been set forward or back.
                     gap = max(0.0, at - previous.last.evidence.at)
                     seconds += min(gap, limits.UNREACHABLE_GAP_MAX)
                 tries = previous.tries + 1
@@ -132,11 +136,15 @@ class Policy:
         return Record(file, outcome, copy, since, seconds, tries, next_try)
 
     def reads_more(self, copy: Available) -> bool:
-        """Return whether ``copy`` was cut at a lower size limit than the current one."""
+        """Return whether ``copy`` was cut at a size limit that is lower than the current limit."""
         return copy.evidence.truncated and copy.evidence.size < self.max_size
 
     def _sees_more(self, record: Record) -> bool:
-        """Return whether the current limits are higher than those of the fetch of ``record``."""
+        """Return whether a fetch with the current settings may end otherwise than ``record``.
+
+        This is so if a limit of size or redirects cut the last fetch, and is higher now; or if it
+        found a soft 404, which no longer counts as a 404.
+        """
         if isinstance(record.last, Available):
             return self.reads_more(record.last)
         if not isinstance(record.last, Unavailable):
@@ -149,8 +157,8 @@ class Policy:
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _opened_at(self, record: Record) -> float:
-        """Return when an outage has lasted long enough; infinity if another try must come first."""
-        # The cut part may disallow anything, so the copy can't be used instead of a new fetch.
+        """Return the time from which an outage allows pages; infinity if not before another try."""
+        # The part that was cut may disallow any URL, so the copy can't be used without a new fetch.
         if record.copy is not None and self.reads_more(record.copy):
             return math.inf
         patience = (
@@ -160,7 +168,10 @@ class Policy:
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
     def _may_be_over(self, record: Record, now: float) -> bool:
-        """Return whether an outage may be over: without Retry-After, and not just tried."""
+        """Return whether a new crawl may try before the next try, as the outage may be over.
+
+        It may if the response had no Retry-After, and the last try was ``retry_delay`` ago or more.
+        """
         evidence = record.last.evidence
         return (
             record.unreachable_since is not None
@@ -173,7 +184,7 @@ class Policy:
         if record.unreachable_since is not None:
             if record.next_try is None:
                 return math.inf
-            # Limited, as a record in a store may have any time.
+            # The time is limited, as a record from a store may have any value.
             return min(record.next_try, evidence.at + self.retry_delay_max)
         return evidence.at + fresh_for(
             evidence.cache_control,
@@ -189,8 +200,8 @@ class Policy:
         if asked is not None:
             return max(self.retry_delay, min(self.retry_delay_max, asked))
         delay = min(self.retry_delay_max, self.retry_delay * 2.0 ** min(tries - 1, _MAX_DOUBLINGS))
-        # Google: a 503 "results in fairly frequent retrying".
+        # Google's documentation: a 503 "results in fairly frequent retrying".
         if evidence.status == _SERVICE_UNAVAILABLE:
             delay /= 2
-        # Jitter only adds, so a retry is never early.
+        # Jitter makes the delay longer, never shorter, so that no try is too early.
         return min(self.retry_delay_max, delay * (1 + jitter / 4))

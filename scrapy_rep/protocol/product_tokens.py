@@ -16,17 +16,18 @@ _WIDE_TOKEN: Final = re.compile(r"[\w.-]+").match
 _CONFIGURED: Final = re.compile(r"[A-Za-z0-9._-]*\*?").fullmatch
 _NOBODY: Final = ("", "*")
 _HEADER: Final = re.compile(r"[\s/(]").search
-# A name in a User-Agent has a letter, unlike a version. The look-ahead keeps the match linear.
+# A name in a User-Agent has a letter, a version may have none. The look-ahead keeps the time of a
+# match proportional to the length of the text.
 _NAME: Final = re.compile(r"(?=[\d._-]*[^\W\d_])([\w.-]+)")
 _VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
-# A host with a path is not a name: my.bot/about.
+# A name in a comment, without or with a version. A host with a path, such as my.bot/about, is none.
 _WHOLE: Final = re.compile(rf"(?![\w-]*\.[\w.-]*/\D){_NAME.pattern}(?:/|\Z)")
 _BEHIND_COMPATIBLE: Final = re.compile(
     r"(?:\A|;)\s*compatible\s*;\s*([^\s;,]+)", re.IGNORECASE
 ).findall
 _PARENTHESES: Final = re.compile(r"[()]")
 _LIST: Final = re.compile(r"\s*[A-Za-z0-9._-]+(?:\s*,\s*[A-Za-z0-9._-]+)+\s*").fullmatch
-"""A list of names; a User-Agent may have commas, too, but only in comments."""
+"""Matches a list of names. A User-Agent doesn't match: it has commas in comments only."""
 _CHUNK: Final = re.compile(r"[^\s;,]+").findall
 _NOT_A_NAME: Final = re.compile(r"://|@|^\+|^www\.", re.IGNORECASE).search
 
@@ -56,13 +57,14 @@ def is_product_token(token: str) -> bool:
 
 
 def tokens_of_setting(value: str | Sequence[str]) -> tuple[str, ...]:
-    """Return the tokens of a setting, one or several, the most specific first.
+    """Return the tokens in the value of a setting, the most specific first.
 
-    A string may have several, separated by commas. A whole User-Agent is replaced by its tokens. A
-    ``*`` after a token, blanks and repetitions are dropped.
+    A string may have several tokens, separated by commas. A whole User-Agent is replaced by its
+    tokens. A ``*`` after a token, blanks and repetitions are dropped.
 
-    :raises ValueError: a name has other characters than ASCII letters, digits, ``.``, ``_`` and
-        ``-``, so it would be cut.
+    :raises ValueError: if a name has other characters than ASCII letters, digits, ``.``, ``_`` and
+        ``-``, as it would be cut there. Also if a whole User-Agent contains no token, or letters
+        outside ASCII before its first comment.
     """
     if isinstance(value, str):
         value = [value]
@@ -80,10 +82,10 @@ def _tokens_of_item(item: str) -> tuple[str, ...]:
 
 
 def tokens_of_name(name: str | bytes) -> tuple[str, ...]:
-    """Return the token of a name, or those of a whole User-Agent.
+    """Return the token of a name, if it has one, or the tokens of a whole User-Agent.
 
-    A token has letters and digits of any script, ``.``, ``_`` and ``-``. The text after it is
-    dropped.
+    A name with blanks, ``/`` or ``(`` is a whole User-Agent. The token of any other name is the
+    text at its beginning with letters and digits of any script, ``.``, ``_`` and ``-``.
     """
     name = _text(name).strip()
     if _HEADER(name):
@@ -95,9 +97,9 @@ def tokens_of_name(name: str | bytes) -> tuple[str, ...]:
 def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
     """Return the tokens of a User-Agent header (RFC 9110 §10.1.5), the most specific first.
 
-    Product names outside comments come first, then those in comments: the name after
-    ``compatible;`` and all of the form ``name/version``. Names of browsers and operating systems,
-    URLs and mail addresses are skipped.
+    Product names outside comments come first, then the names in comments: the name after
+    ``compatible;`` and all names in the form ``name/version``. Names of browsers and operating
+    systems, URLs and mail addresses are skipped.
     """
     user_agent = _text(user_agent)
     products: list[str] = []
@@ -132,7 +134,7 @@ def _names(text: str, name: re.Pattern[str]) -> Iterable[str]:
 
 
 def _distinct(tokens: Iterable[str]) -> tuple[str, ...]:
-    """Return tokens without those that differ from an earlier one only in case."""
+    """Return tokens without repetitions; tokens that differ only in case are repetitions."""
     first: dict[str, str] = {}
     for token in tokens:
         first.setdefault(token.lower(), token)

@@ -1,4 +1,4 @@
-"""The record of a file of a site, and its encoding in a store."""
+"""The record of a file of a site: how the last fetches ended, and the file; and its stored form."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scrapy_rep.protocol.site_file import SiteFile
 
 VERSION: Final = 3
 _LEVEL: Final = 3
-"""Compression level of zlib: a third of the time of the default, for 9 % more bytes."""
+"""Compression level of zlib: takes a third of the time of the default level, for 9 % more bytes."""
 _MAX_HEADER: Final = 262_144
-"""Maximum size of a header; a larger one was not written by scrapy-rep."""
+"""Maximum size of a header in bytes. scrapy-rep writes no larger header."""
 
 
 def max_encoded(max_size: int) -> int:
-    """Return the largest size of an encoded record whose body has ``max_size`` bytes."""
+    """Return the largest size of an encoded record whose body has at most ``max_size`` bytes."""
     # zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
     most = _max_inflated(max_size)
     return 1 + most + 5 * (most // 16_384 + 1) + 11
@@ -30,39 +30,46 @@ def _max_inflated(max_size: int) -> int:
 
 
 class RecordError(ValueError):
-    """A stored record is damaged, or has another version."""
+    """A stored record can't be used: it is damaged, too large, of another version or file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """How the last fetch of a file ended, and its last good copy."""
+    """How the last fetches of a file ended, and its last good copy.
+
+    A fetch has failed if the file is unreachable.
+    """
 
     file: SiteFile
     last: Outcome
     """How the last fetch ended."""
     copy: Available | None = None
-    """The last available robots.txt; ``last`` itself if that is available."""
+    """The file with its rules: ``last`` if that is available. If the last fetch has failed, the
+    file that was available before the outage, if there was one. Otherwise None."""
     unreachable_since: float | None = None
-    """Time of the first failed fetch in a row, in seconds since the epoch; None if the last one has
-    not failed. Only shown to users, as the clock may have been set since."""
+    """Time of the first failed fetch in a row, in seconds since the epoch; None if the last fetch
+    has not failed. The time is only shown to users, as the clock may have been set since then."""
     unreachable_for: float = 0.0
-    """Seconds for which the file has been unreachable. A gap between two fetches counts for at most
-    ``limits.UNREACHABLE_GAP_MAX``."""
+    """Seconds for which the file has been unreachable. The time between two fetches counts for at
+    most ``limits.UNREACHABLE_GAP_MAX``."""
     tries: int = 0
     """Number of failed fetches in a row."""
     next_try: float | None = None
-    """Time of the next fetch, in seconds since the epoch; None if the last one has not failed, or
+    """Time of the next fetch, in seconds since the epoch; None if the last fetch has not failed, or
     if this process doesn't try again."""
 
     @property
     def of_origin(self) -> bool:
-        """Whether the outcome comes from the origin, not from the route; else it isn't stored."""
+        """Whether the last outcome is that of the origin itself; other outcomes are not stored.
+
+        Other outcomes are failures on the route, and redirects to targets that rules disallow.
+        """
         return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> bytes:
         """Return the record as bytes: the version, and compressed: length of header, header, body.
 
-        The header is JSON. Raises ValueError if the outcome doesn't come from the origin.
+        The header is JSON. Raises ValueError if ``of_origin`` is false.
         """
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")
@@ -92,7 +99,7 @@ class Record:
             return _decode(data, key, max_size)
         except RecordError:
             raise
-        # Damaged data may raise anything; it counts as a missing record.
+        # Damaged data may raise any error; callers treat a RecordError as a missing record.
         except Exception as error:
             raise RecordError(f"damaged record: {type(error).__name__}") from error
 
@@ -177,7 +184,7 @@ _DEFAULTS: Final = {field.name: field.default for field in fields(Evidence)}
 
 
 def _values(evidence: Evidence) -> dict[str, Any]:
-    """Return the fields whose value is not the default."""
+    """Return the fields whose value is not their default."""
     values = ((name, getattr(evidence, name)) for name in _DEFAULTS)
     return {name: value for name, value in values if value != _DEFAULTS[name]}
 

@@ -8,7 +8,11 @@ from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, split_url
 
 
 class SiteFile(NamedTuple):
-    """A file at a fixed path of an origin; all such files are fetched, stored and leased alike."""
+    """A file at a fixed path of an origin.
+
+    All these files are fetched and stored in the same way. A worker that fetches one has a lease on
+    it: the right to fetch it, for a time, while other workers wait for the result.
+    """
 
     origin: Origin
     path: str = ROBOTSTXT
@@ -16,7 +20,7 @@ class SiteFile(NamedTuple):
 
     @classmethod
     def of_key(cls, key: str) -> SiteFile:
-        """Return the file with this ``key``. Raises ValueError."""
+        """Return the file with this ``key``. Raises ValueError if no file has it."""
         origin, path = split_url(key)
         file = cls(origin) if path == "/" else cls(origin, path)
         if file.key != key:
@@ -25,22 +29,22 @@ class SiteFile(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Its key in stores: the origin for robots.txt, else the URL."""
+        """The key of the file in stores: the origin for robots.txt, else the URL."""
         return str(self.origin) if self.is_robotstxt else self.url
 
     @property
     def url(self) -> str:
-        """Its URL, before any redirect."""
+        """The URL of the file, before any redirect."""
         return f"{self.origin}{self.path}"
 
     @property
     def name(self) -> str:
-        """``robots.txt``, or ``tdmrep.json``."""
+        """The name of the file: ``robots.txt``, or ``tdmrep.json``."""
         return self.path.rpartition("/")[2]
 
     @property
     def is_robotstxt(self) -> bool:
-        """Whether its rules decide which URLs may be fetched."""
+        """Whether the file is robots.txt, whose rules decide which URLs may be fetched."""
         return self.path == ROBOTSTXT
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Soft 404: server errors whose page says that the page was not found (SPEC F-9)."""
+"""Soft 404: a server error (5xx) with a page that means 'not found' (SPEC F-9)."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _HIDDEN: Final = (("<script", "</script"), ("<style", "</style"), ("<!--", "-->"
 _MAX_READ: Final = 65_536
 """Number of bytes of the page that are read."""
 _MAX_VISIBLE: Final = 512
-"""Number of characters of visible text that are searched: about the title and the headline."""
+"""Number of characters of visible text that are searched: about the title and the first heading."""
 
 
 def is_not_found_page(body: bytes) -> bool:
-    """Return whether the first visible words of a page say that it was not found.
+    """Return whether the first visible words of a page contain a phrase such as 'page not found'.
 
-    A maintenance page may have such words further down; if these counted, a site that is down would
-    be allowed.
+    Words further down don't count. A maintenance page may contain such a phrase there, and all
+    pages of a site would be allowed while it is down.
     """
     text = _visible(body[:_MAX_READ].decode("utf-8", "replace"))
     words = " ".join(unescape(text).lower().split())[:_MAX_VISIBLE]

@@ -20,15 +20,17 @@ class Reason(str, Enum):
     ROBOTSTXT = "robotstxt"
     """The URL is that of robots.txt: always allowed (RFC 9309 §2.2.2)."""
     UNAVAILABLE = "unavailable"
-    """There is no robots.txt: allowed (RFC 9309 §2.3.1.3)."""
+    """The origin has no robots.txt: allowed (RFC 9309 §2.3.1.3)."""
     UNREACHABLE = "unreachable"
     """robots.txt could not be fetched: disallowed, for now (RFC 9309 §2.3.1.4)."""
     UNREACHABLE_LONG = "unreachable-long"
-    """Unreachable for a long time, and no copy is stored: allowed (RFC 9309 §2.3.1.4)."""
+    """robots.txt has been unreachable for a long time, and no copy is stored: allowed
+    (RFC 9309 §2.3.1.4)."""
     NO_ORIGIN = "no-origin"
-    """The URL has no host, or one that parsers read in different ways: disallowed."""
+    """The URL has no valid host or port, or parsers read them in different ways, or the request may
+    be sent to another origin: disallowed."""
     ERROR = "error"
-    """An error in scrapy-rep: disallowed, as nothing else is safe."""
+    """An error in scrapy-rep prevented a decision: disallowed, as nothing else is safe."""
     USAGE = "usage"
     """The page must not be used for a purpose that the crawl has declared: disallowed."""
     OVERRIDE = "override"
@@ -46,11 +48,11 @@ class Rule(NamedTuple):
 
     allow: bool
     pattern: str
-    """In canonical form: printable ASCII; ``*`` and a ``$`` at the end are operators."""
+    """The value in canonical form: printable ASCII; ``*`` and a ``$`` at the end are operators."""
     raw: str
     """The value as written; bytes that are not UTF-8 are escaped."""
     line: int
-    """1-based."""
+    """The line number, 1-based."""
 
     def __str__(self) -> str:
         value = self.raw if self.raw.isprintable() else self.pattern
@@ -83,11 +85,14 @@ class Verdict(NamedTuple):
 
     @property
     def line(self) -> int | None:
-        """Line number of the deciding rule in its file, 1-based, or None."""
+        """The line number of the rule that decided, 1-based; None if no rule decided."""
         return self.rule.line if self.rule else None
 
     def with_origin(self, origin: Origin | None) -> Verdict:
-        """Return this verdict with the URL of the origin's robots.txt, if that decided."""
+        """Return this verdict with the URL of the robots.txt of ``origin``.
+
+        It is unchanged if it already has such a URL, or if an override decided.
+        """
         if origin is None or self.robotstxt_url is not None or self.reason is Reason.OVERRIDE:
             return self
         return self._replace(robotstxt_url=origin.robotstxt_url)

@@ -1,7 +1,7 @@
 """Plain text that a browser has wrapped in HTML, as the only ``pre`` element.
 
-Browsers, and APIs that render pages, return robots.txt in this form. If it were parsed as it is,
-the first line would be lost, and with it the first group.
+Browsers, and APIs that render pages, return robots.txt in this form. Parsed as robots.txt, the HTML
+would be a part of the first line of the file. This line would be lost, and with it the first group.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ _HEAD: Final = re.compile(
     rb"<body(?:\s[^>]*)?>\s*<pre(?:\s[^>]*)?>",
     re.IGNORECASE,
 )
-# The empty element is written by Chromium after text that it can format.
+# Chromium writes the empty element after text that it can format, such as JSON.
 _TAIL: Final = re.compile(
     rb'</pre>\s*(?:<div class="json-formatter-container"></div>\s*)?</body>\s*</html>\s*',
     re.IGNORECASE,
 )
-# The escapes of these characters (HTML, 'Serializing HTML fragments'). Browsers write no others, so
-# any others belong to the text.
+# The escapes that browsers write (HTML, 'Serializing HTML fragments'). Any other escape is part of
+# the text itself, and is not undone.
 _REFERENCES: Final = {
     b"&amp;": b"&",
     b"&lt;": b"<",
@@ -38,19 +38,19 @@ _REFERENCE: Final = re.compile(b"|".join(_REFERENCES))
 
 
 def is_html(text: bytes) -> bool:
-    """Return whether a text begins like an HTML page; the Content-Type doesn't matter."""
+    """Return whether a text begins as HTML pages do; the Content-Type doesn't matter."""
     return _PAGE.match(text) is not None
 
 
 def unwrap(text: bytes, *, truncated: bool) -> bytes:
-    """Return the plain text that a browser has wrapped; any other text unchanged.
+    """Return the plain text that a browser has wrapped in HTML; return other text unchanged.
 
-    If ``truncated`` is true, the text was cut and may lack its end.
+    If ``truncated`` is true, the text was cut, so that the end of the HTML may be missing.
     """
     head = _HEAD.match(text, 0, _MAX_HEAD)
     if head is None:
         return text
-    # In wrapped text, a '<' of the file is escaped.
+    # In wrapped text, a '<' of the file is escaped, so the next '<' begins the end of the HTML.
     end = text.find(b"<", head.end())
     if end < 0:
         if not truncated:

@@ -1,1 +1,1 @@
-"""Obey robots meta tags, ``X-Robots-Tag`` and usage preferences."""
+"""Spider middlewares that obey robots meta tags, ``X-Robots-Tag`` and usage preferences."""

@@ -1,4 +1,4 @@
-"""The meta elements of a page."""
+"""Reads the meta elements of a page."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ logger: Final = logging.getLogger(__name__)
 
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 _logged: Final[WeakSet[Response]] = WeakSet()
-"""Pages that have been logged as unreadable; two middlewares read each page."""
+"""Pages for which the warning was logged. Two middlewares read each page, but it is logged once."""
 
 
 def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, str]] | None:
     """Return the names and contents of the meta elements of a page.
 
-    The number is one more than the limit at most, so that an excess is noticed. Return None, and
-    log a warning, if they can't be read.
+    At most MAX_META_ELEMENTS + 1 elements are returned, so that the caller notices if there are too
+    many. If they can't be read, a warning is logged, and None is returned.
     """
-    # A site may name any codec of Python as its encoding, and these raise various errors.
+    # The encoding that a site declares may be any codec of Python, and codecs raise any errors.
     try:
         return list(islice(_names_and_contents(response), MAX_META_ELEMENTS + 1))
     except Exception as error:  # noqa: BLE001 - logged
@@ -53,6 +53,6 @@ def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, s
 
 def _names_and_contents(response: Response) -> Iterator[tuple[str, str]]:
     if isinstance(response, HtmlResponse) and _HAS_SOME(response.text):
-        # Not with selectors, as these copy all attributes of an element for each one that is read.
+        # Selectors are not used: they copy all attributes of an element for each attribute read.
         for element in response.selector.root.iter("meta"):
             yield element.get("name", ""), element.get("content", "")

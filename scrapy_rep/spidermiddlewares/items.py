@@ -1,4 +1,4 @@
-"""Fields of items that have the results for their page."""
+"""Sets fields of items to the results for the page from which they were scraped."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ logger: Final = logging.getLogger(__name__)
 
 
 def mark(item: Any, field: str, value: Any, response: Response | None) -> None:
-    """Set a field of an item, if its class or dict has such a field."""
-    # An error here would end the callback, and lose everything it has yet to yield.
+    """Set a field of an item, if its class or dict has a field with this name."""
+    # An error that is raised here would end the callback, and all that it has not yet yielded would
+    # be lost.
     try:
         if ItemAdapter.is_item(item):
             adapter = ItemAdapter(item)

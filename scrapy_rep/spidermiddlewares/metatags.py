@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 TAGS_KEY: Final = "robots_tags"
-"""Key of ``Response.meta`` for what the page asks for: ``noindex`` and ``nofollow``."""
+"""Key of ``Response.meta`` with the robots tags of the page: ``noindex`` and ``nofollow``."""
 ITEM_FIELD: Final = "robots_noindex"
-"""Field of items that is set to True if their page asks not to be indexed."""
+"""Field of items that is set to True if their page has ``noindex``."""
 _NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
 
 
@@ -56,11 +56,14 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if tags:
             request.meta[TAGS_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
         else:
-            # May be copied from the meta of the page before.
+            # The callback of the page before may have copied its meta, with its tags.
             request.meta.pop(TAGS_KEY, None)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
-        """Drop ``request`` if its page has ``nofollow``. A request for the page itself is kept."""
+        """Drop ``request`` if the page that links to it has ``nofollow``.
+
+        A request for the same page, such as a retry, is kept.
+        """
         if not _has_directive(response, "nofollow") or response is None:
             return request
         if request.meta.get("dont_obey_robotstxt") or request.url == response.url:

@@ -1,4 +1,4 @@
-"""The spider middleware that reads the statements of a page about its use, and obeys them."""
+"""The spider middleware that reads the usage preferences of a page, and obeys them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 ITEM_FIELD: Final = "robots_usage"
-"""Field of items that is set to the results by purpose."""
+"""Field of items that is set to the results for their page, by purpose."""
 
 
 class RobotsUsageMiddleware(BaseSpiderMiddleware):
-    """Drops or marks items by the usage preferences in robots.txt, headers and meta elements."""
+    """Drops or marks items by the usage preferences for their page.
+
+    These are in robots.txt, tdmrep.json, headers and meta elements.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
@@ -38,7 +41,10 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         self._judge = UsageJudge.of_crawl(crawler, options)
 
     def process_spider_input(self, response: Response) -> None:
-        """Add the statements of the page to those of robots.txt in its meta, and judge them."""
+        """Judge the preferences in the page, together with those in robots.txt and tdmrep.json.
+
+        The latter are in the meta of its request. If there are none, the page is not read.
+        """
         request = response.request
         values = noted_judgement(request)
         if request is None or values is None:
@@ -56,7 +62,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         self._judge.count(request, judgement)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Drop or mark ``item``, if its page was judged."""
+        """Drop or mark ``item`` by the judgement of its page, if there is one."""
         values = noted_judgement(None if response is None else response.request)
         if values is None:
             return item

@@ -1,4 +1,4 @@
-"""The limit of work for one verdict, so that no combination of rules and URL takes long."""
+"""The limit of work for one verdict, so that no combination of rules and URL takes too long."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from scrapy_rep.protocol.limits import MAX_EFFORT
 
 
 class TooCostlyError(Exception):
-    """A verdict takes more work than the limit."""
+    """A verdict requires more steps than the limit."""
 
 
 class Effort:
@@ -18,7 +18,7 @@ class Effort:
         self._left = MAX_EFFORT
 
     def spend(self, steps: int) -> None:
-        """Use some steps. Raises TooCostlyError if none are left."""
+        """Use some steps. Raises TooCostlyError if fewer steps are left."""
         self._left -= steps
         if self._left < 0:
             raise TooCostlyError

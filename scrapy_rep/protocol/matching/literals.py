@@ -1,8 +1,8 @@
 """Literal patterns, which have no ``*`` except at their end.
 
-The patterns are sorted, and each is linked to the longest other pattern that is a prefix of it.
-Bisection finds the last pattern that is not greater than the target. The patterns that match are
-this one or those that follow by the links, at most as many as the target has characters.
+To compare a target with thousands of patterns takes too long. So the patterns are sorted, and each
+is linked to the longest other pattern that is a prefix of it. Bisection finds the last pattern that
+is not greater than the target. Only this pattern, and those that its links lead to, can match.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.packed import Deciding
 
 END: Final = "$~"
-"""Appended to targets: ``$`` for anchored patterns, and a character greater than all others."""
+"""Appended to targets: ``$``, which anchored patterns end with, and the greatest character of
+patterns, so that a leaf that begins with the target and ``$`` is less."""
 _ABOVE: Final = "\x7f"
-"""Greater than every character of a pattern."""
+"""A character greater than all characters of patterns."""
 HEAD: Final = slice(4)
-"""The first characters of a target, which are compared with those of the patterns."""
+"""The slice with the head of a target or pattern: its first characters."""
 _head_of: Final = itemgetter(HEAD)
 _WITH_HEADS: Final = 512
 """Number of patterns up to which comparing the heads is faster than bisection."""
@@ -41,20 +42,22 @@ _WITH_HEADS: Final = 512
 class Literals:
     """The literal patterns of a group.
 
-    An anchored pattern keeps its ``$``, and ``$`` is appended to the target. As canonical targets
-    have no ``$``, such a pattern is a prefix of exactly its own target.
+    A pattern that ends with ``$`` is stored with it, and ``$`` is appended to the target. As
+    canonical targets contain no ``$``, the pattern is then a prefix of the one target that it
+    matches, and of no other target.
 
-    A pattern that ends in ``*`` matches the same targets as without it, but is longer (SPEC M-4):
-    it is stored as text and tail. With tails, a shorter text may have precedence over a longer one.
+    A pattern that ends with ``*`` matches the same targets as without it, but has a higher
+    precedence, because it is longer (SPEC M-4). It is stored as a text and a tail. With its tail, a
+    shorter text may have precedence over a longer text.
 
-    For most targets ``heads`` and ``begins`` tell that no pattern matches: a target that matches
-    has its head in ``heads``, or begins with one of ``begins``.
+    ``heads`` and ``begins`` are for a fast check. If the head of a target is not in ``heads``, and
+    the target begins with none of ``begins``, no pattern matches.
     """
 
     __slots__ = ("_leaves", "_links", "_tails", "_words", "begins", "heads")
 
     def __init__(self, texts: list[str], words: dict[str, int], tails: dict[str, str]) -> None:
-        """Take the sorted texts, the words of their rules, and the tails of those that have one."""
+        """``texts`` are sorted. ``words`` and ``tails`` are by text; few texts have a tail."""
         self._leaves = packed_strings(texts)
         self._words = packed_numbers([words[text] for text in texts])
         self._links = _links(texts)
@@ -69,7 +72,7 @@ class Literals:
             self.begins = tuple([head for head in heads if len(head) < HEAD.stop])
 
     def decide(self, target: str) -> Deciding | None:
-        """Return pattern and word of the rule that decides; None if no rule matches.
+        """Return pattern and word of the rule that decides; None if no pattern matches.
 
         *target* ends with ``END``.
         """
@@ -105,15 +108,16 @@ class Literals:
 def _links(texts: list[str]) -> array[int] | None:
     """Return, for each sorted text, one more than the index of its longest proper prefix, or 0.
 
-    None if there are no such prefixes.
+    Return None if no text has such a prefix.
     """
-    # The texts with a prefix follow it directly; ``contains`` of the next is the fastest check.
+    # The texts that begin with another text follow it directly. The fastest first check is whether
+    # the next text contains it.
     near = compress(range(len(texts)), map(contains, islice(texts, 1, None), texts))
     prefixes = [index for index in near if texts[index + 1].startswith(texts[index])]
     if not prefixes:
         return None
     links = [0] * len(texts)
-    for index in prefixes:  # a longer prefix comes later, and overwrites the link
+    for index in prefixes:  # a longer prefix comes later, and replaces the link
         stop = bisect_right(texts, texts[index] + _ABOVE, index)
         links[index + 1 : stop] = [index + 1] * (stop - index - 1)
     return packed_numbers(links)

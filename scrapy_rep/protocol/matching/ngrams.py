@@ -1,8 +1,10 @@
-"""An n-gram index: finds the strings that may be in a text among many.
+"""An n-gram index: finds which of many strings may be in a text.
 
-Each string is indexed by one gram, a few characters near its end, which few other strings have. To
-search a text, all its grams are looked up in the index. Each string found is a candidate that is
-checked later; strings that are not found can't be in the text.
+To search a text for thousands of strings, one after the other, takes too long. So the index has one
+gram of each string: 4 to 8 successive characters near its end, which few other strings have. (A
+string that is shorter is its own gram.) To search a text, each piece of it that is as long as a
+gram is looked up in the index. The strings that are found are candidates, which the caller checks.
+All other strings can't be in the text, because their gram is not.
 """
 
 from __future__ import annotations
@@ -17,15 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _LONGEST: Final = 8
-"""Maximum length of a gram: the longer it is, the fewer strings have it."""
+"""Maximum length of a gram. The longer a gram is, the fewer strings have it."""
 _SHORTEST: Final = 4
-"""Smallest length of a gram, except for strings that are shorter."""
+"""Minimum length of a gram, except for strings that are shorter."""
 _FEW: Final = 16
-"""Number of grams of one length up to which each is searched for in the text."""
+"""Up to this number of grams of one length, the text is searched for each gram; above, its pieces
+are looked up."""
 _COMPARED: Final = 3
-"""Number of last grams of a string of which the rarest is used; strings differ at their ends."""
+"""Number of grams at the end of a string, where strings differ; the rarest of these is indexed."""
 _SLICES: Final = 256
-"""Length of a text up to which prepared slices are used."""
+"""Number of slices of one length that are kept; texts with more slices are rare."""
 
 
 class GramIndex:
@@ -34,7 +37,7 @@ class GramIndex:
     __slots__ = ("_few", "_index", "_lengths")
 
     def __init__(self, strings: Sequence[str]) -> None:
-        """Take strings that aren't empty."""
+        """``strings`` must not contain an empty string."""
         size = _gram_size(strings)
         grams = {string: _last_grams(string, size) for string in strings if len(string) > size}
         count = Counter(chain(*grams.values()))
@@ -48,7 +51,7 @@ class GramIndex:
         self._few = tuple(gram for gram in index if lengths[len(gram)] <= _FEW)
 
     def find(self, text: str) -> Sequence[int]:
-        """Return the sorted indexes of the strings that may be in ``text``."""
+        """Return the indexes of the strings that may be in ``text``, sorted."""
         index = self._index
         found = {gram for gram in self._few if gram in text}
         for length in self._lengths:
@@ -64,7 +67,7 @@ class GramIndex:
 
 
 def _gram_size(strings: Sequence[str]) -> int:
-    """Return the largest length that nearly all strings have, within the limits."""
+    """Return the length of grams: nearly all strings have it at least; within the limits."""
     lengths = sorted(map(len, set(strings)))
     return max(_SHORTEST, min(_LONGEST, lengths[: _FEW + 1][-1]))
 

@@ -3,7 +3,7 @@
 A rule is a pattern and a word, an integer: twice the line number, plus one for ``Allow``.
 
 A str of twenty characters takes 69 bytes, and 8 more in a tuple. A crawl may have hundreds of
-thousands of patterns in memory, so they are joined to leaves of a few strings. To get one string,
+thousands of patterns in memory. So a few of them are joined to one str, a leaf. To get one pattern,
 its leaf is split.
 """
 
@@ -21,17 +21,18 @@ Deciding = tuple[str, int]
 LEAF: Final = 8
 """Number of strings in a leaf."""
 SEPARATOR: Final = "\n"
-"""Separates strings. Less than their characters, so a leaf sorts like its first string."""
+"""Separates the strings of a leaf. It is less than all their characters, so that leaves have the
+same order as their first strings."""
 
 
 def packed_strings(strings: Sequence[str]) -> tuple[str, ...]:
-    """Return the leaves of strings of printable ASCII."""
+    """Return leaves with these strings, which are printable ASCII."""
     starts = range(0, len(strings), LEAF)
     return tuple([SEPARATOR.join(strings[start : start + LEAF]) for start in starts])
 
 
 def string_at(leaves: Sequence[str], index: int) -> str:
-    """Return the string with this index."""
+    """Return the string with this index in the sequence that was packed."""
     return leaves[index // LEAF].split(SEPARATOR)[index % LEAF]
 
 
@@ -44,9 +45,10 @@ def packed_numbers(numbers: Collection[int]) -> array[int]:
 
 
 def precedence(rule: Deciding) -> tuple[int, int, int]:
-    """Return a sort key of rules that match: the greatest decides (RFC 9309 §2.2.2, SPEC M-4).
+    """Return a sort key for rules that match a target (RFC 9309 §2.2.2, SPEC M-4).
 
-    It has the octets of the pattern, whether the rule allows, and the order of the file.
+    The rule with the greatest key decides: the one with the longest pattern, then an ``Allow``,
+    then the first one in the file.
     """
     pattern, word = rule
     return len(pattern), word & 1, -word

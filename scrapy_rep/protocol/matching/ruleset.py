@@ -1,4 +1,4 @@
-"""The compiled rules for one crawler: they find the rule that decides (RFC 9309 §2.2.2)."""
+"""The compiled rules for one crawler, for finding the rule that decides (RFC 9309 §2.2.2)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
 _VERDICTS: Final = 256
-"""Number of verdicts in the LRU cache; all URLs with the same rule share a verdict."""
+"""Number of verdicts in the LRU cache. All URLs for which one rule decides share a verdict."""
 _INDEX_FILE: Final = "/index.htm"
 _FIRST: Final = ("/", "*")
 """First characters of patterns that can match (SPEC M-1)."""
@@ -34,7 +34,10 @@ _NO_WILDCARDS: Final = Wildcards({})
 
 
 def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
-    """Yield the rules from the values as written and their words."""
+    """Yield the rules with these values, as written, and these words.
+
+    A word is an integer: twice the line number, plus one for ``Allow``.
+    """
     patterns = canonical_patterns(b"\n".join(values)).split("\n")
     for pattern, value, word in zip(patterns, values, words, strict=False):
         yield Rule(bool(word & 1), pattern, as_text(value), word >> 1)
@@ -46,7 +49,7 @@ class RuleSet:
     __slots__ = ("_literals", "_raws", "_wildcards")
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, bytes]) -> None:
-        """Take patterns with words, and the raw values of patterns that differ from them."""
+        """``patterns`` are the words by pattern; ``raws`` are values that differ from a pattern."""
         literals = dict(patterns)
         literals.pop("", None)
         tails: dict[str, str] = {}
@@ -64,7 +67,7 @@ class RuleSet:
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
         texts = sorted(literals)
-        # Other first characters never match (SPEC M-1); such texts sort to the ends.
+        # Texts with another first character never match (SPEC M-1). They are at the ends.
         if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
             texts = [text for text in texts if not text or text.startswith("/")]
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
@@ -75,10 +78,10 @@ class RuleSet:
     def compile(
         cls, values: Sequence[bytes], words: Sequence[int], *, index_files: bool = True
     ) -> RuleSet:
-        """Compile the rules of a group.
+        """Compile the rules of a group from their values, as written, and their words.
 
         With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
-        the directory itself (Google).
+        the directory itself, as in Google's parser.
         """
         written = b"\n".join(values)
         form = canonical_patterns(written)
@@ -108,14 +111,14 @@ class RuleSet:
         """Return whether a target may be fetched, and the rule that decides.
 
         *target* is canonical, as ``target_of`` returns it. The longest pattern that matches
-        decides, of equally long ones an ``Allow``. *effort* is shared by the spellings of a URL; if
-        it is used up, the target is disallowed.
+        decides, and of patterns of the same length an ``Allow``. *effort* is the number of steps
+        left for all spellings of a URL. If it is used up, the target is disallowed.
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         deciding = None
         literals, wildcards = self._literals, self._wildcards
-        # For most targets these checks tell that no rule matches.
+        # For most targets these fast checks find that no rule matches.
         heads, begins = literals.heads, literals.begins
         if (heads and target[HEAD] in heads) or (begins and target.startswith(begins)):
             deciding = literals.decide(target + END)
@@ -145,7 +148,7 @@ def _verdict_of(pattern: str, word: int, raw: bytes | None) -> Verdict:
 def _raws(
     patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
 ) -> dict[str, bytes]:
-    """Return the raw values that differ from their patterns, by pattern."""
+    """Return the values, as written, that differ from their patterns; by pattern."""
     value_of = dict(zip(words, values, strict=True))
     return {
         pattern: value_of[word]
@@ -155,7 +158,10 @@ def _raws(
 
 
 def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, int]:
-    """Return the first Allow of each pattern, else its first Disallow, in the order of the file."""
+    """Return the word of the rule that decides for each pattern.
+
+    It is the first ``Allow`` with the pattern, else the first ``Disallow``.
+    """
     first = dict.fromkeys(patterns, 0)
     rules = list(zip(reversed(patterns), reversed(words), strict=True))
     first.update(rules)
@@ -174,7 +180,10 @@ def matching(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
 
 
 def _add_directories(rules: dict[str, int]) -> bool:
-    """Allow the directories of allowed index files (Google); return whether any was added."""
+    """Add rules that allow the directories of allowed index files, as in Google's parser.
+
+    Return whether any was added.
+    """
     added = False
     for pattern in [pattern for pattern in rules if _INDEX_FILE in pattern]:
         folder, _, name = pattern.rpartition("/")

@@ -1,8 +1,8 @@
 """Patterns with ``*`` inside.
 
-Matching doesn't use regular expressions, so its effort is limited. A pattern is only tried if the
-target contains its longest part between wildcards. If there are many patterns, an n-gram index of
-these parts finds the few that can match.
+Matching doesn't use regular expressions, as the time of these may grow exponentially. A pattern is
+only tried if the target contains the longest part of the pattern: parts are the texts between its
+wildcards. If there are many patterns, an n-gram index of these parts finds the few that can match.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.packed import Deciding
 
 _FEW: Final = 256
-"""Number of patterns above which the index is faster than searching for each part."""
+"""Number of patterns above which the index is faster than a search for each part."""
 _LONG: Final = 4
-"""Length of the text before the first ``*`` from which on it is used to recognize a pattern."""
+"""Minimum length of the text before the first ``*`` of a pattern that is used in ``begins``."""
 _ANY: Final = ("",)
 _LOOKED_FOR: Final = 8
-"""Maximum length of a part, in characters."""
+"""Maximum length of a part that is searched for in a target, in characters."""
 _COMPARISONS: Final = 2**11
 """Number of character comparisons that count as one step of effort."""
 
@@ -38,8 +38,8 @@ _COMPARISONS: Final = 2**11
 def matches(pattern: str, target: str) -> bool:
     """Return whether a canonical pattern with ``*`` matches a canonical target.
 
-    Each part between two ``*`` is searched for after the one before it. The first place found is
-    always the best one, so there is no backtracking.
+    Each part between two ``*`` is searched for after the part before it. The first place at which
+    it is found is always the best, so there is no backtracking.
     """
     first, *parts, last = pattern.split("*")
     if not target.startswith(first):
@@ -56,18 +56,21 @@ def matches(pattern: str, target: str) -> bool:
 
 
 def is_match(pattern: str, target: str) -> bool:
-    """Return whether any canonical pattern, which may be empty, matches a target."""
+    """Return whether a canonical pattern, with or without ``*``, matches a canonical target.
+
+    An empty pattern matches all targets.
+    """
     if "*" in pattern:
         return matches(pattern, target)
-    # Canonical targets have no raw $.
+    # A $ can only be equal to the $ at the end of the pattern, as canonical targets contain none.
     return target.startswith(pattern) or f"{target}$" == pattern
 
 
 def _part_of(pattern: str) -> str:
-    """Return the end of the longest part of ``pattern``, which a matching target contains.
+    """Return the end of the longest part of ``pattern``; all targets that match contain it.
 
-    It is the end because patterns differ there the most. It is short because in the worst case
-    ``in`` takes time proportional to the product of both lengths.
+    It is the end because patterns differ there the most. It is short because the time of a search
+    for it may be proportional to the product of its length and that of the target.
     """
     return max(reversed(pattern.rstrip("*$").split("*")), key=len)[-_LOOKED_FOR:]
 
@@ -75,14 +78,14 @@ def _part_of(pattern: str) -> str:
 class Wildcards:
     """The patterns of a group that have a ``*`` inside, the longest first.
 
-    For most targets ``begins`` and ``parts`` tell that no pattern matches: a target that matches
-    begins with one of ``begins`` or contains one of ``parts``.
+    ``begins`` and ``parts`` are for a fast check. If a target begins with none of ``begins``, and
+    contains none of ``parts``, no pattern matches.
     """
 
     __slots__ = ("_index", "_leaves", "_parts", "_words", "begins", "parts")
 
     def __init__(self, rules: dict[str, int]) -> None:
-        """Take patterns with their words."""
+        """``rules`` are the words by pattern."""
         patterns = sorted(rules, key=len, reverse=True)
         self._leaves = packed_strings(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
@@ -108,7 +111,7 @@ class Wildcards:
     def decide(self, target: str, other: Deciding | None, effort: Effort | None) -> Deciding | None:
         """Return pattern and word of the rule that decides, which may be ``other``.
 
-        Raises TooCostlyError.
+        Raises TooCostlyError if this requires more steps than ``effort`` has left.
         """
         effort = effort or Effort()
         candidates: Sequence[int]
@@ -126,7 +129,7 @@ class Wildcards:
         best, least = other, precedence(other) if other else (0, 0, 0)
         for index in candidates:
             pattern, word = string_at(self._leaves, index), self._words[index]
-            # In the worst case str.find compares each character of a part with each of the target.
+            # In the worst case each character of a part is compared with each one of the target.
             effort.spend(1 + pattern.count("*") + len(pattern) * len(target) // _COMPARISONS)
             rank = precedence((pattern, word))
             if rank > least and matches(pattern, target):

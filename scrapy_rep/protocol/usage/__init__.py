@@ -1,6 +1,7 @@
-"""Usage preferences: what a site allows to be done with its pages.
+"""Usage preferences: for which purposes a site allows the use of its pages, such as AI training.
 
-``UsageRules`` (``rules.py``) are the lines of the groups for a crawler, and return the ``Usage`` of
-a target. Each kind of statement has a reader in a module of its own. ``statement.py`` defines for
-which purposes a statement counts.
+A statement is one preference for one page, as written in robots.txt, tdmrep.json, a header or a
+meta element. A ``Usage`` has all statements for a page. ``UsageRules`` (``rules.py``) are the lines
+of robots.txt for a crawler, from which the ``Usage`` of a target is read. Each specification has a
+module. ``statement.py`` defines for which purposes a statement counts.
 """

@@ -1,4 +1,4 @@
-"""Content-Signal: pairs separated by commas. There is no formal grammar."""
+"""Content-Signal: pairs such as ``ai-train=no``, separated by commas. It has no formal grammar."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ if TYPE_CHECKING:
 
 LABELS: Final = ("search", "ai-input", "ai-train")
 OTHERS: Final = ("use",)
-"""Known keys that are about none of our purposes."""
+"""Known keys that are about none of PURPOSES."""
 VALUES: Final[dict[str, Value]] = {"yes": ALLOW, "no": DISALLOW}
 
 
 def pairs_of(statement: bytes) -> list[tuple[str, str]]:
-    """Return the pairs in lower case, with ``-`` for ``_`` in keys; other text is skipped."""
+    """Return the pairs of key and value in lower case; text without ``=`` is skipped.
+
+    In keys, ``_`` is replaced by ``-``.
+    """
     pairs = (
         pair.partition("=") for pair in statement.decode("utf-8", "replace").lower().split(",")
     )
@@ -26,7 +29,10 @@ def pairs_of(statement: bytes) -> list[tuple[str, str]]:
 
 
 def read_signals(statement: bytes) -> dict[str, Value]:
-    """Return the values of LABELS in a statement; invalid pairs are skipped."""
+    """Return the values of LABELS in a statement; invalid pairs are skipped.
+
+    Of several values of a label, the restrictive one is returned.
+    """
     values: dict[str, Value] = {}
     for key, value in pairs_of(statement):
         if key in LABELS and value in VALUES:

@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.statement import Value
 
 LABELS: Final = ("train-ai", "ai-use", "search")
-"""Categories of draft-ietf-aipref-vocab-08; revision 07 has no ``ai-use``."""
+"""The categories of draft-ietf-aipref-vocab-08. Revision 07 has no ``ai-use``."""
 RETIRED: Final = frozenset(
     {"tdm", "ai", "genai", "inference", "all", "bots", "train-genai", "ai-output"}
 )
-"""Categories of earlier revisions, which are still in use and are ignored."""
+"""Categories of earlier revisions. Some sites still have them; they are ignored."""
 _VALUES: Final[dict[str, Value]] = {"y": ALLOW, "n": DISALLOW}
 
 
 class NotADictionaryError(ValueError):
-    """The statement is not valid by RFC 9651, and is ignored as a whole."""
+    """The statement is no Dictionary of RFC 9651, so all of it is ignored."""
 
 
 def values_by_label(statement: bytes) -> dict[str, Value]:
     """Return the values of all labels in a statement, not only of LABELS.
 
-    Raises NotADictionaryError.
+    Raises NotADictionaryError if the statement is not valid by RFC 9651.
     """
-    # Imported late, as few files have such lines.
+    # Imported here to save time and memory, as few files have lines with Content-Usage.
     from http_sf import Token, parse
 
     try:
@@ -42,7 +42,7 @@ def values_by_label(statement: bytes) -> dict[str, Value]:
 
 
 def read_usage(statement: bytes) -> dict[str, Value]:
-    """Return the values of LABELS in a statement; none if it is not valid."""
+    """Return the values of LABELS in a statement; an empty dict if it is not valid."""
     try:
         values = values_by_label(statement)
     except NotADictionaryError:

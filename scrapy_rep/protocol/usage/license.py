@@ -1,4 +1,4 @@
-"""Licenses of RSL 1.0: their URIs are reported, and not evaluated."""
+"""Licenses of RSL 1.0: their URIs are reported, but the licenses are not read."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ if TYPE_CHECKING:
 
 RSL: Final = "application/rsl+xml"
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*").fullmatch
-# RFC 8288 §3. Quoted strings are skipped; one without an end extends to the end.
+# A link of RFC 8288 §3: its URI, and its parameters. A quoted string may contain commas; without a
+# closing quote it extends to the end of the header.
 _LINK: Final = re.compile(r'<([^<>]*)>((?:[^,"<]|"(?:[^"\\]|\\.?)*(?:"|\Z))*)')
 _PARAMETER: Final = re.compile(r';\s*(rel|type)\s*=\s*(?:"([^"]*)"|([^\s;,"]+))', re.IGNORECASE)
 _CHALLENGE: Final = re.compile(r"(?:^|,)\s*license(?=[\s,]|$)", re.IGNORECASE).search
 
 
 def license_in(uri: str, line: int | None, place: str = ROBOTSTXT) -> list[Statement]:
-    """Return a statement with the URI of a license; none if the URI isn't absolute."""
+    """Return a statement with the URI of a license; an empty list if the URI isn't absolute."""
     if not _ABSOLUTE(uri):
         return []
     return statements_of(LICENSE, {"license": UNKNOWN}, uri, line, place)
 
 
 def license_in_link(value: str) -> list[Statement]:
-    """Return the licenses in a ``Link`` header."""
+    """Return a statement for each license in a ``Link`` header."""
     found = []
     for link in _LINK.finditer(value):
         parameters = {
             name.lower(): (quoted or plain).lower()
-            for name, quoted, plain in reversed(_PARAMETER.findall(link[2]))  # the first counts
+            for name, quoted, plain in reversed(_PARAMETER.findall(link[2]))  # the first one counts
         }
         if "license" in parameters.get("rel", "").split() and parameters.get("type") == RSL:
             found += license_in(link[1].strip(), None, HEADER)
@@ -39,5 +40,5 @@ def license_in_link(value: str) -> list[Statement]:
 
 
 def asks_for_license(value: str) -> bool:
-    """Return whether a ``WWW-Authenticate`` header asks for a license (RSL 1.0)."""
+    """Return whether a ``WWW-Authenticate`` header requires a license (RSL 1.0)."""
     return _CHALLENGE(value) is not None

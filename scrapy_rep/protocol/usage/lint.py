@@ -1,4 +1,4 @@
-"""The linter of usage lines."""
+"""The linter of usage lines: the lines of robots.txt with usage preferences."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ CODES: Final = {
     "usage-abandoned": "of draft-canel-robots-ai-control-00, abandoned: an Allow or Disallow, too",
     "relative-license": "a license takes a full URL",
 }
-"""The kinds of findings about use, with their messages."""
+"""The kinds of problems of usage lines, with their messages."""
 
 ABANDONED: Final = frozenset({b"allowaitraining", b"disallowaitraining"})
 
 
 def findings_in(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield the findings in a line with a field of SOURCE_OF_FIELD: a code and a detail."""
+    """Yield a code and a detail for each problem of a line with a field of SOURCE_OF_FIELD."""
     name = line.field.lower()
     source = SOURCE_OF_FIELD[name]
     if source == LICENSE:

@@ -1,4 +1,4 @@
-"""The usage lines in the groups for a crawler."""
+"""The usage lines in the groups for a crawler: the lines with usage preferences."""
 
 from __future__ import annotations
 
@@ -40,18 +40,21 @@ SOURCE_OF_FIELD: Final = {
     b"disallowaitraining": LEGACY,
     b"allowaitraining": LEGACY,
 }
-"""The source of each field; fields are in lower case."""
+"""The source of the statements of each field; fields are in lower case."""
 USAGE_FIELDS: Final = tuple(field.decode() for field in SOURCE_OF_FIELD)
 USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowaitraining")
-"""Each field contains one of these."""
+"""Each of these fields contains one of these words, so a file without them has no usage lines."""
 
 _PATH: Final = re.compile(rb"(?s)(/[^ \t]*)[ \t]*(.*)").fullmatch
 _LINE_BYTES: Final = 500
-"""Approximate size of a line in memory without its text, in bytes."""
+"""Approximate size of a line in memory, in bytes, without its value."""
 
 
 def usage_lines(lines: Iterable[Line]) -> list[Line]:
-    """Return the usage lines in ``lines``, up to the first one above the limit."""
+    """Return the usage lines in ``lines``, at most one more than MAX_USAGE_BYTES has room for.
+
+    By this line, UsageRules recognizes that there are too many.
+    """
     found: list[Line] = []
     room = MAX_USAGE_BYTES
     for line in lines:
@@ -68,7 +71,7 @@ def _size_of(line: Line) -> int:
 
 
 class _Rule(NamedTuple):
-    """A line: its path, and its statements for targets that the path matches."""
+    """A usage line: its path, and the statements for the targets that the path matches."""
 
     path: bytes
     statements: list[Statement]
@@ -79,7 +82,7 @@ TOO_MANY: Final = tuple(
     Statement(source, ANY, DISALLOW, _WHY, None)
     for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
 )
-"""The statements if there are more lines than are read."""
+"""The statements if the usage lines have more bytes than are read: all uses are disallowed."""
 
 
 class UsageRules:
@@ -88,10 +91,13 @@ class UsageRules:
     __slots__ = ("_compiled", "_licenses", "_lines", "nbytes")
 
     def __init__(self, lines: Sequence[Line], outside: Sequence[Line] = ()) -> None:
-        """Take the lines in the groups, and those outside of all groups."""
+        """``lines`` are in the groups, ``outside`` before the first group.
+
+        Of the lines outside, only licenses count, and only if no group has one.
+        """
         self._licenses = _licenses(lines) or _licenses(outside)
         if sum(map(_size_of, lines)) > MAX_USAGE_BYTES:
-            # Unread lines may disallow anything.
+            # Lines that are not read may disallow any use.
             self._licenses += TOO_MANY
             lines = ()
         self._lines = lines
@@ -100,7 +106,10 @@ class UsageRules:
         """Approximate size in memory, in bytes."""
 
     def usage_for(self, target: str, *tokens: str) -> Usage:
-        """Return the usage of a target in canonical form, for a crawler with these tokens."""
+        """Return the usage preferences for a canonical target.
+
+        *tokens* are the product tokens of the crawler.
+        """
         if self._compiled is None:
             self._compiled = [
                 _by_length(_rules_of(source, self._lines))
@@ -135,7 +144,7 @@ def _rule_of(source: str, line: Line) -> _Rule | None:
 
 
 def path_and_statement(value: bytes) -> tuple[bytes, bytes]:
-    """Return the path of a line, which may be empty, and the statement after it."""
+    """Return the path in the value of a line, which may be empty, and the text after it."""
     parts = _PATH(value)
     return (parts[1], parts[2]) if parts else (b"", value)
 
@@ -155,7 +164,8 @@ def _by_length(rules: Sequence[_Rule]) -> list[dict[str, tuple[Statement, ...]]]
 def _longest(lengths: list[dict[str, tuple[Statement, ...]]], target: str) -> list[Statement]:
     """Return the statements of the longest path that matches ``target``.
 
-    If several paths of this length match, all are valid; their order in the file doesn't matter.
+    If several paths of this length match, the statements of all of them are returned. Their order
+    in the file doesn't matter.
     """
     for patterns in lengths:
         found = [patterns[pattern] for pattern in patterns if is_match(pattern, target)]

@@ -1,4 +1,8 @@
-"""Usage preferences: their sources, values, and the purposes for which they count."""
+"""Statements: single usage preferences, with their source, value and purposes.
+
+The source of a statement is the specification by which it is read. Its place is where the site has
+written it.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ Value = Literal["allow", "disallow", "unknown"]
 ALLOW: Final = "allow"
 DISALLOW: Final = "disallow"
 UNKNOWN: Final = "unknown"
-"""The value if no statement allows or disallows."""
+"""The value if no statement allows or disallows a use."""
 
 CONTENT_USAGE: Final = "content-usage"
 CONTENT_SIGNAL: Final = "content-signal"
@@ -49,11 +53,11 @@ REVISIONS: Final[dict[str, str]] = {
 """The supported revision of the specification, by source."""
 
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
-"""What an operator can declare to use pages for."""
+"""The purposes that can be declared in REP_PURPOSES: what the pages of a crawl are used for."""
 
 SOURCES: Final = (CONTENT_USAGE, CONTENT_SIGNAL, TAGS, TDMREP, LEGACY)
-"""What an operator can choose to be judged by: TDMREP is the file, what headers and meta elements
-say by it is of TAGS."""
+"""The sources that can be chosen in REP_USAGE_SOURCES. There, ``tdmrep`` is the file tdmrep.json
+only; TDMRep headers and meta elements belong to ``tags``."""
 
 MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (CONTENT_USAGE, "train-ai"): ("ai-training",),
@@ -70,40 +74,42 @@ MEANINGS: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     (CONTENT_SIGNAL, ANY): PURPOSES,
     (LEGACY, ANY): PURPOSES,
 }
-"""The purposes of a statement, by source and label. This table is our policy."""
+"""The purposes for which a statement counts, by source and label. No specification contains this
+table: scrapy-rep has chosen it."""
 
 
 class Statement(NamedTuple):
-    """A statement of a site about use."""
+    """One usage preference of a site."""
 
     source: str
-    """One of REVISIONS."""
+    """The source of the statement, a key of REVISIONS."""
     label: str
-    """The category or signal by its specification; empty if it can't be read."""
+    """The use that the statement is about, as its specification names it, such as ``train-ai``;
+    ``*`` for all uses; empty if no label can be read."""
     value: Value
     raw: str
     """The text as written, cut at 500 characters; bytes that are not UTF-8 are escaped."""
     line: int | None
-    """Its line in robots.txt, 1-based; None elsewhere."""
+    """The line number in robots.txt, 1-based; None in other places."""
     place: str = ROBOTSTXT
     """The place of the statement, one of PLACES."""
 
     @property
     def revision(self) -> str:
-        """The specification by which it was read."""
+        """The revision of the specification by which the statement is read."""
         return REVISIONS[self.source]
 
 
 def statements_of(
     source: str, values: Mapping[str, Value], raw: str, line: int | None, place: str
 ) -> list[Statement]:
-    """Return a statement for each label; one with an empty label if there are none."""
+    """Return a statement for each label in ``values``; if it is empty, one with an empty label."""
     raw = raw[:MAX_USAGE_RAW]
     labels = values or {"": UNKNOWN}
     return [Statement(source, label, value, raw, line, place) for label, value in labels.items()]
 
 
 def combined(values: Iterable[Value]) -> Value:
-    """Return the combined value: disallow if any is, else allow if any is, else unknown."""
+    """Return ``disallow`` if it is among the values, else ``allow`` if it is, else ``unknown``."""
     found = set(values)
     return DISALLOW if DISALLOW in found else ALLOW if ALLOW in found else UNKNOWN

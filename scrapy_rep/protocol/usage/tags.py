@@ -33,9 +33,9 @@ def tags_in_meta(name: str, content: str, tokens: Iterable[str]) -> list[Stateme
 
 def _tags_in(words: str, raw: str, place: str) -> list[Statement]:
     if len(words) > MAX_TAG_TEXT:
-        # Unread text may disallow anything.
+        # The text is not read, and may disallow any use.
         return statements_of(TAGS, dict.fromkeys(LABELS, DISALLOW), raw, None, place)
-    # Some sites separate them by blanks or semicolons.
+    # Some sites separate tags by blanks or semicolons, not by commas.
     found = set(_words_in(words.lower()))
     labels = [label for label in LABELS if label in found]
     return statements_of(TAGS, dict.fromkeys(labels, DISALLOW), raw, None, place) if labels else []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.statement import Statement, Value
 
 TDMREP_PATH: Final = "/.well-known/tdmrep.json"
-"""The path of the file."""
+"""The path of tdmrep.json on each origin."""
 RESERVATION: Final = "tdm-reservation"
 POLICY: Final = "tdm-policy"
 _RESERVED: Final = "1"
@@ -34,8 +34,8 @@ _TOO_LONG: Final = f"a tdmrep.json of more than {MAX_USAGE_BYTES:,} bytes"
 def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
     """Return the statements in the values of a TDMRep header or meta element.
 
-    The specification has a single value; of several, the restrictive one counts. Too long values
-    count as a reservation.
+    By the specification there is one value. Each of several values is a statement, so that the
+    restrictive one counts. Reservations that are too long to be read count as ``1``: reserved.
     """
     if label == RESERVATION and sum(map(len, values)) > MAX_TAG_TEXT:
         return _statements(label, _RESERVED, values[0], place)
@@ -48,9 +48,10 @@ def tdm_in(label: str, values: Sequence[str], place: str) -> list[Statement]:
 
 
 class TdmRules:
-    """The rules of a tdmrep.json, which may be any bytes.
+    """The rules of a tdmrep.json.
 
-    The first object whose location matches decides.
+    ``body`` may be any bytes. The first object whose location matches a target decides. If the file
+    is not valid, its statements are unknown. If it is too long to be read, all pages are reserved.
     """
 
     __slots__ = ("_otherwise", "_rules", "nbytes")
@@ -61,7 +62,7 @@ class TdmRules:
         self.nbytes: int = 3 * len(body)
         """Approximate size in memory, in bytes."""
         if len(body) > MAX_USAGE_BYTES:
-            # The unread rest may reserve anything.
+            # The file is not read, and may reserve any use.
             reserved: dict[str, Value] = {RESERVATION: DISALLOW}
             self._otherwise = statements_of(TDMREP, reserved, _TOO_LONG, None, TDMREP_JSON)
             return
@@ -75,7 +76,7 @@ class TdmRules:
 
     @classmethod
     def unread(cls, why: str) -> TdmRules:
-        """Return the rules of a file that could not be fetched: all is unknown."""
+        """Return the rules of a file that could not be fetched: its statements are unknown."""
         rules = cls(b"[]")
         rules._otherwise = _unread(why)
         return rules
@@ -89,7 +90,10 @@ class TdmRules:
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a dict; of members with the same name the last one counts, but a reservation first."""
+    """Return a dict of the members of an object; of members with the same name the last counts.
+
+    But if any of several ``tdm-reservation`` is ``1``, this one counts.
+    """
     reservations = [m for m in members if m[0] == RESERVATION and _text(m[1]) == _RESERVED]
     return dict([*members, *reservations])
 

@@ -1,4 +1,4 @@
-"""``Usage``: the usage preferences of a page, and their results by purpose."""
+"""``Usage``: the usage preferences for a page, from all places, and the result for a purpose."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HEADERS: Final = (
     "TDM-Policy",
     "Link",
 )
-"""Response headers with usage preferences."""
+"""The response headers that may contain usage preferences."""
 
 
 def _statements_of_unread(why: str) -> tuple[Statement, ...]:
@@ -58,14 +58,14 @@ def _statements_of_unread(why: str) -> tuple[Statement, ...]:
 
 
 TOO_MANY_ELEMENTS: Final = _statements_of_unread(f"more than {MAX_META_ELEMENTS:,} meta elements")
-"""The statements of a page with more meta elements than are read."""
+"""The statements for a page with more meta elements than are read: all tags, and a reservation."""
 UNREADABLE_ELEMENTS: Final = _statements_of_unread("meta elements that can't be read")
-"""The statements of a page whose meta elements can't be read."""
+"""The statements for a page whose meta elements can't be read: all tags, and a reservation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """The statements of a site about the use of one page; immutable."""
+    """The usage preferences of a site for one page. Immutable."""
 
     statements: tuple[Statement, ...] = ()
     """The statements that apply to the page, in the order of PLACES."""
@@ -73,7 +73,7 @@ class Usage:
     """The product tokens of the crawler, the most specific first."""
 
     def value(self, label: str) -> Value:
-        """Return the combined value of a category in Content-Usage, from all places."""
+        """Return the combined value of a category of Content-Usage, from all places."""
         return combined(
             statement.value
             for statement in self.statements
@@ -83,14 +83,15 @@ class Usage:
     def result(self, purpose: str) -> Value:
         """Return the combined value of all statements for a purpose.
 
-        Raises ValueError if it is not one of PURPOSES.
+        A disallow has precedence over an allow. Raises ValueError if ``purpose`` is not one of
+        PURPOSES.
         """
         if purpose not in PURPOSES:
             raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
         return combined(statement.value for statement in self._statements_about(purpose))
 
     def first_disallowing(self, purposes: Iterable[str]) -> Statement | None:
-        """Return the first statement that disallows one of ``purposes``; None if none does."""
+        """Return the first statement that disallows any of ``purposes``; None if there is none."""
         about = chain.from_iterable(map(self._statements_about, purposes))
         return next((statement for statement in about if statement.value == DISALLOW), None)
 
@@ -100,14 +101,14 @@ class Usage:
             statement
             for statement in self.statements
             if purpose in MEANINGS.get((statement.source, statement.label), ())
-            # TDMRep: a later place replaces earlier ones.
+            # TDMRep: a reservation in a later place replaces those in earlier places.
             and (statement.source != TDMREP or PLACES.index(statement.place) == last)
         ]
 
     def from_sources(self, sources: Collection[str]) -> Usage:
-        """Return the statements of some sources, and all licenses.
+        """Return the usage with the statements of these sources and all licenses only.
 
-        The source ``tags`` includes TDMRep headers and meta elements.
+        TDMRep headers and meta elements belong to the source ``tags``.
         """
         kept = (s for s in self.statements if s.source == LICENSE or _chosen_by(s) in sources)
         return replace(self, statements=tuple(kept))
@@ -115,7 +116,7 @@ class Usage:
     def with_header(self, name: str, values: Iterable[str | bytes]) -> Usage:
         """Return the usage with the statements of a response header added.
 
-        ``values`` are all values of the header. Other headers than HEADERS have no statements.
+        ``values`` are all values of the header. A header that is not in HEADERS adds nothing.
         """
         lines = [v.decode("latin-1") if isinstance(v, bytes) else v for v in values]
         name = name.lower()
@@ -138,7 +139,10 @@ class Usage:
         return self.with_statements(statements)
 
     def with_meta(self, elements: Mapping[str, str]) -> Usage:
-        """Return the usage with the statements of meta elements, contents by name, added."""
+        """Return the usage with the statements of meta elements added.
+
+        ``elements`` are the contents of the meta elements of the page, by name.
+        """
         statements: list[Statement] = []
         for name, content in elements.items():
             if name.strip().lower() in {RESERVATION, POLICY}:
@@ -150,8 +154,8 @@ class Usage:
     def with_elements(self, elements: Iterable[tuple[str, str]]) -> Usage:
         """Return the usage with the statements of the meta elements of a page added.
 
-        ``elements`` are names and contents in the order of the page. If there are more than
-        MAX_META_ELEMENTS, TOO_MANY_ELEMENTS are added instead.
+        ``elements`` are their names and contents in the order of the page. If there are more than
+        MAX_META_ELEMENTS, the statements TOO_MANY_ELEMENTS are added instead.
         """
         names = {RESERVATION, POLICY, *names_in_tags(self.tokens)}
         contents: dict[str, list[str]] = {}
@@ -163,15 +167,15 @@ class Usage:
         return self.with_meta({name: ", ".join(values) for name, values in contents.items()})
 
     def with_tdmrep(self, body: bytes, url: str) -> Usage:
-        """Return the usage with the statements of a tdmrep.json for a URL added."""
+        """Return the usage with the statements for a URL in a tdmrep.json added."""
         return self.with_statements(TdmRules(body).statements_for(target_of(url)))
 
     def with_statements(self, statements: Iterable[Statement]) -> Usage:
-        """Return the usage with other statements added."""
+        """Return the usage with these statements added."""
         return replace(self, statements=distinct((*self.statements, *statements)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, which can be written as JSON and to a JOBDIR."""
+        """Return a dict of plain values, which can be written as JSON and to a JOBDIR."""
         return {
             "statements": [statement._asdict() for statement in self.statements],
             "tokens": list(self.tokens),
@@ -179,7 +183,7 @@ class Usage:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Usage:
-        """Return the usage from the values of ``as_dict``."""
+        """Return the usage from the values that ``as_dict`` has returned."""
         statements = tuple(Statement(**statement) for statement in values["statements"])
         return cls(statements, tuple(values["tokens"]))
 
@@ -187,7 +191,8 @@ class Usage:
 def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Return statements without repetitions, in the order of places and lines.
 
-    This limits their number, whatever a site sends, and keeps each disallow.
+    Of statements that differ only in text or line, the first is kept. So their number is limited,
+    whatever a site sends, and no disallow is lost.
     """
     first: dict[tuple[str, ...], Statement] = {}
     uris = 0
@@ -210,7 +215,7 @@ def _position(statement: Statement) -> tuple[int, int]:
 
 
 def _chosen_by(statement: Statement) -> str:
-    """Return the source in REP_USAGE_SOURCES to which a statement belongs."""
+    """Return the source by which REP_USAGE_SOURCES selects a statement."""
     is_tag = statement.source == TDMREP and statement.place != TDMREP_JSON
     return TAGS if is_tag else statement.source
 
