@@ -1,7 +1,7 @@
 """Let requests pass or wait, return them to the scheduler, or drop them.
 
-``robotstxt`` has the decision made and acts on it by the table of ``transitions``, with the parts
-that ``composition`` builds for each crawl; ``guard``, next to the downloader, is the last to see
-what is sent and the first to see what comes; ``responses``, next to the engine, the last to see
-what callbacks get.
+``robotstxt`` gets the decision on a request, and does what the table in ``transitions`` defines. It
+uses the parts that ``composition`` builds for each crawl. ``guard``, the middleware closest to the
+downloader, checks the request that is sent, and the response that arrives. ``responses``, the
+middleware closest to the engine, checks the response that a callback gets.
 """

@@ -1,4 +1,4 @@
-"""What a crawl obeys robots.txt with: what each part is built from, and their start and end."""
+"""Builds the parts of a crawl that obeys robots.txt from each other, starts them and ends them."""
 
 from __future__ import annotations
 
@@ -50,18 +50,21 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _LEASE_SLACK: Final = 5.0
-"""Seconds that a lease lasts beyond REP_TIMEOUT, in which the record is stored."""
+"""Seconds that a lease (the right of one worker to fetch a robots.txt) lasts after REP_TIMEOUT. In
+this time the record of the fetch is stored."""
 _CLOSING_TIME: Final = 5.0
-"""Seconds for what is still to be told to the store when the crawl is over."""
+"""Maximum seconds to wait until the last records are stored when the crawl has ended."""
 _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
-"""The built-in's signal, which came with Scrapy 2.18."""
+"""The signal of Scrapy's built-in middleware for robots.txt; None before Scrapy 2.18."""
 
 
 class Composition:
-    """All parts of a crawl that obeys robots.txt."""
+    """All parts of a crawl that obeys robots.txt.
+
+    Raises SettingsError if a setting is not valid, or a file that it names can't be read.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
-        """Build them. Raises SettingsError."""
         self._crawler = crawler
         self._options = options = Options.of(crawler)
         self.scheduler_keeps: bool = _scheduler_keeps(crawler)
@@ -101,7 +104,7 @@ class Composition:
             DryRun(crawler, cache, self.drops, self.gate, builtin) if builtin else None
         )
         self._subresources = Subresources(crawler, decider, cache, options)
-        # Scrapy's signals don't keep their receivers alive.
+        # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
         for part in (self, self.drops, self.gate, robots, self._subresources):
             add_part(crawler, part)
         self._watch = ClosingWatch(crawler, self._close, self.gate.idle.check)
@@ -176,10 +179,10 @@ def _scheduler_keeps(crawler: Crawler) -> bool:
     """Return whether the scheduler keeps its requests when the crawl ends."""
     if crawler.settings.get("JOBDIR"):
         return True
-    # For issubclass() each class with the methods of a scheduler is a subclass of Scrapy's.
+    # Not issubclass(), which is true of each class that has the methods of a scheduler.
     return Scheduler not in load_object(crawler.settings["SCHEDULER"]).__mro__
 
 
 def _note_scheduler(request: Request) -> None:
-    # Only what comes from a scheduler may be given back to it.
+    # Only a request that comes from a scheduler may be given back to it.
     note_source(request, Source.SCHEDULER)

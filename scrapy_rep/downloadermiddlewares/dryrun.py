@@ -1,4 +1,8 @@
-"""The dry run of the middleware: it logs what it would drop, and what the built-in would do."""
+"""The dry run: all requests are sent, and the log has those that would be dropped or would wait.
+
+It also has the requests that Scrapy's built-in middleware for robots.txt, called the built-in here,
+would handle in another way.
+"""
 
 from __future__ import annotations
 
@@ -42,16 +46,16 @@ _MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 class BuiltIn:
-    """Decides like Scrapy's built-in middleware, with its parser and the body that was fetched.
+    """Decides as Scrapy's built-in middleware would, with its parser and the body that was fetched.
 
-    The built-in parses the bodies of error responses, too. A record from a store doesn't have them:
-    then, and if there was no response, the built-in allows all.
+    The built-in parses the bodies of error responses, too. A record from a store doesn't have these
+    bodies: then, and if there was no response, all requests are allowed.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         parser = load_object(crawler.settings["ROBOTSTXT_PARSER"])
-        # The addon sets ROBOTSTXT_PARSER; without it the built-in would use its default.
+        # The add-on sets ROBOTSTXT_PARSER; without the add-on, the built-in would use the default.
         ours = isinstance(parser, type) and issubclass(parser, RobotParser)
         self._parser: Any = ProtegoRobotParser if ours else parser
         self._parsers: BoundedCache[Evidence, Any] = BoundedCache(
@@ -62,7 +66,7 @@ class BuiltIn:
         )
 
     def keep(self, evidence: Evidence, response: Response) -> None:
-        """Keep the body of an error response."""
+        """Keep the body of an error response to a request for robots.txt."""
         codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
         try:
             body = decode(response.body, codings.split(","), MAX_BODY_BYTES, complete=False)
@@ -71,7 +75,7 @@ class BuiltIn:
         self._bodies.put(evidence, body, len(body))
 
     def allows(self, request: Request, record: Record | None) -> bool:
-        """Return whether the built-in would send ``request``."""
+        """Return whether the built-in would send ``request``, by the ``record`` of its origin."""
         if record is None:
             return True
         last = record.last
@@ -87,12 +91,12 @@ class BuiltIn:
             b"User-Agent", settings["USER_AGENT"]
         )
         if isinstance(agent, list | tuple):
-            agent = agent[0]  # the built-in takes no list; the first token is the most specific
+            agent = agent[0]  # the built-in accepts no list; the first token is the most specific
         return bool(parser.allowed(request.url, agent))
 
 
 class DryRun:
-    """Lets all requests pass, and logs what would have happened to them."""
+    """Lets all requests pass, and logs which would be dropped or would wait without the dry run."""
 
     def __init__(
         self,
@@ -110,10 +114,10 @@ class DryRun:
         self._builtin = builtin
 
     async def log(self, request: Request, decision: Decision, source: Source) -> None:
-        """Log and count what would have happened to ``request``, here and with the built-in.
+        """Log and count if ``request`` would be dropped or would wait without the dry run.
 
-        ``source`` is where it comes from. An error in here doesn't keep the request from being
-        sent.
+        Also log if the built-in would decide otherwise. ``source`` is the component from which the
+        engine got the request. After an error in this method, the request is sent, too.
         """
         try:
             await self._log_differences(request, decision, source)
@@ -133,7 +137,7 @@ class DryRun:
         verdict = verdict.with_origin(origin)
         why = describe_decision(verdict, decision.usage)
         if would_wait:
-            # Whether the site would have been reachable again in time isn't known.
+            # It isn't known whether the site would have been reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
             logger.info("Dry run, would defer %s: %s", show(request), why, extra=extra)
             return
@@ -165,7 +169,7 @@ class DryRun:
     async def _builtin_allows(
         self, request: Request, origin: Origin | None, override: Override | None
     ) -> bool | None:
-        """Return whether the built-in would send ``request``; None if that isn't known."""
+        """Return whether the built-in would send ``request``; None if that can't be known."""
         if origin is None:
             return None
         record = await self._cache.record(origin)

@@ -19,7 +19,7 @@ logger: Final = logging.getLogger(__name__)
 
 
 class Events:
-    """Logs, counts and announces events of the middleware."""
+    """Logs and counts overrides and errors; sends the signal about overrides."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer, overrides: Overrides) -> None:
         self._crawler = crawler
@@ -28,7 +28,7 @@ class Events:
         self._overrides_used: set[Override] = set()
 
     def log_error(self, request: Request, error: Exception, *, dry_run: bool) -> None:
-        """Log and count an error in scrapy-rep."""
+        """Log and count ``error``, which scrapy-rep has raised for ``request``."""
         logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "sent, as this is a dry run" if dry_run else "dropped",
@@ -38,9 +38,10 @@ class Events:
         stats.count(self._crawler, stats.ERROR_COUNT)
 
     def count_override(self, request: Request, override: Override | None, *, again: bool) -> None:
-        """Count and announce that ``override`` decides on ``request``; log its first use.
+        """Count, and send the signal, that ``override`` applies to ``request``; log its first use.
 
-        ``again``: the request was here before, and was given back to the scheduler.
+        ``again`` is true if the request was given back to the scheduler before. An override with
+        product tokens was counted then.
         """
         self.log_expired()
         if override is None or (again and override.tokens):

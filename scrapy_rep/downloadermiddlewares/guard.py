@@ -1,10 +1,12 @@
 """The downloader middleware closest to the downloader.
 
-``RobotsTxtMiddleware`` decides before most other middlewares see the request, and these may change
-its URL or its User-Agent. This one sees the request that is sent and the response that arrives: it
-has the decision made again if they differ from what was decided on. It also keeps other middlewares
-away from requests for robots.txt: it removes what they have added, and passes the response to the
-fetcher as an exception, ``Received``, which no other middleware handles.
+``RobotsTxtMiddleware`` decides on a request before most other middlewares, which may change its URL
+or its User-Agent. The middleware in this module gets the request that is sent and the response that
+arrives. If they differ from what was decided on, it repeats the decision.
+
+It also protects requests for robots.txt from other middlewares: it removes what they have added,
+and raises the response as an exception, ``Received``. No other middleware handles the exception, so
+the fetcher gets the response unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ if TYPE_CHECKING:
 
 REFUSED_KEY: Final = "_robotstxt_refused"
 """Private key of ``Request.meta``: verdict and URL of a redirect that a browser did not follow."""
-# RFC 9110 §13.1 and §14.2: the response to these may lack the whole text (SPEC S-8).
+# RFC 9110 §13.1 and §14.2: the response to a request with one of these headers may have only a part
+# of the text, or nothing of it (SPEC S-8).
 _CONDITIONAL: Final = (
     b"If-Match",
     b"If-None-Match",
@@ -52,12 +55,12 @@ class RobotsTxtFetchMiddleware:
     """The downloader middleware closest to the downloader: no other may have a higher order.
 
     A request is checked again if another middleware has changed its URL, or the product tokens in
-    its User-Agent. A response is checked again if its URL is not that of the request, because its
+    its User-Agent. A response is checked if its URL is not that of the request, because its
     download handler has followed a redirect itself, as browsers do.
 
-    Changes that other middlewares make for pages are removed from requests for robots.txt. Their
-    responses are passed directly to the fetcher, so that no other middleware retries, renders,
-    caches or changes them.
+    What other middlewares add to requests for pages is removed from requests for robots.txt. The
+    responses to these requests are passed directly to the fetcher, so that no other middleware
+    retries, renders, caches or changes them.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -70,13 +73,14 @@ class RobotsTxtFetchMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware. Raises NotConfigured without ROBOTSTXT_OBEY."""
+        """Return the middleware. Raises NotConfigured if ROBOTSTXT_OBEY is false."""
         return cls(crawler)
 
     def process_request(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let ``request`` pass if it is as it was when it was decided on, else decide again.
+        """Let ``request`` pass if its URL and tokens are those of the decision; else decide again.
 
-        Raises RobotsTxtDisallowed.
+        A request for robots.txt passes without a decision. Raises RobotsTxtDisallowed if the new
+        decision disallows ``request``.
         """
         meta = request.meta
         decided = meta.pop(DECIDED_KEY, None)
@@ -96,9 +100,10 @@ class RobotsTxtFetchMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Awaitable[Request | Response]:
-        """Pass the response for a robots.txt to the fetcher; check the URL of all others.
+        """Pass the response to a request for robots.txt to the fetcher.
 
-        Raises RobotsTxtDisallowed if the URL is disallowed.
+        Check other responses if their URL is not that of the request. Raises RobotsTxtDisallowed if
+        the URL is disallowed.
         """
         meta = request.meta
         transfer = meta.get(TRANSFER_KEY)
@@ -106,7 +111,7 @@ class RobotsTxtFetchMiddleware:
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
-        meta.pop(DECIDED_KEY, None)  # left if a middleware answered the request itself
+        meta.pop(DECIDED_KEY, None)  # it is still there if a middleware has made the response
         if response.status in STATUSES:
             recheck = self._recheck()
             self._licenses.check(request, response, None if recheck is None else recheck.decider)
@@ -115,7 +120,7 @@ class RobotsTxtFetchMiddleware:
         return self._check_redirect(recheck, request, response)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Pass the error of a request for robots.txt to the fetcher, before retry middlewares.
+        """Raise the error of a request for robots.txt again: only the fetcher is to handle it.
 
         Raises RobotsTxtDisallowed if a browser did not follow a redirect to a disallowed URL.
         """
@@ -124,18 +129,22 @@ class RobotsTxtFetchMiddleware:
             raise dropped_response(self._crawler, request, _FOLLOWED, *refused) from exception
         if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
-                # A middleware has sent a request of its own with a copy of this meta.
+                # A middleware has sent a request of its own with a copy of the meta of ``request``.
                 raise InterferenceError("what came is the answer to another request")
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_exception(request, exception)
             raise exception
 
     def _scrapys_stats(self) -> DownloaderStats | None:
-        """Return Scrapy's DownloaderStats, which counts the end of the request, too."""
+        """Return Scrapy's DownloaderStats; None if the crawl doesn't use it.
+
+        The exceptions raised here don't reach it. So that it counts the end of each request for
+        robots.txt, too, it is called directly.
+        """
         return self._crawler.get_downloader_middleware(DownloaderStats)
 
     def _recheck(self) -> Recheck | None:
-        """Return what decides again; None if the user has switched off RobotsTxtMiddleware."""
+        """Return the part that decides again; None if RobotsTxtMiddleware is not in use."""
         if self._found is None and (found := part(self._crawler, Recheck)) is not None:
             self._found, self._tokens_of = found, found.decider.tokens.of_request
         return self._found
@@ -153,7 +162,7 @@ class RobotsTxtFetchMiddleware:
 
 
 def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) -> bool:
-    """Return whether the decision on ``request`` still holds; overrides may set other tokens."""
+    """Return whether ``decided``, URL and tokens of a decision, still holds for ``request``."""
     if decided is None or decided[0] != request.url:
         return False
     return decided[1] is None or decider.holds_for(request, decided[1])
@@ -170,7 +179,7 @@ def _prepare(request: Request, transfer: Transfer) -> None:
     transfer.note(request)
     for name in _CONDITIONAL:
         request.headers.pop(name, None)
-    # decode() knows no other coding that HttpCompressionMiddleware or the settings may ask for.
+    # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.
     request.headers[b"Accept-Encoding"] = b"gzip"
     # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add these; credentials must not follow a
     # redirect to another origin.

@@ -1,4 +1,4 @@
-"""Responses that ask for a license (RSL 1.0): counted, logged once per origin, not retried."""
+"""Responses that require a license (RSL 1.0): counted, logged once per origin, not retried."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 STATUSES: Final = (401, 402, 403)
-"""Statuses of responses that may ask for a license."""
+"""Statuses of responses that may require a license."""
 _MAX_SHOWN: Final = 3
 """Maximum number of license URIs in a log line."""
 
 
 class Licenses:
-    """Finds responses that ask for a license."""
+    """Finds responses that require a license."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._once = Once()
 
     def check(self, request: Request, response: Response, decider: Decider | None) -> None:
-        """Count ``response``, whose status is in STATUSES, if it asks for a license.
+        """Count ``response``, whose status is in STATUSES, if it requires a license.
 
-        Its request is not retried. The first one of each origin is logged.
+        ``request`` is not retried then. The first of these responses of each origin is logged.
         """
         challenges = response.headers.getlist(b"WWW-Authenticate")
         if not any(asks_for_license(value.decode("latin-1")) for value in challenges):

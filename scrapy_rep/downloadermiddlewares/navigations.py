@@ -30,11 +30,11 @@ async def keep_from_disallowed(page: Any, request: Request) -> None:
     """Prevent a page of Chromium from sending requests to disallowed URLs, also after redirects.
 
     With ``meta["playwright_page_init_callback"] = "scrapy_rep.keep_from_disallowed"`` each request
-    of the page is checked, as with ``abort_disallowed``, and each redirect, too, which Playwright
-    does not report. If the page itself is redirected to an unknown origin, it waits for the
-    robots.txt of that origin. If it is redirected to a disallowed URL, its request is dropped with
-    RobotsTxtDisallowed. This requires a protocol that only Chromium supports. A page that cannot be
-    checked is closed, and its request fails.
+    of the page is checked, as with ``abort_disallowed``. Redirects, which Playwright does not
+    report, are checked, too. If the page itself is redirected to an unknown origin, it waits for
+    the robots.txt of that origin. If it is redirected to a disallowed URL, its request is dropped
+    with RobotsTxtDisallowed. This requires a protocol that only Chromium supports. A page that
+    cannot be checked is closed, and its request fails.
     """
     if request.meta.get("dont_obey_robotstxt"):
         return
@@ -56,7 +56,7 @@ class _Watch:
         self._session = session
         self._request = request
         self._frame = frame
-        """Name of the main frame in the session."""
+        """The identifier of the main frame, which has the page itself, not a part of it."""
         self._begun = False
         self._tasks = Background()
 
@@ -78,7 +78,7 @@ class _Watch:
         url = event["request"]["url"]
         if event["resourceType"] != "Document" or event["frameId"] != self._frame:
             return _REFUSE if self._aborts(url) else _CONTINUE
-        if not self._begun:  # the page itself, which was checked before
+        if not self._begun:  # the first request of the page, which was checked before
             self._begun = True
             return _CONTINUE
         verdict = await self._verdict(url)
@@ -93,7 +93,7 @@ class _Watch:
     async def _verdict(self, url: str) -> Verdict | None:
         try:
             hop = Request(url, headers=self._request.headers, meta=self._request.meta)
-        except ValueError:  # part of the page (data:, blob:)
+        except ValueError:  # no request is sent for the URL (data:, blob:)
             return None
         for recheck in parts_of_all(Recheck):
             verdict = await recheck.refusal(hop)

@@ -29,17 +29,18 @@ logger: Final = logging.getLogger(__name__)
 DECIDED_KEY: Final = "_robotstxt_decided"
 """Private key of ``Request.meta``: the URL and the product tokens that were decided on.
 
-``RobotsTxtMiddleware`` sets it for ``RobotsTxtFetchMiddleware``, and that sets it to the URL of the
-response for ``RobotsTxtResponseMiddleware``. If the tokens are None, the decision doesn't depend on
-them."""
+``RobotsTxtMiddleware`` sets it for ``RobotsTxtFetchMiddleware``. This middleware sets it to the URL
+of a response that it has checked, for ``RobotsTxtResponseMiddleware``. If the tokens are None, the
+decision doesn't depend on them."""
 AGAIN_KEY: Final = "_robotstxt_again"
-"""Private key of ``Request.meta``: the decision is repeated; the request has had its turn."""
+"""Private key of ``Request.meta``: true while a decision is repeated. The request needs no turn (a
+time reserved for one request to a site with a delay), as it has had one."""
 CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on a request of an unknown origin while the crawl closes."""
 
 
 class Recheck:
-    """Asks the crawl's RobotsTxtMiddleware, or the user's subclass of it, to decide again."""
+    """Repeats decisions with the crawl's RobotsTxtMiddleware, or the user's subclass of it."""
 
     def __init__(
         self, crawler: Crawler, decider: Decider, process_request: Callable[..., Any]
@@ -51,7 +52,7 @@ class Recheck:
         self._takes_spider = "spider" in signature(process_request).parameters
 
     async def process(self, request: Request) -> Request | None:
-        """Return what ``process_request`` of the middleware returns. Raises what it raises."""
+        """Return what ``process_request`` of the middleware returns; raise what it raises."""
         meta = request.meta
         meta[AGAIN_KEY] = True
         spider = {"spider": self._crawler.spider} if self._takes_spider else {}
@@ -62,13 +63,13 @@ class Recheck:
         finally:
             meta.pop(AGAIN_KEY, None)
         if DECIDED_KEY not in meta:
-            # A subclass let it pass without a decision: these came with its meta.
+            # A subclass let the request pass without a decision: it has these from its former meta.
             meta.pop(NOTE_KEY, None)
             meta.pop(signals.META_KEY, None)
         return returned
 
     async def refusal(self, hop: Request) -> Verdict | None:
-        """Return the verdict because of which ``hop`` is not to be sent; None if it may be sent."""
+        """Return the verdict because of which ``hop`` must not be sent; None if it may be sent."""
         try:
             given_back = await self.process(hop) is not None
         except RobotsTxtDisallowed as error:
@@ -76,11 +77,11 @@ class Recheck:
         return CLOSING if given_back else None
 
     async def check(self, request: Request, response: Response, how: str) -> Request | Response:
-        """Return ``response`` if its URL, which differs from the one decided on, is allowed.
+        """Return ``response`` if its URL, which differs from the URL decided on, is allowed.
 
-        If the crawl closes before that is known, and the scheduler stores requests, return the
-        request, so that the next crawl sends it again. ``how`` tells the log why the URL differs.
-        Raises RobotsTxtDisallowed.
+        If the crawl closes before that is known, and the scheduler stores requests, return
+        ``request``, so that the next crawl sends it again. ``how`` is the reason for the log why
+        the URL differs. Raises RobotsTxtDisallowed if the URL is disallowed.
         """
         if request.meta.get("dont_obey_robotstxt"):
             return response

@@ -1,4 +1,4 @@
-"""The downloader middleware closest to the engine: it checks the responses of callbacks."""
+"""The downloader middleware closest to the engine: it checks the responses that callbacks get."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _CHANGED: Final = "another middleware has changed its URL"
 class RobotsTxtResponseMiddleware:
     """The downloader middleware closest to the engine: no other may have a lower order.
 
-    A response is checked again if another middleware has changed its URL, as those of APIs do that
-    know where the API was redirected to.
+    A response is checked again if another middleware has changed its URL. A middleware for a web
+    service may do this, for example, if the service has followed a redirect.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -35,7 +35,7 @@ class RobotsTxtResponseMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware. Raises NotConfigured without ROBOTSTXT_OBEY."""
+        """Return the middleware. Raises NotConfigured if ROBOTSTXT_OBEY is false."""
         return cls(crawler)
 
     def process_response(
@@ -43,7 +43,7 @@ class RobotsTxtResponseMiddleware:
     ) -> Response | Awaitable[Request | Response]:
         """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
 
-        Raises RobotsTxtDisallowed.
+        Raises RobotsTxtDisallowed if its URL is disallowed.
         """
         decided = request.meta.pop(DECIDED_KEY, None)
         url = request.url if decided is None else decided[0]

@@ -1,8 +1,9 @@
 """The downloader middleware that drops disallowed requests.
 
-For each request it takes the decision from the cache. A known and allowed request passes at once.
-All others go through the table of ``transitions``: what is known of the request and where it comes
-from determine whether it waits here, is dropped, or is given back to the scheduler.
+A request passes at once if the cache has the robots.txt of its origin, and this allows the request.
+For all other requests, the table in ``transitions`` defines whether they wait here, are dropped, or
+are given back to the scheduler. This depends on what is known about the request, and on its source:
+the component from which the engine got it.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ if TYPE_CHECKING:
 _PRIORITY_CUT: Final = 1_000
 """Amount by which the priority of a request is lowered when too many requests wait here."""
 _IN_TURN: Final = (Source.QUEUE, Source.OVERDUE)
-"""Sources whose requests have waited for their turn already, if the queue asks the gate."""
+"""Sources whose requests have waited for their turn in the queue already, if a queue uses the gate.
+
+A turn is a time reserved for one request to a site with a delay.
+"""
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -54,7 +58,7 @@ class RobotsTxtMiddleware:
 
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
-            # Scrapy logs it as a warning.
+            # Scrapy logs the message as a warning.
             raise NotConfigured(why_not_obeyed(crawler.settings))
         check_components(crawler)
         self._crawler = crawler
@@ -75,7 +79,7 @@ class RobotsTxtMiddleware:
         self.decider: Decider = parts.decider
         """Decides whether a request is allowed."""
         self.gate: Gate = parts.gate
-        """The gate that queues ask before a request leaves the scheduler."""
+        """Decides whether a request may leave the scheduler."""
         self._waiting = parts.waiting_requests
         self._recheck = Recheck(crawler, self.decider, self.process_request)
         add_part(crawler, self._recheck)
@@ -83,7 +87,10 @@ class RobotsTxtMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the middleware. Raises SettingsError, and NotConfigured without ROBOTSTXT_OBEY."""
+        """Return the middleware.
+
+        Raises NotConfigured if ROBOTSTXT_OBEY is false, SettingsError if a setting is not valid.
+        """
         return cls(crawler)
 
     def process_request(
@@ -91,10 +98,11 @@ class RobotsTxtMiddleware:
         request: Request,
         spider: Spider | None = None,  # noqa: ARG002 - subclasses for older versions of Scrapy pass it
     ) -> Awaitable[Request | None]:
-        """Let ``request`` pass, or raise RobotsTxtDisallowed.
+        """Let ``request`` pass, return it to the scheduler, or raise RobotsTxtDisallowed.
 
-        A request waits only if its origin is not known or its entry has expired, if the origin asks
-        for a delay, and in a dry run.
+        If a site has refused all requests for too long, IgnoreRequest is raised. A request waits
+        only if its robots.txt is not known or is unreachable, if its site has a delay, if too many
+        requests wait already, and in a dry run.
         """
         meta = request.meta
         noted = meta.pop(NOTE_KEY, None)
@@ -126,7 +134,7 @@ class RobotsTxtMiddleware:
     def _apply_transition(
         self, request: Request, decision: Decision, note: Note
     ) -> Awaitable[Request | None]:
-        """Do what the table says about a request that may not simply pass."""
+        """Do what TRANSITIONS defines for a request that doesn't pass at once."""
         again = request.meta.pop(AGAIN_KEY, False)
         self._events.count_override(request, decision.override, again=note.returned)
         situation = self._situation(request, decision, note)
@@ -165,7 +173,10 @@ class RobotsTxtMiddleware:
     def _conclude(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
-        """Let ``request`` pass, give it back or drop it, after all waits."""
+        """Let ``request`` pass, give it back or drop it, as TRANSITIONS defines, after all waits.
+
+        If it is given back, its copy for the scheduler is returned.
+        """
         action = TRANSITIONS[situation][note.source]
         if action is Action.GIVE_BACK or (
             action is Action.GIVE_BACK_IF_KEPT and self._scheduler_keeps
@@ -191,8 +202,8 @@ class RobotsTxtMiddleware:
     async def _wait_for_verdict(
         self, request: Request, decision: Decision, note: Note
     ) -> Request | None:
-        """Wait for the verdict on ``request``; then do what the table says."""
-        # Requests waiting here arrived before the crawl began to close.
+        """Wait for the verdict on ``request``; then do what TRANSITIONS defines."""
+        # The request arrived before the crawl began to close, so it may be given back, once.
         situation = Situation.CLOSING
         try:
             while True:
@@ -208,7 +219,7 @@ class RobotsTxtMiddleware:
         except CrawlClosingError:
             if self._dry_run is not None:
                 return None
-        except CancelledError:  # an Exception in Twisted
+        except CancelledError:  # in Twisted a subclass of Exception, caught by the next clause
             raise
         except Exception as error:  # noqa: BLE001 - logged there
             self._drop_after_error(request, error)
@@ -219,7 +230,7 @@ class RobotsTxtMiddleware:
 
     async def _take_turn(self, request: Request, decision: Decision, note: Note) -> Request | None:
         """Wait for the turn of ``request``; let it pass if it is still allowed then."""
-        # Only a request given back during the close could come again for ever.
+        # Only a request that is given back while the crawl closes could come again for ever.
         comes_again = note.returned and self._cache.closing
         try:
             direct = note.source is Source.DIRECT
@@ -261,11 +272,14 @@ class RobotsTxtMiddleware:
 
     @staticmethod
     def _pass_ungoverned(request: Request) -> Awaitable[None]:
-        request.meta.pop(META_KEY, None)  # may be copied from the meta of the page before
+        request.meta.pop(META_KEY, None)  # a callback may have copied it from its response
         return _PASSED
 
     def _drop_after_error(self, request: Request, error: Exception) -> None:
-        """Drop ``request`` after an error in scrapy-rep, as sending it may be disallowed."""
+        """Drop ``request`` after an error in scrapy-rep, as it may be disallowed.
+
+        In a dry run the request passes.
+        """
         self._events.log_error(request, error, dry_run=self._dry_run is not None)
         if self._dry_run is None:
             raise self._drop(request, _ERROR) from error
@@ -291,7 +305,7 @@ async def _return_at_once(request: Request) -> Request:
 
 
 class _Passed:
-    """An awaitable that ends at once; all requests share one, as this is the hot path."""
+    """An awaitable that ends at once. All requests share one, to save the time to create it."""
 
     def __await__(self) -> Generator[None, None, None]:
         return

@@ -1,4 +1,4 @@
-"""Checks of the settings and log lines when a crawl starts."""
+"""Checks of the settings, and log lines, when a crawl starts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def why_not_obeyed(settings: BaseSettings) -> str:
 
 
 def read_overrides(options: Options, clock: Clock) -> Overrides:
-    """Return the overrides of REP_OVERRIDES, with its files read. Raises SettingsError."""
+    """Return the overrides of REP_OVERRIDES.
+
+    Raises SettingsError if a file that they name can't be read.
+    """
     try:
         return Overrides(options.overrides, clock.time)
     except OSError as error:
@@ -92,7 +95,7 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
 
 
 def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]) -> None:
-    """Log if the product tokens may not be the ones that the user wants."""
+    """Log if there are no product tokens, invalid ones, or those of Scrapy's default User-Agent."""
     if not tokens:
         logger.warning(
             "The User-Agent contains no product token, so only the '*' groups of robots.txt are "
@@ -116,7 +119,7 @@ def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]
 
 
 def log_cannot_defer(crawler: Crawler) -> None:
-    """Log that requests are dropped which another scheduler would defer."""
+    """Log that requests of unreachable origins are dropped, as the scheduler can't defer them."""
     logger.info(
         "Requests of origins whose robots.txt is unreachable are dropped at once, because the "
         "scheduler does not defer them. To defer them, set SCHEDULER_PRIORITY_QUEUE to "
@@ -127,7 +130,11 @@ def log_cannot_defer(crawler: Crawler) -> None:
 
 
 def check_components(crawler: Crawler) -> None:
-    """Raise SettingsError unless the first and the last middleware are in place."""
+    """Check the orders of the first and the last downloader middleware.
+
+    Raises SettingsError if RobotsTxtFetchMiddleware is missing or another middleware has as high an
+    order, or if another middleware has as low an order as RobotsTxtResponseMiddleware.
+    """
     orders = {
         load_object(path): order
         for path, order in crawler.settings.getwithbase("DOWNLOADER_MIDDLEWARES").items()

@@ -1,4 +1,4 @@
-"""Requests that a browser sends for a page: a hook that scrapy-playwright calls before each."""
+"""Requests that a browser sends for a page: scrapy-playwright calls a hook before each of them."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ class BrowserRequest(Protocol):
 
 
 def abort_disallowed(request: BrowserRequest) -> bool:
-    """Return whether robots.txt disallows a ``request`` of a browser.
+    """Return whether robots.txt disallows ``request``, which a browser is about to send.
 
     With ``PLAYWRIGHT_ABORT_REQUEST = "scrapy_rep.abort_disallowed"`` scrapy-playwright calls this
-    before each request of a page. The page itself was checked before. If several crawls run in one
-    process, the request is checked for each, because its crawl is not known.
+    function before each request of a page. The page itself was checked before. If several crawls
+    run in one process, the request is checked for each crawl, because it is not known which of them
+    has opened the page.
     """
     asked = parts_of_all(Subresources)
     if not asked or _is_page(request):
@@ -57,7 +58,7 @@ def abort_disallowed(request: BrowserRequest) -> bool:
 
 
 def _is_page(request: BrowserRequest) -> bool:
-    """Return whether ``request`` is the page that Scrapy has asked the browser for."""
+    """Return whether ``request`` is for the page that Scrapy has requested from the browser."""
     if not request.is_navigation_request():
         return False
     try:
@@ -83,12 +84,13 @@ class Subresources:
         remove_part(self._crawler, Subresources)
 
     def aborts(self, url: str, page: Request | None = None) -> bool:
-        """Return whether ``url`` is not to be fetched for ``page``, without waiting.
+        """Return whether ``url`` must not be fetched for ``page``, without waiting.
 
-        If the origin is not known, REP_SUBRESOURCES_UNKNOWN decides and its lookup begins.
+        If the robots.txt of its origin is not known, REP_SUBRESOURCES_UNKNOWN decides, and a lookup
+        begins for later requests.
         """
         if not url.startswith(SCHEMES):
-            return False  # part of the page (data:, blob:)
+            return False  # no request is sent for the URL (data:, blob:)
         try:
             request = Request(url, headers=None if page is None else page.headers)
             decision = self._decider.known_decision(request)
@@ -126,7 +128,7 @@ class Subresources:
         )
 
     def _look_up(self, request: Request) -> None:
-        """Look up the origin for later requests, unless too many lookups are under way."""
+        """Look up the origin of ``request``, unless too many lookups are under way."""
         if self._cache.room > 0 and not self._cache.closing:
             self._lookups.start(self._look_up_quietly(request))
 

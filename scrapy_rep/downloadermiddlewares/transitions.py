@@ -1,7 +1,8 @@
 """The table of what the middleware does with a request, by its situation and source.
 
-The docs contain it. In a dry run all requests pass. After an error in scrapy-rep, a request is
-dropped in any situation.
+The situation is what is known about the request, the source is the component from which the engine
+got it. The docs contain the table. In a dry run all requests pass. After an error in scrapy-rep, a
+request is dropped in any situation.
 """
 
 from __future__ import annotations
@@ -33,19 +34,20 @@ class Action(Enum):
     DROP = "drop"
     """RobotsTxtDisallowed is raised."""
     WAIT = "wait"
-    """It waits here until its robots.txt is known."""
+    """The request waits in the middleware until its robots.txt is known, or was tried again."""
     GIVE_BACK = "return to the scheduler"
-    """It goes back to the scheduler, which keeps it."""
+    """The request goes back to the scheduler, which keeps it."""
     GIVE_BACK_IF_KEPT = "return if the scheduler stores it, else drop"
     PUT_OFF = "return with a lower priority"
-    """It goes back to the scheduler with a lower priority."""
+    """The request goes back to the scheduler with a lower priority."""
 
 
 TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
     situation: dict(zip(Source, actions, strict=True))
     for situation, actions in {
         Situation.ALLOWED: (Action.PASS,) * len(Source),
-        # Only our queues hold requests of such a site, and release them to be dropped here.
+        # Only the queues of scrapy-rep hold requests to a site that refuses them. They let these
+        # requests leave to be dropped here.
         Situation.REFUSED: (Action.DROP, Action.DROP, Action.PASS, Action.PASS),
         Situation.FORBIDDEN: (Action.DROP,) * len(Source),
         # A request that comes directly waits for the next try, once.
@@ -54,7 +56,7 @@ TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
         Situation.CROWDED: (Action.WAIT, Action.WAIT, Action.PUT_OFF, Action.WAIT),
         # A request that seems direct may come from the disk queue of an earlier crawl.
         Situation.CLOSING: (Action.GIVE_BACK_IF_KEPT,) * len(Source),
-        # Its sender must not wait for ever.
+        # When a direct request is given back, the engine repeats it at once. This must not go on.
         Situation.CLOSING_AGAIN: (Action.DROP,) * len(Source),
     }.items()
 }

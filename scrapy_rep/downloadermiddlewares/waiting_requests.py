@@ -1,7 +1,8 @@
 """Requests that wait in the middleware: for a lookup, for a turn, or before they are given back.
 
-All requests of one origin and download slot that wait for turns stand in a line, and only the first
-asks for a turn: if thousands asked with each turn, the requests would be sent late.
+A turn is a time reserved for one request to a site with a delay. All requests of one origin and
+download slot that wait for turns are in a line, and only the first of them tries to use a turn. If
+thousands of requests tried it each time, they would be sent late.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ if TYPE_CHECKING:
 _MAX_WAITING: Final = 16
 """Maximum number of requests that wait for lookups if CONCURRENT_REQUESTS sets no limit."""
 _PAUSE: Final = 1.0
-"""Seconds before a request that came back at once is given back again."""
+"""Seconds before a request is given back again that the scheduler has returned at once."""
 _SHORT_PAUSE: Final = 0.05
-"""The same if many requests wait so."""
+"""Seconds of this pause if half of CONCURRENT_REQUESTS wait for ``_PAUSE`` already."""
 
 
 class WaitingRequests:
-    """Lets requests wait in the middleware, and limits how many do."""
+    """Lets requests wait in the middleware, and limits how many of them wait for lookups."""
 
     def __init__(
         self,
@@ -66,13 +67,13 @@ class WaitingRequests:
 
     @property
     def is_full(self) -> bool:
-        """Whether so many wait for lookups that further ones go back to their scheduler."""
+        """Whether the maximum number of requests waits; others go back to their scheduler."""
         return self.waiting >= self._most
 
     async def wait_for_decision(self, request: Request, decision: Decision) -> Decision:
-        """Return the decision on ``request`` when its lookup, or the next try of it, has ended.
+        """Wait for the lookup of robots.txt, or its next try; return the decision on ``request``.
 
-        Raises CrawlClosingError.
+        Raises CrawlClosingError if the crawl closes before.
         """
         stats.count(self._crawler, stats.WAITED)
         self.waiting += 1
@@ -86,15 +87,15 @@ class WaitingRequests:
             self.waiting -= 1
 
     def seconds_before(self, request: Request, decision: Decision) -> float:
-        """Return the seconds of delay that the turns keep before ``request``."""
+        """Return the delay before ``request`` in seconds; 0 if it needs no turn."""
         return 0.0 if self._turns is None else self._turns.seconds_before(request, decision)
 
     async def take_turn(self, request: Request, decision: Decision, *, direct: bool) -> Decision:
-        """Wait for the turn of ``request``; return the decision on it at that time.
+        """Wait until ``request`` may be sent, and use a turn for it; return the decision on it then.
 
-        robots.txt may expire while requests wait, and may have changed then. If ``direct``, no
-        scheduler holds back requests that are like this one, so those that wait must not count for
-        CONCURRENT_REQUESTS. Raises CrawlClosingError.
+        robots.txt may expire while the request waits, and may have changed. If ``direct``, the
+        request doesn't come from a scheduler, and must not count for CONCURRENT_REQUESTS while it
+        waits. Raises CrawlClosingError if the crawl closes before.
         """
         origin = decision.origin
         if self._turns is None or origin is None:
@@ -120,8 +121,8 @@ class WaitingRequests:
     async def pause(self) -> None:
         """Wait before a request that the scheduler has returned at once is given back again.
 
-        Without the pause, such a request would go back and forth all the time. Up to half of
-        CONCURRENT_REQUESTS wait for _PAUSE, the others for _SHORT_PAUSE.
+        Without the pause, the request would go back and forth all the time. Requests wait for
+        _PAUSE, or for _SHORT_PAUSE if half of CONCURRENT_REQUESTS wait for _PAUSE already.
         """
         long = 2 * self._pausing < self._most - 1
         self._pausing += long
@@ -164,7 +165,7 @@ class WaitingRequests:
         del self._lines[name]
 
     async def _wait(self, origin: Origin, until: float) -> None:
-        """Wait until a time of the monotonic clock, or until the gate has news of ``origin``."""
+        """Wait until ``until``, by the monotonic clock, or until the hold of ``origin`` changes."""
         if self._closing:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()

@@ -1,5 +1,6 @@
 """Holds requests until robots.txt is known, while it is unreachable, and for the delays of sites.
 
-``queue`` is what Scrapy's scheduler pushes to and pops from. It asks the ``gate`` whether a request
-may leave, ``waiting`` remembers what may not, and ``slot_order`` knows which download slot is next.
+Scrapy's scheduler pushes requests to ``queue`` and pops them from there. ``gate`` decides whether a
+request may leave the scheduler, ``waiting_lanes`` keeps track of the requests that may not, and
+``slot_order`` decides which download slot is next.
 """

@@ -1,11 +1,13 @@
 """Back-off: hosts that answered 429 or 503 get no requests during a pause.
 
-The pause lasts for the Retry-After of the response, else for a time that doubles with each refusal.
-When it is over, one request leaves the scheduler: the probe. If the probe is answered, all requests
-of the host may leave; if it is refused, the next pause begins. Workers of a fleet share a pause by
-a lease in the store, and the holder of the lease sends the probe. Requests that were already in the
-downloader when the pause began say nothing about the host's state now: their responses don't end
-the pause, and only a longer Retry-After extends it.
+A response with 429, or with 503 and Retry-After, is a refusal: a pause of its host begins. The
+pause lasts for the Retry-After of the response, else for a time that doubles with each refusal.
+After the pause, one request leaves the scheduler: the probe. If the response to the probe is no
+refusal, all requests of the host may leave; else the next pause begins. Workers that share a store
+share the pause by a lease in the store, and only the worker that has the lease sends the probe.
+
+Requests that were already in the downloader when the pause began don't show what the host would
+answer now. So their responses don't end the pause, and extend it only by a longer Retry-After.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ _SERVICE_UNAVAILABLE: Final = 503
 _FIRST_PAUSE: Final = 1.0
 """Seconds of the pause after the first 429 without Retry-After."""
 _JITTER: Final = 0.25
-"""Largest random part that is added to a pause, so that crawlers don't all come back at once."""
+"""Largest share of a pause that is added to it at random, so that crawlers don't all come back at
+once."""
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks whether a probe may be sent, while another worker may send one."""
 _SHORT_CHECK_INTERVAL: Final = 0.05
@@ -65,9 +68,10 @@ _CLOCK_SLACK: Final = 0.02
 _LEASES_TO_WAIT: Final = 3
 """Durations of a lease for which a worker waits for others before it probes without the lease."""
 _MAX_HOSTS: Final = 10_000
-"""Hosts above which those without waiting requests and with an ended pause are forgotten."""
+"""Number of hosts from which on those without waiting requests are forgotten after their pause."""
 _IGNORED_RETRY_KEY: Final = "rep_back_off"
-"""Meta key: begin of the pause (monotonic clock) for which a retry was not counted."""
+"""Key of ``Request.meta``: the begin of the pause, by the monotonic clock, for which a retry of the
+request was not counted."""
 
 
 @dataclass(eq=False)
@@ -75,7 +79,7 @@ class _PausedHost:
     """A host with a pause. Times are in seconds of the monotonic clock."""
 
     since: float
-    """Time of the first refusal since the last answer."""
+    """Time of the first refusal."""
     paused_at: float = 0.0
     """Begin of the last pause."""
     until: float = 0.0
@@ -83,19 +87,20 @@ class _PausedHost:
     last_pause: float = 0.0
     """Seconds of the last pause without Retry-After; the next one is twice as long."""
     next_check: float = 0.0
-    """When to ask whether a probe may be sent; infinity while a claim or a probe is under way."""
+    """When to claim the lease for the probe; infinity while a claim or a probe is under way."""
     under_way: WeakSet[Request] = field(default_factory=WeakSet)
     """Requests that were in the downloader when the pause began."""
     may_probe: bool = False
     """Whether this worker may send the probe."""
     claimed_at: float = -math.inf
-    """When the lease was claimed: ``may_probe`` expires with it."""
+    """When the lease was claimed: ``may_probe`` expires with the lease."""
     released_at: float = -math.inf
     """When the last probe left the scheduler."""
     probe: Request | None = None
     """The probe that is in the downloader."""
     given_up: bool = False
-    """Whether the host has refused requests for too long; they are dropped until ``until``."""
+    """Whether the pause ends later than REP_DEFER_TIMEOUT after ``since``: until its end, requests
+    to the host are dropped."""
     origins: dict[Origin, None] = field(default_factory=dict)
     """The origins of the host whose requests wait."""
 
@@ -103,11 +108,12 @@ class _PausedHost:
 class BackOff:
     """Holds the requests of hosts that answered a page with 429, or with 503 and Retry-After.
 
-    When a host has refused all requests for REP_DEFER_TIMEOUT, those that wait are dropped.
+    If the pause of a host ends later than REP_DEFER_TIMEOUT after its first refusal, the requests
+    to the host are dropped until then.
     """
 
     def __init__(self, crawler: Crawler, options: Options, pauses: Pauses, clock: Clock) -> None:
-        """``pauses`` are those of the workers that share the store."""
+        """``pauses`` shares the pauses with the other workers that use the store."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._max = options.back_off_max
@@ -122,7 +128,7 @@ class BackOff:
         self._closing = False
 
     def start(self) -> None:
-        """Listen to the downloader. Called only if a queue can hold requests."""
+        """Connect the signals of the downloader. Called only if a queue can hold requests."""
         connect = self._crawler.signals.connect
         connect(self._request_reached_downloader, signals.request_reached_downloader)
         connect(self._request_left_downloader, signals.request_left_downloader)
@@ -134,11 +140,11 @@ class BackOff:
         self._listener = call
 
     def when_given_up(self, call: Callable[[], None]) -> None:
-        """Call ``call`` when requests to some host are to be dropped."""
+        """Call ``call`` when the requests to a host are to be dropped until its pause ends."""
         self._on_given_up = call
 
     def has_refused(self, host: str) -> bool:
-        """Return whether ``host`` has refused a request and answered none since."""
+        """Return whether ``host`` has refused a request, and no response has ended its pause."""
         return host in self._hosts
 
     def hold(self, origin: Origin) -> Hold | None:
@@ -150,7 +156,7 @@ class BackOff:
         if paused.may_probe:
             if now < paused.claimed_at + LEASE:
                 return None
-            # The lease has expired: another worker may have probed and begun a new pause.
+            # The lease has expired: another worker may have sent a probe and begun a new pause.
             paused.may_probe, paused.next_check = False, now
         paused.origins[origin] = None
         if paused.next_check <= now:
@@ -166,7 +172,7 @@ class BackOff:
         paused = self._hosts.get(host) if self._hosts else None
         if paused is not None and paused.may_probe:
             paused.may_probe = False
-            # It may never reach the downloader, for instance if the HTTP cache answers it.
+            # The request may never be sent, for instance if the HTTP cache has the response.
             paused.released_at = self._clock.monotonic()
             paused.next_check = paused.released_at + _SHORT_CHECK_INTERVAL
 
@@ -198,7 +204,8 @@ class BackOff:
     def _request_left_downloader(self, request: Request) -> None:
         paused = self._paused_host(request)
         if paused and paused.probe is request:
-            # The probe ended without a response; Scrapy handles it, and another request probes.
+            # No response of the host has shown its state. Scrapy handles the end of the request,
+            # and another request becomes the probe.
             paused.probe = None
             paused.next_check = max(self._clock.monotonic(), paused.until)
             self._notify(paused)
@@ -209,7 +216,7 @@ class BackOff:
         return self._hosts.get(host_of(request))
 
     def _under_way(self, host: str) -> list[Request]:
-        """Return the requests to ``host`` that have left the scheduler and have no response."""
+        """Return the requests to ``host`` that the downloader or its middlewares process."""
         return [
             request
             for request in getattr(downloader_of(self._crawler), "active", ())
@@ -249,7 +256,7 @@ class BackOff:
     @staticmethod
     def _ignore_retry(request: Request, paused: _PausedHost) -> None:
         """Don't count a retry of a request that was under way when the pause began."""
-        # Once per pause: a request that nothing holds back would otherwise be retried for ever.
+        # Once per pause: a request that no queue holds would otherwise be retried for ever.
         if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
             request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
             request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
@@ -279,10 +286,10 @@ class BackOff:
     def _extend_pause(
         self, origin: Origin, paused: _PausedHost, status: int, seconds: float
     ) -> None:
-        """Let a pause last for ``seconds`` from now, unless it lasts longer."""
+        """Let a pause last for ``seconds`` from now, unless it lasts longer already."""
         longer = self._clock.monotonic() + seconds - paused.until
         if longer > 0:
-            # Those that are refused together ask for nearly the same end.
+            # Refusals that arrive together mean nearly the same end, which is announced once.
             if longer > _CHECK_INTERVAL:
                 self._announce(origin, status, seconds)
             self._pause_for(origin.host, paused, seconds)
@@ -300,7 +307,7 @@ class BackOff:
         self._announcer.send_back_off(origin, status, seconds)
 
     def _pause_for(self, host: str, paused: _PausedHost, seconds: float) -> None:
-        # What probes now was sent before: its response says nothing about the end of this pause.
+        # A request that is the probe now was sent before: its response can't end the new pause.
         paused.probe, paused.may_probe = None, False
         self._pause_until(host, paused, self._clock.monotonic() + seconds)
         self._start_task(self._share_pause(host, paused, seconds))
@@ -328,7 +335,7 @@ class BackOff:
         for origin in origins:
             self._listener(origin)
 
-    # The pauses of the fleet.
+    # The pauses that workers share.
 
     def _start_task(self, call: Coroutine[object, object, None]) -> None:
         if self._closing:
@@ -340,10 +347,13 @@ class BackOff:
         self._adopt_pause(host, paused, await self._pauses.begin(host, seconds))
 
     async def _claim_probe(self, host: str, paused: _PausedHost) -> None:
-        """Let one request leave if no other worker probes or has begun a longer pause."""
+        """Claim the lease for the probe, and let one request leave if this worker gets it.
+
+        If another worker has begun a longer pause, wait for the end of that pause instead.
+        """
         is_ours, left = await self._pauses.claim(host)
         if self._hosts.get(host) is not paused or self._clock.monotonic() < paused.until:
-            return  # it has answered meanwhile, or has asked for a longer pause
+            return  # meanwhile the pause was ended or extended by a response
         now = paused.claimed_at = self._clock.monotonic()
         paused.next_check = now + (_CHECK_INTERVAL if left is None else max(left, _CLOCK_SLACK))
         paused.may_probe = is_ours or (
@@ -353,7 +363,7 @@ class BackOff:
         self._notify(paused)
 
     def _adopt_pause(self, host: str, paused: _PausedHost, left: float | None) -> None:
-        """Take over the longer pause of another worker, which has ``left`` seconds left."""
+        """Adopt the pause of another worker, which ends in ``left`` seconds, if it is longer."""
         until = -math.inf if left is None else self._clock.monotonic() + left
         if until > paused.until + _CLOCK_SLACK and self._hosts.get(host) is paused:
             self._pause_until(host, paused, until)

@@ -1,10 +1,11 @@
 """The download slots of a JOBDIR whose lanes are on disk only, not loaded into memory.
 
-A JOBDIR may have requests to a million hosts, too many to keep a lane for each. Slots are served in
-rounds, in the order of their names, so only the slots that come next are loaded, some at a time.
-``_reached`` is the name up to which this round has loaded. A new request whose slot is not in
-memory stays on disk until the round comes to its name; if the round has loaded beyond that name,
-the slot is loaded at once. A slot is never loaded in part, as its highest priority comes first.
+A JOBDIR may have requests to a million hosts, too many to keep a lane (the queue of one origin in
+one download slot) for each in memory. Slots are served in rounds, in the order of their names, so
+only the slots that come next are loaded, some at a time. ``_reached`` is the name up to which the
+present round has loaded slots. A new request whose slot is not in memory stays on disk until the
+round comes to the name of the slot; if the round has loaded beyond that name, the slot is loaded at
+once. All lanes of a slot are loaded together, as any of them may have its highest priority.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
 _MAX_LANES: Final = 1_000
-"""Lanes in memory above which new slots stay on disk."""
+"""Number of lanes in memory from which on new slots stay on disk."""
 _STEP: Final = 100
-"""Lanes that are loaded at a time."""
+"""Number of lanes that are loaded at a time."""
 
 
 class Backlog:
@@ -46,9 +47,9 @@ class Backlog:
         may_load: Callable[[], bool],
         clock: Clock,
     ) -> None:
-        """Take the parts of a queue.
+        """``activate`` is called with each loaded lane.
 
-        ``activate`` is called with each loaded lane; ``may_load`` returns whether to load more.
+        ``may_load`` returns whether more lanes may be loaded.
         """
         self._crawler = crawler
         self._clock = clock
@@ -61,7 +62,8 @@ class Backlog:
         self._is_through = False
         """Whether no slot after ``_reached`` is left on disk in this round."""
         self._given_up: dict[tuple[str, Origin | str | None], int] = {}
-        """Lanes that can't be read, with their number of requests; by text if it is no origin."""
+        """Number of requests of each lane that can't be read, by slot and origin. If the origin is
+        damaged, its text is used."""
         self._failures = 0
         """Number of failed reads in a row."""
         self._load_at = -math.inf
@@ -69,14 +71,15 @@ class Backlog:
         lanes.on_disk = disk.count()
 
     def keeps_on_disk(self, slot: str, passed: str) -> bool:
-        """Return whether a new request to ``slot`` stays on disk; if not, the slot is in memory.
+        """Return whether a new request to ``slot`` stays on disk only.
 
+        If not, it goes to a lane in memory: the lanes of the slot were loaded, or there are none.
         ``passed`` is the name of the last slot that this round has served.
         """
         if slot in self._lanes.slots:
             return False
         if self._lanes.on_disk:
-            # This round serves the names between these two without reading the disk again.
+            # Slots with names between these two were loaded: this round doesn't read them again.
             if passed < slot <= self._reached:
                 rows = self._read(lambda: self._disk.groups_of(slot))
                 self._load(rows or [])
@@ -94,14 +97,15 @@ class Backlog:
         return bool(self._disk.groups_of(slot))
 
     def push(self, slot: str, origin: Origin | None, *item: Any) -> None:
-        """Write a request that stays on disk. Raises as ``Disk.write`` does."""
+        """Write a request that stays on disk. Raises ValueError as ``Disk.write`` does."""
         self._disk.write(slot, origin, *item)
         self._lanes.on_disk += 1 + self.retry(slot, origin)
 
     def may_unload(self, lane: Lane) -> bool:
-        """Return whether to unload ``lane``, which was served, until the next round.
+        """Return whether to remove ``lane``, of which a request was popped, from memory.
 
-        A slot with several lanes stays, as their order is known only in memory.
+        Its requests then count as on disk, until the next round loads them. A slot with several
+        lanes stays, as the order of its lanes is known only in memory.
         """
         if not lane.size or len(self._lanes) <= _MAX_LANES or lane.slot.lanes > 1:
             return False
@@ -111,23 +115,27 @@ class Backlog:
         return True
 
     def give_up(self, lane: Lane) -> None:
-        """Don't load ``lane``, which can't be read, until a new request is added to it."""
+        """Don't load ``lane``, which can't be read, again until a request is added to it."""
         self._given_up[lane.slot.name, lane.origin] = lane.size
 
     def retry(self, slot: str, origin: Origin | None) -> int:
-        """Let a lane be loaded again; return how many requests were left in it, to be counted."""
+        """Let a lane that was given up be loaded again; return its number of requests.
+
+        The caller counts them again. The number is 0 if the lane was not given up.
+        """
         return self._given_up.pop((slot, origin), 0)
 
     def begin_round(self) -> None:
-        """Begin with the first name again, if the last one was reached."""
+        """Load slots from the first name on again, if this round has loaded up to the last."""
         if self._is_through:
             self._reached = ""
             self._is_through = False
 
     def load(self, before: str | None) -> bool:
-        """Load the next slots if they may come before the slot ``before``.
+        """Load the next slots from disk, if they may come before the slot ``before``.
 
-        Return whether any lane was loaded.
+        ``before`` is the next slot in memory, None if there is none. Return whether any lane was
+        loaded.
         """
         while self._lanes.on_disk and not self._is_through and self._may_load():
             if before is not None and before <= self._reached:
@@ -173,7 +181,7 @@ class Backlog:
                 origin = _read_origin(name)
                 if (slot, origin) in self._given_up:
                     continue
-                # The count may be too low after rows that could not be read.
+                # The number of requests may be too low after rows that could not be read.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)
                 if isinstance(origin, str):
                     log_left(self._crawler, slot, size)
@@ -187,7 +195,7 @@ class Backlog:
 
 
 def _read_origin(text: str) -> Origin | str | None:
-    """Return the origin of a row; None without one, and the text itself if it is damaged."""
+    """Return the origin of a row; None if it has none, and the text itself if it is damaged."""
     try:
         return origin_of(text) if text else None
     except ValueError:

@@ -1,9 +1,10 @@
-"""The delays that sites ask for in robots.txt, and the download slots that must be free for them.
+"""The delays that sites set in robots.txt, and the download slots that must be free for requests.
 
-A site's delay is kept by turns: its requests wait in the scheduler, where they take no place of
-CONCURRENT_REQUESTS. A request whose turn has come must be sent at once, so it leaves only if its
-download slot is free: otherwise it would wait there for another origin, or for the slot's own
-delay, and be sent later than its turn.
+A site's delay is kept by turns, which are times reserved for one request each (``turns.py``). The
+requests wait in the scheduler, where they don't count for CONCURRENT_REQUESTS. A request whose turn
+has come must be sent at once, so it leaves only if its download slot is free. Otherwise it would
+wait there for a request to another origin, or for the slot's own delay, and be sent later than its
+turn.
 """
 
 from __future__ import annotations
@@ -37,20 +38,20 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _MAX_SLOTS: Final = 100_000
-"""Download slots, and origins, whose delays are remembered."""
+"""Maximum number of download slots, and of origins, whose delays are remembered."""
 _LONG: Final = 30.0
-"""Seconds of a delay above which the log names the requests per hour."""
+"""Seconds of a delay above which the log line contains the requests per hour."""
 _CHECK_INTERVAL: Final = 0.1
 """Seconds between two checks of a slot that sends nothing until a download has ended."""
 _UNTIL_ONE_ENDS: Final = Hold(HoldReason.SLOT, math.inf)
-"""Needs no time, as the engine asks for the next request when a download has ended."""
+"""The hold of a slot with the maximum number of downloads. It has no end, because the engine pops
+the next request when a download has ended."""
 
 
 class Delays:
     """Returns the delay of a site, and whether its download slot would send a request at once."""
 
     def __init__(self, crawler: Crawler, options: Options, clock: Clock) -> None:
-        """Take the options."""
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._min = options.crawl_delay_min
@@ -73,7 +74,7 @@ class Delays:
 
     @property
     def has_minimum(self) -> bool:
-        """Whether all sites have a delay, even those that ask for none."""
+        """Whether all sites have a delay, also those whose robots.txt sets none."""
         return self._min > 0
 
     def may_delay(self, entry: Entry) -> bool:
@@ -81,9 +82,9 @@ class Delays:
         return self.has_minimum or (self._max > 0 and entry.asks_for_delay)
 
     def of_request(self, request: Request, delay: Delay | None) -> float:
-        """Return the delay in seconds before ``request``, whose site asks for ``delay``.
+        """Return the delay in seconds before ``request``, whose robots.txt sets ``delay``.
 
-        It is 0 if only the delay of its download slot applies.
+        The result is 0 if only the delay of its download slot applies.
         """
         name = slot_name(self._crawler, request)
         seconds = 0.0 if name in self._slots_with_own_delay else self._bounded(delay)
@@ -92,7 +93,7 @@ class Delays:
         return seconds
 
     def log_delay(self, request: Request, origin: Origin, delay: Delay | None) -> None:
-        """Log the delay that ``origin`` asks for, once for each change."""
+        """Log the delay that the robots.txt of ``origin`` sets, once for each change."""
         if delay is None or not self._max:
             if len(self._logged):
                 self._logged.discard(origin)
@@ -101,7 +102,10 @@ class Delays:
             self._log(slot_name(self._crawler, request), origin, delay)
 
     def seconds_until_free(self, request: Request) -> float:
-        """Return the seconds until the slot of ``request`` is free, or until the next check."""
+        """Return the seconds until the download slot of ``request`` is free; 0 if it is.
+
+        If the slot is free only after a download, the seconds until the next check are returned.
+        """
         slot = slot_of(self._crawler, slot_name(self._crawler, request))
         if slot is None:
             return 0.0
@@ -110,7 +114,10 @@ class Delays:
         return seconds_until_free(slot)
 
     def hold(self, name: str) -> Hold | None:
-        """Return why no request may leave to slot ``name`` yet; None if one may."""
+        """Return why no request may leave to the download slot ``name`` yet; None if one may.
+
+        Only slots for which ``of_request`` has returned a delay are held.
+        """
         slot = slot_of(self._crawler, name) if name in self._slots else None
         if slot is None:
             return None

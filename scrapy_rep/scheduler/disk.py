@@ -3,8 +3,8 @@
 Each row is a request. Popping a request doesn't delete its row: the row stays until the engine has
 finished the request and its callback. If the crawl is killed, the next one repeats the requests
 that were in progress, so none is lost. The numbers of popped and finished rows are kept in memory,
-and queries leave them out. Rows that can't be read are marked as such and tried again by the next
-crawl.
+and queries leave these rows out. Rows that can't be read are marked as unreadable, and tried again
+by the next crawl.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ logger: Final = logging.getLogger(__name__)
 
 FILE: Final = "requests.sqlite"
 _APPLICATION_ID: Final = 0x52455002
-"""``PRAGMA application_id`` of the file, so that no other database is taken for it."""
+"""``PRAGMA application_id`` of the file; a database without it is not used."""
 _VERSION: Final = 1
 """``PRAGMA user_version`` of the file: the version of its schema."""
 _SCHEMA: Final = (
@@ -71,7 +71,9 @@ _GROUPS: Final = """SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), count(*) FR
     WHERE NOT unreadable AND {where} AND number NOT IN ({taken})
     GROUP BY slot, origin ORDER BY slot, origin LIMIT ?"""
 _LEAST: Final = -(1 << 63)
+"""The least integer of SQLite."""
 _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
+"""A sort key that comes before the keys of all requests."""
 _RETRY_DELAY: Final = 1.0
 """Seconds before rows are deleted again after a first failure; doubled after each further one."""
 _RETRY_DELAY_MAX: Final = 64.0
@@ -80,15 +82,18 @@ _PICKLE: Final = b"\x80"
 
 
 class UnreadableError(Exception):
-    """A request can't be read, for instance because its callback is gone; the text names it."""
+    """A request can't be read, for instance because the spider lacks its callback.
+
+    The message names the request.
+    """
 
 
 class Disk:
     """The requests of all lanes, on disk.
 
-    ``marshals`` tells whether they are written with marshal, as SCHEDULER_DISK_QUEUE may demand;
-    ``scrapys`` is the state left by Scrapy's queue: its slots and the priorities of each. Raises
-    SettingsError if JOBDIR can't be used.
+    If ``marshals`` is true, they are written with marshal, else with pickle, as the class in
+    SCHEDULER_DISK_QUEUE does. ``scrapys`` is the state that Scrapy's queue has left: its slots and
+    the priorities of each. Raises SettingsError if JOBDIR can't be used.
     """
 
     def __init__(
@@ -101,14 +106,14 @@ class Disk:
         self._ended: set[int] = set()
         """Row numbers of finished requests, to be deleted."""
         self._unmarked: set[int] = set()
-        """Row numbers of unreadable requests that could not be marked as such."""
+        """Row numbers of unreadable requests that could not be marked as unreadable."""
         self._delete_at = -math.inf
         self._retry_delay = _RETRY_DELAY
         self._has_write_failed = False
         path = Path(folder, FILE)
         with _as_settings_error(path):
             self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
-            # Damaged text must not raise: no lane is found by it then.
+            # Damaged text must not raise an error. It is read as other text, which names no lane.
             self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             self._run = self._connection.execute
             try:
@@ -131,10 +136,11 @@ class Disk:
         return number
 
     def groups(self, after: str, lanes: int) -> list[tuple[str, str, int]]:
-        """Return slot, origin and size of the next lanes after the slot ``after``, sorted.
+        """Return slot, origin and number of requests of each lane in the next slots, sorted.
 
-        Fewer than ``lanes`` are returned only at the end. More are returned if the last slot has
-        more lanes, as slots are never split. Raises sqlite3.Error.
+        The slots are those after the slot ``after``. Fewer lanes than ``lanes`` are returned only
+        if no more are left; more are returned if the last slot has more, as slots are never split.
+        Raises sqlite3.Error if the file can't be read.
         """
         rows = self._groups("slot > ?", after, lanes)
         if len(rows) == lanes:
@@ -145,7 +151,10 @@ class Disk:
         return rows
 
     def groups_of(self, slot: str) -> list[tuple[str, str, int]]:
-        """Return slot, origin and size of all lanes of ``slot``. Raises sqlite3.Error."""
+        """Return slot, origin and number of requests of each lane of ``slot``.
+
+        Raises sqlite3.Error if the file can't be read.
+        """
         return self._groups("slot = ?", slot, -1)
 
     def _groups(self, where: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
@@ -153,18 +162,21 @@ class Disk:
         return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
 
     def find_next(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
-        """Set ``lane.heap`` to the first key after ``after``. Raises sqlite3.Error."""
+        """Set ``lane.heap`` to the sort key of the first request after the key ``after``.
+
+        The heap is empty if there is none. Raises sqlite3.Error if the file can't be read.
+        """
         lane.heap = self._keys(lane, after, 1)
 
     def _keys(self, lane: Lane, after: tuple[Any, ...], most: int) -> list[tuple[Any, ...]]:
-        """Return the first sort keys of ``lane`` after ``after``, at most ``most``."""
+        """Return the sort keys of the next requests after the key ``after``, at most ``most``."""
         rows = self._run(_NEXT, (*_key_of(lane), *after))
         return [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), most)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Write ``request`` to ``lane``. Raises as ``write`` does."""
+        """Write ``request`` to ``lane``. Raises ValueError as ``write`` does."""
         key = self.write(lane.slot.name, lane.origin, priority, start, order, request)
-        # A lane with requests but no key could not be read yet; look() sets its key later.
+        # A lane with requests but no key could not be read yet; find_next() sets its key later.
         if key < lane.heap[0] if lane.heap else not lane.size:
             lane.heap = [key]
 
@@ -179,9 +191,9 @@ class Disk:
     ) -> tuple[int, bool, int]:
         """Write ``request``; return its sort key: priority, start request, position.
 
-        :raises ValueError: it can't be written; Scrapy's scheduler then keeps it in memory.
+        :raises ValueError: if it can't be written; Scrapy's scheduler then keeps it in memory.
         """
-        # Reading it would fail: SQLite and Scrapy's Request take no other priority.
+        # With another priority, it could not be read again by SQLite or Scrapy's Request.
         if not (isinstance(priority, int) and _LEAST < priority < -_LEAST):
             raise ValueError(f"its priority is {-priority}, and no integer of 64 bits")
         try:
@@ -197,13 +209,16 @@ class Disk:
         raise ValueError("the requests can't be written to JOBDIR")
 
     def read(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``. Raises UnreadableError, and sqlite3.Error."""
+        """Return the next request of ``lane``, which stays.
+
+        Raises UnreadableError if the request can't be read, and sqlite3.Error if the file can't.
+        """
         return self._decoded(self._data(lane.heap[0]))
 
     def read_first(self, lane: Lane, most: int) -> list[Request]:
-        """Return the next requests of ``lane`` that can be read, at most ``most``; they stay.
+        """Return the next ``most`` requests of ``lane``, without those that can't be read.
 
-        Raises sqlite3.Error.
+        They stay. Raises sqlite3.Error if the file can't be read.
         """
         requests = []
         for key in self._keys(lane, _BEFORE_ALL, most):
@@ -214,8 +229,8 @@ class Disk:
     def pop(self, lane: Lane) -> Request:
         """Return the next request of ``lane``; its row stays until the engine has finished it.
 
-        Raises sqlite3.Error and UnreadableError. An unreadable request is popped too; the next
-        crawl tries to read it again.
+        Raises UnreadableError if the request can't be read, and sqlite3.Error if the file can't.
+        An unreadable request is popped, too; the next crawl tries to read it again.
         """
         key = lane.heap[0]
         data = self._data(key)
@@ -235,7 +250,8 @@ class Disk:
     def delete_finished(self, now: float = math.inf) -> None:
         """Delete the rows of requests that the engine has finished.
 
-        ``now``, in seconds of the monotonic clock, spaces out the tries while writing fails.
+        After an error, this is tried again only after a delay. ``now`` is the time of the monotonic
+        clock; the default is after any delay.
         """
         there = in_progress(self._crawler)
         for number in [
@@ -265,7 +281,10 @@ class Disk:
         )
 
     def check_file(self) -> None:
-        """Log once that the file was removed or replaced, as its requests are lost at the close."""
+        """Log, only once, if the file was removed or replaced.
+
+        The crawl goes on with the open file, but the next crawl will not find its requests.
+        """
         if not self._has_logged_loss and self._is_gone():
             self._has_logged_loss = True
             logger.error(
@@ -278,7 +297,7 @@ class Disk:
     def _is_gone(self) -> bool:
         try:
             return identity_of(self._path) != self._identity
-        except OSError:  # not known
+        except OSError:  # the file system doesn't answer, so this is not known
             return False
 
     def _log_lost(self) -> None:
@@ -304,7 +323,7 @@ class Disk:
     # Requests left by Scrapy's queue.
 
     def to_move(self) -> list[tuple[str, list[int], int]]:
-        """Return name, priorities and number of moved requests of each unfinished slot."""
+        """Return name, priorities and number of moved requests of each slot with others left."""
         rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
         return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
@@ -334,7 +353,10 @@ class Disk:
 
     @contextmanager
     def _log_write_errors(self, otherwise: str) -> Iterator[None]:
-        """Log once in a row of failures that the file can't be written."""
+        """Log if the ``with`` block can't write the file, only for the first failure in a row.
+
+        ``otherwise`` is the consequence, for the log line.
+        """
         try:
             yield
         except sqlite3.Error as error:
@@ -356,7 +378,7 @@ def _key_of(lane: Lane) -> tuple[str, str]:
 
 @contextmanager
 def _as_settings_error(path: Path) -> Iterator[None]:
-    """Raise SettingsError for an error of SQLite."""
+    """Raise SettingsError in place of an error of SQLite in the ``with`` block."""
     try:
         yield
     except sqlite3.Error as error:
@@ -370,7 +392,11 @@ def _as_settings_error(path: Path) -> Iterator[None]:
 
 
 def _open_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Lock the file, and create the schema if it is empty. Raises SettingsError, sqlite3.Error."""
+    """Lock the file, and create the schema if the file is empty.
+
+    Raises SettingsError if another program or a newer version wrote it, and sqlite3.Error if it
+    can't be read, written or locked.
+    """
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try:
         version = version_of(connection, _APPLICATION_ID, _VERSION)

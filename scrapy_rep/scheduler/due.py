@@ -17,11 +17,11 @@ else:
     K = TypeVar("K")
 
 _STALE: Final = 16
-"""Outdated heap entries above which, beyond one for each key, the heap is rebuilt."""
+"""The heap is rebuilt if it has more entries than two for each key, plus this number."""
 
 
 class DueTimes(Generic[K]):
-    """Calls ``on_due`` with the keys that are due.
+    """Calls ``on_due`` with a list of keys when their due times have come.
 
     Times are in seconds of the monotonic clock.
     """
@@ -31,7 +31,8 @@ class DueTimes(Generic[K]):
         self._on_due = on_due
         self._at: dict[K, float] = {}
         self._heap: list[tuple[float, int, K]] = []
-        """An entry is outdated if its time is not that of its key in ``_at``."""
+        """Due time, a unique number, and key. An entry whose time differs from that of the key in
+        ``_at`` is outdated, and skipped."""
         self._numbers = count()
         self._timer: Timer | None = None
         self._timer_at = math.inf
@@ -40,7 +41,7 @@ class DueTimes(Generic[K]):
         return key in self._at
 
     def set(self, key: K, at: float) -> None:
-        """Set the due time of ``key``, in place of an earlier one; infinity means never."""
+        """Set the due time of ``key``, in place of its former one; infinity removes the key."""
         if at == math.inf:
             self._at.pop(key, None)
             return
@@ -79,7 +80,7 @@ class DueTimes(Generic[K]):
         self._timer, self._timer_at = None, math.inf
 
     def _timer_fired(self) -> None:
-        # Event loops may fire a timer slightly early.
+        # Event loops may fire a timer slightly early: the time for which it was set counts.
         now = max(self._clock.monotonic(), self._timer_at)
         self._timer, self._timer_at = None, math.inf
         due = []

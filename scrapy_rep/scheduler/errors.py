@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
-"""Seconds between the tries to read requests from disk; after the last try they stay there."""
+"""Seconds between the tries to read requests from disk; after the last try they stay on disk."""
 
 
 def log_error(crawler: Crawler, error: BaseException, message: str, of: object) -> None:

@@ -1,10 +1,13 @@
 """The gate decides whether a request may leave the scheduler.
 
-Before a request leaves, a queue calls ``hold`` with its origin. The answer is None, or a ``Hold``:
-the reason to wait and a time. The gate also starts whatever ends the wait: a lookup of robots.txt,
-or the reservation of a turn. The queue asks again at that time, or when the gate calls the queue's
-listener. The gate itself holds no requests, so that every queue, in memory, on disk or in Redis,
-keeps its own order.
+Before a request leaves, its queue calls ``hold`` with the origin of the request. The result is None
+if the request may leave, else a ``Hold``: the reason to wait and a time. The gate also starts what
+ends the wait: a lookup of robots.txt (in the store, else by a fetch), or the reservation of a turn
+(a time for one request to a site with a delay). The queue calls ``hold`` again at the time of the
+``Hold``, or when the gate calls ``hold_changed`` of the queue. Requests stay in the queues, so that
+each queue, in memory, on disk or in Redis, keeps its own order.
+
+Requests that wait for the next try of an unreachable robots.txt are called deferred.
 """
 
 from __future__ import annotations
@@ -40,38 +43,45 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.downloads import Route
 
 MARGIN: Final = 0.02
-"""Seconds added to the time of the next try, so that it has come by all clocks."""
+"""Seconds added to a wait. Timers use another clock than the entries of origins and Redis; without
+these seconds, a wait could end before its time has come by that clock."""
 _UNTIL_LOOKED_UP: Final = Hold(HoldReason.LOOKUP, math.inf)
 
 
 class Queue(Protocol):
-    """A queue of the scheduler, which asks the gate before a request leaves."""
+    """A queue of the scheduler, which calls ``Gate.hold`` before a request leaves."""
 
     def hold_changed(self, origin: Origin) -> None:
-        """Ask the gate again about the requests of ``origin``."""
+        """Call ``Gate.hold`` again for the waiting requests of ``origin`` at the next pop."""
 
     def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        """Return the next request of ``origin`` that waits here, or None.
+        """Return the next waiting request of ``origin`` in this queue, or None.
 
-        If its route is one of ``failed_routes``, return one of the next few requests that has
-        another route instead, if there is one.
+        If its route is one of ``failed_routes``, return one of the requests after it that has
+        another route, if there is one.
         """
 
     def count_deferred(self) -> tuple[int, bool]:
-        """Return how many origins are deferred, and whether the queue holds nothing else."""
+        """Return how many origins have deferred requests, and whether all requests are deferred.
+
+        An origin counts once for each of its download slots in this queue.
+        """
 
     def idle_line(self) -> str:
-        """Return the log line for a queue in which everything is deferred."""
+        """Return the log line about the deferred requests; empty if there are none."""
 
     def holds(self) -> Iterable[tuple[Origin, Hold, int]]:
-        """Return the origins that wait, why, and how many requests they have."""
+        """Return each origin whose requests wait, its hold, and the number of these requests."""
 
     def stop(self) -> int:
         """Stop all timers; return how many requests are deferred."""
 
 
 class Gate:
-    """Decides whether requests of an origin may leave, and else why not and when to ask again."""
+    """Decides whether the next request of an origin may leave the scheduler.
+
+    If not, the gate returns why, and until when the request waits.
+    """
 
     def __init__(
         self,
@@ -102,9 +112,9 @@ class Gate:
         self._listeners: list[Callable[[Origin], None]] = []
         self._lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
         self.look_up: Callable[[], None] = self._lookups.begin
-        """Begins the lookups that requests wait for, as many as there is room for."""
+        """Begins pending lookups, as many as there is room for."""
         self.idle: Idle = Idle(crawler, self._only_deferred, self._idle_line)
-        """Sends ``spider_idle`` while all requests left wait for unreachable origins."""
+        """Sends ``spider_idle`` while all requests that are left are deferred."""
         cache.when_slow(self._has_room_again)
         if turns is not None:
             turns.listen(self._notify)
@@ -119,38 +129,41 @@ class Gate:
     # Called by the queues.
 
     def attach(self, queue: Queue) -> None:
-        """Add a queue that keeps the requests that may not leave."""
+        """Add a queue, which keeps its requests until they may leave."""
         self._queues.append(queue)
         if self._back_off is not None:
             self._back_off.start()
         self.listen(queue.hold_changed)
 
     def origin_governing(self, request: Request) -> Origin | None:
-        """Return the origin whose robots.txt decides about ``request``, or None."""
+        """Return the origin whose robots.txt decides about ``request``.
+
+        None if no robots.txt decides, or after an error, which is logged.
+        """
         try:
             return self._decider.origin_governing(request)
         except Exception as error:  # noqa: BLE001 - logged
-            # The middleware meets the same error, and drops the request for it.
+            # The middleware gets the same error, and drops the request.
             log_error(self._crawler, error, "Error while asking what governs %s", request)
             return None
 
     @property
     def has_room(self) -> bool:
-        """Whether a lookup that is added now would begin soon."""
+        """Whether a lookup that is added now need not wait until other lookups have ended."""
         return self._lookups.has_room
 
     def listen(self, call: Callable[[Origin], None]) -> None:
-        """Call ``call`` with an origin when the answer of ``hold`` may have changed."""
+        """Call ``call`` with an origin whenever the result of ``hold`` may have changed for it."""
         self._listeners.append(call)
 
     def hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
         """Return why the next request of ``origin`` may not leave yet; None if it may.
 
-        ``head`` returns that request, or raises LookupError. None uses up the turn of this worker,
-        so the request must leave.
+        ``head`` returns that request, or raises LookupError if it can't be read. If None is
+        returned, the turn of this worker is used, so the caller must let the request leave.
         """
         if not self._decider.needs_robotstxt(origin):
-            return None  # it was written to disk by a crawl that had no such override
+            return None  # an earlier crawl, without this override, wrote the request to disk
         entry = self._cache.known_entry(origin)
         if entry is None or self._decider.lacks_tdmrep(origin, head):
             was_looked_up, result = self._lookups.take_result(origin)
@@ -159,11 +172,12 @@ class Gate:
                 return _UNTIL_LOOKED_UP
             entry = entry or result
             if entry is None:
-                return None  # the lookup raised; the middleware repeats it, and handles the error
+                return None  # the lookup failed; the middleware repeats it and handles the error
         if entry.may_come_back and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
         if self._back_off is not None and self._back_off.has_refused(origin.host):
-            # A request that the middleware will drop must use neither a turn nor the probe.
+            # A request that the middleware will drop must use neither a turn nor the probe: the
+            # one request after a pause that shows whether the site answers again.
             if self._back_off.has_given_up(origin.host) or self._is_disallowed(head):
                 return None
             hold = self._back_off.hold(origin)
@@ -186,25 +200,29 @@ class Gate:
     def hold_slot(self, slot: str) -> Hold | None:
         """Return why no request may leave to a download slot yet; None if one may.
 
-        A request that waits in its slot for the delay of its site takes a place of
-        CONCURRENT_REQUESTS, and so holds up other sites; so it waits in the scheduler instead.
+        A request that waits in its download slot for the delay of its site counts for
+        CONCURRENT_REQUESTS, so that fewer requests are sent to other sites. It waits in the
+        scheduler instead.
         """
         return None if self._delays is None else self._delays.hold(slot)
 
     def outage(self, origin: Origin) -> Outage | None:
-        """Return why ``origin`` is unreachable, or None if the cache doesn't know."""
+        """Return why the robots.txt of ``origin`` is unreachable.
+
+        None if it is not unreachable, or if the cache has no entry of the origin.
+        """
         entry = self._cache.known_entry(origin)
         return None if entry is None else entry.outage
 
     @property
     def deferred(self) -> int:
-        """Number of origins with deferred requests in the scheduler."""
+        """Number of origins with deferred requests in the scheduler, per queue and slot."""
         return sum(number for number, _ in (queue.count_deferred() for queue in self._queues))
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
-        """Yield each origin that waits, why, until when, and how many requests it has.
+        """Yield each origin whose requests wait, why, until when, and the number of requests.
 
-        Times are in seconds since the epoch; None if not known.
+        The end of the wait is in seconds since the epoch; None if it is not known.
         """
         offset = self._clock.time() - self._clock.monotonic()
         for queue in self._queues:
@@ -216,18 +234,19 @@ class Gate:
 
     @property
     def in_use(self) -> bool:
-        """Whether a queue asks the gate, and so keeps requests that must wait."""
+        """Whether there is a queue that keeps its requests until the gate lets them leave."""
         return bool(self._queues)
 
     @property
     def cannot_defer(self) -> bool:
-        """Whether requests of unreachable origins should be deferred, but no queue does so."""
+        """Whether requests should be deferred by the settings, but no queue keeps them."""
         return self._defers and not self.in_use
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
-        """Return whether ``request``, whose origin is unreachable, is to wait for the next try.
+        """Return whether ``request`` is to wait for the next try of its unreachable robots.txt.
 
-        A direct request waits no longer than its download timeout, as a component awaits it.
+        A component awaits the response to a direct request. So this request waits only if the next
+        try comes within its download timeout.
         """
         return self._defers and self.would_defer(source, request, entry)
 
@@ -241,25 +260,25 @@ class Gate:
         return entry.end - self._clock.time() <= seconds
 
     def next_try(self, entry: Entry) -> float:
-        """Return the time of the next try of an unreachable origin, by the monotonic clock."""
+        """Return when the robots.txt of ``entry`` is tried again, by the monotonic clock."""
         seconds = max(0.0, entry.end - self._clock.time()) + MARGIN
         return self._clock.monotonic() + seconds
 
     def look_up_later(self, origin: Origin, request: Request) -> None:
-        """Look up ``origin`` with ``request`` when there is room; return at once."""
+        """Add a lookup of ``origin`` for ``request``, which begins when there is room."""
         self._lookups.add(origin, request)
         self._lookups.begin()
 
     def close(self) -> int:
-        """Begin no more lookups; return how many requests are deferred in the scheduler."""
+        """Begin no more lookups, and stop all timers; return how many requests are deferred."""
         self._lookups.close()
         return sum(queue.stop() for queue in self._queues)
 
-    # Callbacks of the parts.
+    # Callbacks of the cache, the lookups, the turns and the back-off.
 
     def _has_room_again(self) -> None:
         self._lookups.begin()
-        nudge(self._crawler)  # a queue on disk may load more lanes
+        nudge(self._crawler)  # at the next pop, a queue on disk may load more lanes
 
     def _notify(self, origin: Origin) -> None:
         for call in self._listeners:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 
 class HoldReason(Enum):
-    """Why requests wait in the scheduler: a text, the deciding module, and the end of the wait.
+    """A reason why requests wait in the scheduler.
 
-    The docs have this as a table.
+    Its values are a text for users, the name of the module that decides, and the end of the wait.
+    The docs have a table of all reasons.
     """
 
     LOOKUP = "robots.txt is being looked up", "lookups", "the lookup has ended"
@@ -34,8 +35,9 @@ class HoldReason(Enum):
 
 
 class Hold(NamedTuple):
-    """Why requests may not leave yet, and until when."""
+    """Why requests may not leave the scheduler yet, and until when."""
 
     reason: HoldReason
     until: float
-    """When to ask again, in seconds of the monotonic clock; infinity if the gate will call."""
+    """When the wait ends, in seconds of the monotonic clock; infinity if that is not known: then it
+    ends when the gate calls the queue, or when a download has ended and the engine pops again."""

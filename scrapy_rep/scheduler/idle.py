@@ -1,8 +1,9 @@
-"""``spider_idle`` and a log line, while all requests left wait for unreachable origins.
+"""``spider_idle`` and a log line, while all requests that are left are deferred.
 
-The engine sends ``spider_idle`` when the scheduler is empty. With deferred requests it is not, so a
-spider that adds requests when it is idle would get no signal until the last origin answers or times
-out. ``Idle`` sends the signal in the engine's place.
+A request is deferred while it waits in the scheduler for the next try of its unreachable
+robots.txt. The engine sends ``spider_idle`` when the scheduler is empty. With deferred requests it
+is not empty, so a spider that adds requests when it is idle would get no signal until all these
+requests have left. ``Idle`` sends the signal in the engine's place.
 """
 
 from __future__ import annotations
@@ -32,18 +33,18 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _HEARTBEAT: Final = 20
-"""Checks between two signals to a spider that raises DontCloseSpider, and between two questions to
-an empty scheduler: 5 seconds at four checks per second, like the engine's heartbeat."""
+"""Number of checks between two signals to a spider that raises DontCloseSpider, and between two
+calls of an empty scheduler: 5 seconds at four checks per second, as the engine's heartbeat."""
 _MAX_NAMED: Final = 3
-"""Origins named in the log line."""
+"""Maximum number of origins in the log line."""
 
 
 class Idle:
     """Sends ``spider_idle`` each time that only deferred requests are left.
 
-    The signal is sent again when a request has left the scheduler since; at the next check, if only
-    requests that can't leave were added; and at the heartbeat, if the spider raises
-    DontCloseSpider.
+    The signal is sent once, and again in three cases: if a request has left the scheduler since; at
+    the next check, if requests were added but can't leave; and after 5 seconds, if the spider
+    raises DontCloseSpider.
 
     ``only_deferred`` returns whether the queue has only deferred requests; ``line`` returns the log
     line about them, which is logged once.
@@ -56,14 +57,15 @@ class Idle:
         self._only_deferred = only_deferred
         self._line = line
         self._checks_left = 0.0
-        """Checks until the next signal; at 0 it is sent as soon as the crawl is idle."""
+        """Number of checks until the next signal; at 0 the signal is sent as soon as only deferred
+        requests are left."""
         self._is_listening = False
         self._has_logged = False
         self._has_failed = False
-        """Whether the last question to the scheduler raised an error."""
+        """Whether the last call of the scheduler has raised an error."""
 
     def begin(self) -> None:
-        """Check from now on whenever no request can leave the scheduler."""
+        """Check, from now on, each time that the engine gets no request from the scheduler."""
         if not self._is_listening:
             self._is_listening = True
             self._crawler.signals.connect(self._send_if_due, signals.scheduler_empty)
@@ -101,9 +103,9 @@ class Idle:
             self._checks_left = min(self._checks_left, _HEARTBEAT)
 
     def _has_requests(self) -> bool:
-        """Return whether the scheduler has requests; if not, ask again at the heartbeat.
+        """Return whether the scheduler has requests; if not, don't call it again for 5 seconds.
 
-        The scheduler may have to ask Redis, which may be down.
+        The scheduler may call Redis, which may be down: an error is logged.
         """
         self._checks_left = _HEARTBEAT
         try:
@@ -123,10 +125,11 @@ class Idle:
 def line_about(
     outages: Sequence[tuple[Origin, Outage | None]], now: float, patience: float, left: float
 ) -> str:
-    """Return a line with the first three origins to be tried, why they fail, and when that is.
+    """Return a log line about unreachable origins.
 
-    ``now`` is in seconds since the epoch. A request is dropped when it has waited for ``patience``
-    seconds; the first is dropped in ``left`` seconds.
+    It has the three origins whose next try is first, why they are unreachable, and the time until
+    this try. ``now`` is in seconds since the epoch. A request is dropped when it has waited for
+    ``patience`` seconds; the first request is dropped in ``left`` seconds.
     """
     soonest = sorted(outages, key=lambda each: each[1].next_try if each[1] else now)
     named = [_origin_text(*each, now) for each in soonest[:_MAX_NAMED]]
@@ -140,12 +143,15 @@ def line_about(
 
 
 def line_about_others(origins: int, seconds: float) -> str:
-    """Return a line about origins with requests in Redis, the first due in ``seconds``."""
+    """Return a log line about origins with deferred requests in Redis.
+
+    ``origins`` is their number, ``seconds`` the time until the first of them is tried.
+    """
     what = counted(origins, "unreachable origin")
     return f"Waiting for {what}: the next try is in {max(0.0, seconds):.0f} s"
 
 
 def _origin_text(origin: Origin, outage: Outage | None, now: float) -> str:
-    if outage is None:  # the cache has evicted its entry
+    if outage is None:  # the cache has no entry of the origin any more
         return str(origin)
     return f"{origin} ({outage.cause}, next try in {max(0.0, outage.next_try - now):.0f} s)"

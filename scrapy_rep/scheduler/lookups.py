@@ -1,10 +1,13 @@
 """Lookups of robots.txt for requests in the scheduler, a bounded number at a time.
 
-A crawl may have requests to many thousands of unknown origins, and a lookup for each at once would
-take too much memory. So only the origins are kept here, and when there is room, the queue is asked
-for a request to look up the next origin with. At most twice REP_CONCURRENT_FETCHES lookups are
-under way, beside those of slow sites and those that wait for another worker. The event loop starts
-a coroutine later than it is handed over, so a lookup is counted from the moment it is handed over.
+A crawl may have requests to many thousands of unknown origins, and a lookup (of the record in the
+store, else by a fetch) for all of them at once would need too much memory. So only the names of
+these origins are kept here. When there is room, the lookup of the next origin begins, with a
+request that waits for it in the queue. At most twice REP_CONCURRENT_FETCHES lookups are under way,
+without those of slow sites and those that wait for another worker.
+
+A lookup is a coroutine, which the event loop may start some time after it was handed over. The
+cache counts it only then, so the lookups in between are counted here.
 
 A fetch takes its route from the request: proxy, bind address and User-Agent. If a lookup has failed
 on the route, for example because the proxy is down, the next try uses a request with another route.
@@ -46,8 +49,8 @@ _MAX_FAILED: Final = 10_000
 class Lookups:
     """The pending lookups of origins, and those under way.
 
-    ``head`` returns a waiting request of an origin, or None if none is left. ``ended`` is called
-    with each origin whose lookup has ended.
+    ``head`` returns a request that waits for an origin, or None if none is left. ``ended`` is
+    called with each origin whose lookup has ended.
     """
 
     def __init__(
@@ -66,11 +69,11 @@ class Lookups:
         self._unfinished: set[Origin] = set()
         """Origins whose lookup is pending or under way."""
         self._pending: deque[tuple[Origin, Request | None]] = deque()
-        """Origins whose lookup is pending, in order; with a request if no queue holds one."""
+        """Origins whose lookup is pending, in order; each with a request, if no queue has one."""
         self._handed_over = 0
         """Lookups handed to the event loop that have not begun."""
         self._results: dict[Origin, Entry | None] = {}
-        """Results of lookups that are not in the cache; None after an error."""
+        """Results of lookups that the cache doesn't have, by origin; None after an error."""
         self._failed_routes: BoundedCache[Origin, set[Route]] = BoundedCache(
             max_entries=_MAX_FAILED
         )
@@ -79,11 +82,14 @@ class Lookups:
 
     @property
     def has_room(self) -> bool:
-        """Whether a lookup that is added now would begin soon."""
+        """Whether a lookup that is added now need not wait until other lookups have ended."""
         return not self._pending and self._may_begin
 
     def add(self, origin: Origin, request: Request | None = None) -> None:
-        """Look up ``origin`` when there is room, with ``request`` if no queue has one."""
+        """Add a pending lookup of ``origin``, if there is none.
+
+        ``request`` must be given if no queue has a request that waits for the origin.
+        """
         if origin not in self._unfinished:
             self._unfinished.add(origin)
             self._pending.append((origin, request))
@@ -102,7 +108,7 @@ class Lookups:
                 try:
                     request = request or self._head(origin, self._failed_routes.get(origin) or ())
                 except Exception:
-                    # Handled like an error of the lookup.
+                    # The result None means an error of the lookup.
                     logger.exception("Error while reading a request to %s", origin)
                     request, self._results[origin] = None, None
                 if request is None:
@@ -117,15 +123,15 @@ class Lookups:
 
     @property
     def _may_begin(self) -> bool:
-        # cache.room alone counts no lookup that is between its robots.txt and its tdmrep.json.
+        # cache.room doesn't count a lookup between its fetches of robots.txt and tdmrep.json.
         under_way = len(self._unfinished) - len(self._pending)
         cache = self._cache
         return cache.room > self._handed_over and cache.most_lookups > under_way
 
     def take_result(self, origin: Origin) -> tuple[bool, Entry | None]:
-        """Return whether there is a result for ``origin`` that is not in the cache, and the result.
+        """Return whether there is a result for ``origin`` in ``_results``, and the result.
 
-        A result is returned only once; after that the origin is looked up again.
+        A result is returned only once; after that the origin must be looked up again.
         """
         return origin in self._results, self._results.pop(origin, None)
 
@@ -141,7 +147,7 @@ class Lookups:
         except CrawlClosingError:
             return
         except Exception:
-            # The request leaves; the middleware meets the same error, and drops it.
+            # The request leaves; the middleware gets the same error, and drops the request.
             logger.exception("Error while looking up robots.txt of %s", origin)
         finally:
             self._unfinished.discard(origin)

@@ -1,7 +1,8 @@
-"""The requests of the queue, in one lane per origin and download slot.
+"""Lanes: each is the queue of one origin in one download slot.
 
-A slot has a heap of its lanes, ordered by the next request of each lane. A lane that waits is in no
-heap, so the lanes that may not leave cost nothing when the next request is looked for.
+A slot has a heap of its lanes, ordered by the next request of each lane. A lane whose requests wait
+has no rank in this heap, so that any number of them doesn't slow down the search for the next
+request.
 """
 
 from __future__ import annotations
@@ -19,13 +20,18 @@ if TYPE_CHECKING:
     from scrapy_rep.scheduler.hold import Hold
 
 _STALE: Final = 16
+"""The heap of a slot is rebuilt if it has more pairs than two for each lane, plus this number."""
 
 Rank = tuple[int, bool, int]
-"""Priority, whether it is a start request, and the order of arrival; the least rank is next."""
+"""The rank of a lane in its slot; the lane with the least rank is next.
+
+It has the negated priority of the next request of the lane, whether this is a start request, and a
+number that is larger for each new rank.
+"""
 
 
 class Memory:
-    """The requests of all lanes in memory; each lane has a heap in ``heap``."""
+    """The requests of all lanes in memory: those of a lane are in its ``heap``."""
 
     def __init__(self) -> None:
         self._number = count(1)
@@ -36,7 +42,7 @@ class Memory:
 
     @staticmethod
     def read(lane: Lane) -> Request:
-        """Return the next request of ``lane``."""
+        """Return the next request of ``lane``, which stays."""
         request: Request = lane.heap[0][3]
         return request
 
@@ -53,7 +59,10 @@ class Memory:
 
 
 class Lane:
-    """The requests of one origin in one download slot, or those without an origin."""
+    """The queue of one origin in one download slot.
+
+    Requests that no robots.txt governs are in a lane without origin.
+    """
 
     __slots__ = (
         "deferred_since",
@@ -74,21 +83,25 @@ class Lane:
         self.origin: Origin | None = origin
         self.size: int = 0
         self.heap: list[tuple[Any, ...]] = []
-        """A heap of sort keys: priority, whether it is a start request, a unique position, and the
-        request if it is in memory."""
+        """A heap of sort keys: negated priority, whether it is a start request, a unique position.
+
+        In memory, each has the request as fourth element. On disk, only the first key is here.
+        """
         self.rank: Rank | None = None
-        """Its rank in the heap of the slot."""
+        """The rank in the heap of the slot; None while the lane waits."""
         self.hold: Hold | None = None
-        """Why it waits, and until when. A lane that waits is in no heap."""
+        """Why the lane waits, and until when; None if it doesn't wait."""
         self.deferred_since: float | None = None
-        """When its requests were deferred, in seconds of the monotonic clock."""
+        """Since when its requests are deferred (wait for the next try of an unreachable
+        robots.txt), in seconds of the monotonic clock; None if they are not."""
         self.overdue: bool = False
-        """Whether its requests leave to be dropped, as their origin is unreachable for too long."""
+        """Whether its requests leave to be dropped, as the next try of their robots.txt is later
+        than REP_DEFER_TIMEOUT allows."""
         self.failures: int = 0
-        """Number of failed tries in a row to read it."""
+        """Number of failures in a row to read its requests from disk."""
 
     def head(self) -> Request:
-        """Return the next request."""
+        """Return the next request, which stays. Raises LookupError if none can be read."""
         return self.lanes.head(self)
 
     def first(self, most: int) -> list[Request]:
@@ -97,7 +110,7 @@ class Lane:
 
 
 class Slot:
-    """The lanes of one download slot, in a heap by rank."""
+    """The lanes of one download slot, in a heap ordered by rank."""
 
     __slots__ = ("lanes", "name", "ranks")
 
@@ -106,10 +119,10 @@ class Slot:
         self.lanes: int = 0
         """Number of lanes. A slot without lanes is removed."""
         self.ranks: list[tuple[Rank, Lane]] = []
-        """A heap. Pairs whose rank is no longer that of the lane are skipped."""
+        """The heap. A pair is skipped if the lane has another rank now, or none."""
 
     def next(self) -> Lane | None:
-        """Return the next lane, if there is one."""
+        """Return the lane with the least rank; None if no lane has a rank."""
         while self.ranks:
             rank, lane = self.ranks[0]
             if rank is lane.rank:
@@ -127,13 +140,13 @@ class Slot:
 
 
 class Lanes:
-    """The lanes that have requests."""
+    """The lanes of a queue that are in memory and have requests."""
 
     def __init__(
         self, head: Callable[[Lane], Request], first: Callable[[Lane, int], list[Request]]
     ) -> None:
         self.head = head
-        """Returns the next request of a lane."""
+        """Returns the next request of a lane, or raises LookupError if none can be read."""
         self.first = first
         """Returns the next requests of a lane that can be read, up to a number."""
         self._lanes: dict[tuple[str, Origin | None], Lane] = {}
@@ -142,10 +155,13 @@ class Lanes:
         self.size: int = 0
         """Number of requests in all lanes."""
         self.on_disk = 0
-        """Number of requests on disk whose slots have no lanes in memory yet."""
+        """Number of requests on disk whose download slots have no lanes in memory."""
 
     def lane(self, name: str, origin: Origin | None) -> Lane:
-        """Return the lane of an origin in a download slot; a new one needs a call of ``resize``."""
+        """Return the lane of ``origin`` in the download slot ``name``; make one if there is none.
+
+        ``resize`` must be called with a new lane: it sets the size, or removes an empty lane.
+        """
         lane = self._lanes.get((name, origin))
         if lane is None:
             slot = self.slots.get(name)
@@ -162,7 +178,7 @@ class Lanes:
         return iter(self._lanes.values())
 
     def resize(self, lane: Lane, size: int) -> None:
-        """Set the number of requests of ``lane``; remove a lane without requests."""
+        """Set the number of requests of ``lane``; remove the lane if it is 0."""
         self.size += size - lane.size
         lane.size = size
         if size or self._lanes.pop((lane.slot.name, lane.origin), None) is None:

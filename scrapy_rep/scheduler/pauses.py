@@ -1,7 +1,9 @@
-"""Pauses: until when the workers of a fleet leave a host alone, as leases in the store.
+"""Pauses: times in which the workers that share a store send no requests to a host.
 
-The lease of a host is held until its pause is over, by that time in seconds since the epoch. Then
-the worker that sends the first request holds it, by its name, so that no other one does so.
+A pause is stored as a lease of the host. In place of the name of a worker, the holder of the lease
+is the end of the pause, in seconds since the epoch, so that each worker can read it. After the
+pause, a worker that wants to send the first request, the probe, claims the lease with its own name.
+While it holds the lease, no other worker sends a probe.
 """
 
 from __future__ import annotations
@@ -18,47 +20,50 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 LEASE: Final = 10.0
-"""Seconds in which no other worker sends a request."""
+"""Seconds for which a worker holds the lease for its probe."""
 
 
 class Claim(NamedTuple):
-    """What a worker learns that asks whether it may send the first request."""
+    """The result of claiming the lease for the probe."""
 
     is_ours: bool
-    """Whether this worker may."""
+    """Whether this worker may send the probe."""
     left: float | None
-    """Seconds for which another worker leaves the host alone; None if none does."""
+    """Seconds that are left of a pause in the store; None if there is no pause."""
 
 
 def lease_of(host: str) -> str:
-    """Return the name of the lease of a host."""
+    """Return the key of the lease of a host in the store."""
     return f"back-off:{host}"
 
 
 class Pauses:
-    """The pauses of a fleet, for one worker."""
+    """Begins and ends the pauses of hosts in the store, for one worker."""
 
     def __init__(self, store: Store, clock: Clock, longest: float) -> None:
-        """``longest``: seconds that a pause lasts at most, whatever the store says."""
+        """``longest``: maximum seconds of a pause; longer ones in the store are shortened to it."""
         self._store = store
         self._clock = clock
         self._longest = longest
         self._name = uuid4().hex
 
     async def begin(self, host: str, seconds: float) -> float | None:
-        """Tell the fleet of a pause; return the seconds of another worker's, None without one."""
+        """Store a pause of ``host``, unless a longer one is stored or a worker holds the lease.
+
+        Return the seconds left of the pause that is stored then; None if there is none.
+        """
         lease, end = lease_of(host), f"{self._clock.time() + seconds:.3f}"
         await self._store.release(lease, self._name)
         holder = (await self._store.claim(lease, end, seconds)).holder
         left = self._seconds_left(holder)
         if holder is not None and holder != end and left is not None and left < seconds:
-            # The lease of a pause that ends earlier, which may be one of this worker.
+            # The stored pause ends earlier, and is replaced. This worker may have begun it.
             await self._store.release(lease, holder)
             left = self._seconds_left((await self._store.claim(lease, end, seconds)).holder)
         return left
 
     async def claim(self, host: str) -> Claim:
-        """Ask whether this worker may send the first request. Where the store fails, it may."""
+        """Claim the lease for the probe. If the store fails, this worker may send the probe."""
         holder: str | None = None
         try:
             holder = (await self._store.claim(lease_of(host), self._name, LEASE)).holder
@@ -67,16 +72,19 @@ class Pauses:
         return Claim(holder in {None, self._name}, self._seconds_left(holder))
 
     async def end(self, host: str) -> None:
-        """Tell the fleet that the host has answered."""
+        """End the lease of this worker, because the host has answered its probe."""
         await self._store.release(lease_of(host), self._name)
 
     async def until(self, host: str) -> float | None:
-        """Return until when the fleet leaves a host alone, in seconds since the epoch; or None."""
+        """Return the end of the pause of ``host``, in seconds since the epoch.
+
+        None if there is no pause now.
+        """
         left = self._seconds_left((await self._store.get(lease_of(host))).holder)
         return None if left is None or left <= 0 else self._clock.time() + left
 
     def _seconds_left(self, holder: str | None) -> float | None:
-        """Return the seconds of a pause; None if a worker holds the lease, or nobody."""
+        """Return the seconds left of a pause; None if ``holder`` is a worker, or None."""
         try:
             left = min(float(holder or "") - self._clock.time(), self._longest)
         except ValueError:

@@ -1,11 +1,11 @@
 """The priority queue of Scrapy's scheduler, which keeps requests until they may leave.
 
 Requests are sorted into lanes, one for each origin in each download slot, so that an origin whose
-requests must wait doesn't block the others of its slot. To pop a request, the queue goes through
-the slots in the order of ``Rotation``, takes the first lane of a slot, and asks ``WaitingLanes``
-whether the next request of that lane may leave. If not, the lane is passed over until the gate
-calls or its time has come. Requests are in ``Memory`` or, with JOBDIR, on ``Disk``; ``Backlog``
-then loads only the lanes that come next.
+requests must wait doesn't block the other origins of its slot. To pop a request, the queue goes
+through the slots in the order of ``Rotation``. For the first lane of a slot, ``WaitingLanes``
+decides whether its next request may leave. If not, the lane waits until a time that the gate has
+returned, or until the gate calls ``hold_changed``, and the next lane is tried. Requests are in
+``Memory``. With JOBDIR they are on ``Disk``, and ``Backlog`` loads only the lanes that come next.
 """
 
 from __future__ import annotations
@@ -45,16 +45,18 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _FILE_CHECK_INTERVAL: Final = 5
-"""Seconds between two checks that the file exists; the engine pops at least that often."""
+"""Seconds between two checks that the file still exists. The engine pops at least every five
+seconds, too, so no timer is needed."""
 
 
 class RobotsAwarePriorityQueue:
     """Holds requests until the robots.txt of their origin is known, and while it is unreachable.
 
+    Requests also wait for the delay of their site, and after their site has answered 429 or 503.
     Otherwise the order is that of Scrapy's DownloaderAwarePriorityQueue: the download slot with the
-    fewest active downloads is next; of several, the next one by name. Each origin of a slot has a
-    queue of its own. If the next requests of two of them have the same priority, the queue that was
-    not used for longer is next.
+    fewest active downloads is next; of slots with as few, the next one by name. Each origin of a
+    slot has a queue of its own. If the next requests of two of these queues have the same priority,
+    the queue whose last request left longer ago is next.
 
     Without RobotsTxtMiddleware (``ROBOTSTXT_OBEY = False``) no requests are held back.
     """
@@ -63,9 +65,9 @@ class RobotsAwarePriorityQueue:
     def from_crawler(
         cls, crawler: Crawler, *args: Any, **kwargs: Any
     ) -> RobotsAwarePriorityQueue | DownloaderAwarePriorityQueue:
-        """Return the queue, or Scrapy's own queue if ours doesn't fit the crawl.
+        """Return the queue; if the crawl can't use it, Scrapy's DownloaderAwarePriorityQueue.
 
-        Raises SettingsError if JOBDIR can't be used.
+        Raises SettingsError if JOBDIR can't be used, and ValueError as ``check_fits`` does.
         """
         try:
             return cls(crawler, *args, **kwargs)
@@ -120,11 +122,14 @@ class RobotsAwarePriorityQueue:
     # What the scheduler calls.
 
     def push(self, request: Request, *, moved: bool = False) -> None:
-        """Add ``request``; ``moved`` tells that it comes from Scrapy's queue, in the order there.
+        """Add ``request``.
 
-        :raises ValueError: it can't be written to disk; the scheduler keeps it in memory.
+        ``moved`` is true for requests that Scrapy's queue has left, in the order in which that
+        queue pops them; they are popped in the same order here.
+
+        :raises ValueError: if it can't be written to disk; the scheduler then keeps it in memory.
         """
-        # A spider may set a download slot of any type, and names of slots are sorted here.
+        # A spider may set a download slot of any type, but the names of slots are sorted here.
         slot, origin = str(self._slot_name(request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = 1 if moved else self._start_order if start else self._order
@@ -145,14 +150,14 @@ class RobotsAwarePriorityQueue:
         left = 0 if self._backlog is None else self._backlog.retry(lane.slot.name, lane.origin)
         self._lanes.resize(lane, lane.size + 1 + left)
         if left:
-            lane.heap.clear()  # the requests left on disk may come first: _activate looks again
+            lane.heap.clear()  # the requests left on disk may come first: _activate reads the key
             self._activate(lane)
         else:
             self._rank_lane(lane)
         self._waiting.pushed(lane)
 
     def pop(self) -> Request | None:
-        """Return the next request that may leave, or None."""
+        """Remove the next request that may leave, and return it; None if no request may."""
         if self._disk is not None:
             now = self._clock.monotonic()
             self._disk.delete_finished(now)
@@ -170,8 +175,9 @@ class RobotsAwarePriorityQueue:
                 continue
             if self._gate is not None:
                 if lane.origin is None and self._origin(request) is not None:
-                    # A former crawl had an override for it and put it in a lane without origin.
-                    with suppress(ValueError):  # if pushing fails, it waits in the middleware
+                    # It was written by an earlier crawl, in which an override governed it, so
+                    # it is in a lane without origin.
+                    with suppress(ValueError):  # if it can't be written, it waits in the middleware
                         self.push(request)
                         continue
                 note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
@@ -182,7 +188,10 @@ class RobotsAwarePriorityQueue:
         return None
 
     def close(self) -> dict[str, list[int]] | list[Any]:
-        """Close the file; return the state by which the next crawl knows that requests are left."""
+        """Stop all timers, and close the file.
+
+        Return the state that the scheduler writes to JOBDIR, empty if no requests are left.
+        """
         self._waiting.stop()
         self._lanes.clear()
         if self._mover is not None:
@@ -200,9 +209,9 @@ class RobotsAwarePriorityQueue:
     # Lanes.
 
     def _head(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``, which stays.
+        """Return the next request of ``lane``, which stays; pop those that can't be read.
 
-        :raises LookupError: none of its requests can be read.
+        :raises LookupError: if none of its requests can be read.
         """
         while lane.size:
             try:
@@ -226,7 +235,7 @@ class RobotsAwarePriorityQueue:
             log_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
         self._rotation.popped(lane.slot)
-        # The heap is authoritative; the count may be off after unreadable rows.
+        # After rows that can't be read, the size may be wrong: the lane is empty if its heap is.
         self._resize(lane, max(1, lane.size - 1) if lane.heap else 0)
         if lane.size:
             self._rank_lane(lane, served=True)
@@ -238,7 +247,10 @@ class RobotsAwarePriorityQueue:
             self._waiting.forget(lane)
 
     def _retry_later(self, lane: Lane) -> None:
-        """Try ``lane`` again later; after the last try leave it on disk, so that the crawl ends."""
+        """Let ``lane``, which can't be read, wait for the next try to read it.
+
+        After the last try, its requests are left on disk, so that the crawl can end.
+        """
         if lane.failures == len(RETRY_DELAYS):
             self._leave_on_disk(lane)
             return
@@ -254,13 +266,13 @@ class RobotsAwarePriorityQueue:
         self._resize(lane, 0)
 
     def _may_load(self) -> bool:
-        """Return whether more lanes may be loaded: not while loaded ones wait for lookups."""
+        """Return whether more lanes may be loaded: not while origins in memory await lookups."""
         return self._gate is None or self._gate.has_room
 
     # Selection of the next lane.
 
     def _activate(self, lane: Lane) -> None:
-        """Rank ``lane``, which was loaded or has waited."""
+        """Rank ``lane`` after it was loaded from disk, or after its wait has ended."""
         try:
             if not lane.heap and self._disk is not None:
                 self._disk.find_next(lane)
@@ -274,7 +286,10 @@ class RobotsAwarePriorityQueue:
             self._leave_on_disk(lane)
 
     def _rank_lane(self, lane: Lane, *, served: bool = False) -> None:
-        """Rank ``lane`` by its next request, after its requests changed."""
+        """Rank ``lane`` by its next request, unless the lane waits.
+
+        If the lane was ``served``, it comes after lanes of the same priority.
+        """
         if lane.hold is not None:
             return
         priority, start = lane.heap[0][:2]
@@ -320,6 +335,6 @@ class RobotsAwarePriorityQueue:
         try:
             return self._waiting.may_leave(lane)
         except Exception as error:  # noqa: BLE001 - logged
-            # Fail safe: the middleware decides again, and drops a request if it fails, too.
+            # The middleware decides again; if it fails, too, it drops the request.
             log_error(self._crawler, error, "Error while asking whether %s is open", lane.origin)
             return True

@@ -33,11 +33,14 @@ QUEUE_CLASSES: Final = {
 
 
 class UnfitError(Exception):
-    """Our queue can't replace Scrapy's; the message has the reason."""
+    """RobotsAwarePriorityQueue can't replace Scrapy's queue; the message has the reason."""
 
 
 def check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
-    """Raise UnfitError if our queue can't replace Scrapy's, or ValueError as Scrapy does."""
+    """Raise UnfitError if RobotsAwarePriorityQueue can't replace Scrapy's queue in this crawl.
+
+    Raises ValueError, as Scrapy's queue does, if CONCURRENT_REQUESTS_PER_IP is set.
+    """
     if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
         raise ValueError("The priority queue does not support CONCURRENT_REQUESTS_PER_IP")
     wheres = ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",)

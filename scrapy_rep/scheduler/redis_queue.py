@@ -1,11 +1,14 @@
 """The queues of scrapy-redis, which keep requests in Redis until they may leave.
 
-A request that is popped and may not leave goes to a second set in Redis, sorted by origin, from
+A request that is popped but may not leave is moved to a second set in Redis, sorted by origin, from
 which any worker may take it. Each origin there has a time at which it is due. The worker that finds
-an origin due has it to itself for some seconds, and asks the gate about its first request. Then
-either this request leaves, or this worker waits for the lookup or the turn, or the origin gets a
-new due time. If the next two requests of an origin may leave, all of them go back to the queue of
+an origin due is the only one to handle it for some seconds, and calls ``Gate.hold`` for its first
+request. Then either this request leaves, or the worker waits for a lookup of robots.txt or for a
+turn (a time reserved for one request to a site with a delay), or the origin gets a new due time. If
+two requests of an origin may leave one after the other, all its requests go back to the queue of
 scrapy-redis.
+
+Requests that wait for the next try of an unreachable robots.txt are called deferred.
 """
 
 from __future__ import annotations
@@ -57,17 +60,18 @@ else:
     from scrapy_redis.queue import Base, FifoQueue, LifoQueue, PriorityQueue
 
 _NOTHING_DUE: Final = 3
-"""What the script ``NEXT`` returns first if no request may leave."""
+"""The first value that the script ``NEXT`` returns if no request may leave."""
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""
 
 
 class _Deferring(Base):
-    """Base of the queues: a request leaves only when the gate lets it.
+    """Base of the queues: a request leaves only if ``Gate.hold`` returns None.
 
-    Like scrapy-redis, it calls Redis in the reactor's thread: once per request pushed or popped,
-    twice more for one that has to wait, and once or twice for an origin whose lookup has ended or
-    whose turn has come. ``pop`` never blocks, whatever SCHEDULER_IDLE_BEFORE_CLOSE is.
+    As in scrapy-redis, Redis is called in the thread of the reactor: once per request pushed or
+    popped, twice more for a request that has to wait, and once or twice for an origin whose lookup
+    has ended or whose turn has come. ``pop`` never waits for a request, whatever
+    SCHEDULER_IDLE_BEFORE_CLOSE is.
     """
 
     _kind: ClassVar[str]
@@ -77,14 +81,15 @@ class _Deferring(Base):
         self._crawler = spider.crawler
         self._clock = Clock()
         self._waiting: dict[Origin, tuple[Request, Hold]] = {}
-        """Origins that wait for a lookup or a turn of this worker, each with a request and why."""
+        """Origins that wait for a lookup or a turn of this worker; each with a request and its
+        hold."""
         self._due: DueTimes[Origin | None] = DueTimes(self._clock, self._wake)
-        """When to ask the gate about them again; key None: when the next origin in Redis is due."""
+        """When the wait of these origins ends; key None: when the next origin in Redis is due."""
         self._woken: deque[Origin] = deque()
-        """Origins to ask the gate about again at the next pop."""
+        """Origins for which the gate is called again at the next pop."""
         self._extra = ExtraConcurrency(self._crawler)
         self._deferred, self._first_due = 0, 0.0
-        """Number of origins that are deferred in Redis, and when the first is due."""
+        """Number of deferred origins in Redis, and when the first origin there is due."""
         self._gate = Gate.of(self._crawler)
         self._timeout = 0.0
         if self._gate is not None:
@@ -109,7 +114,7 @@ class _Deferring(Base):
             self._gate.idle.pushed()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
-        """Return a request that may leave, or None."""
+        """Remove a request that may leave, and return it; None if no request may leave."""
         if self._gate is not None:
             self._gate.look_up()
         while self._woken:
@@ -135,33 +140,36 @@ class _Deferring(Base):
     # What the gate calls.
 
     def hold_changed(self, origin: Origin) -> None:
-        """Ask about ``origin`` again at the next pop."""
+        """Call the gate for ``origin`` again at the next pop, if this worker waits for it."""
         if origin in self._waiting:
             self._woken.append(origin)
 
     def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        """Return the next request of ``origin`` that waits, or None."""
+        """Return the next request of ``origin``; None if this worker doesn't wait for it.
+
+        ``failed_routes`` as in ``Queue.head_of``.
+        """
         waiting = self._waiting.get(origin)
         if waiting is None:
             return None
         most = MOST_COMPARED if failed_routes else 1
         requests = [self._decode_request(data) for data in self._requests.first(str(origin), most)]
-        # If other workers have taken all of them meanwhile, the request that began the wait.
+        # If other workers have taken all requests of the origin, the one that began the wait.
         requests = requests or [waiting[0]]
         return first_by_other_route(requests, failed_routes) or requests[0]
 
     def count_deferred(self) -> tuple[int, bool]:
-        """Return how many origins are deferred, and whether this worker waits for nothing else."""
+        """Return how many origins are deferred, and whether this worker waits for no origin."""
         return self._deferred, not self._waiting
 
     def idle_line(self) -> str:
-        """Return the log line for a queue in which everything is deferred."""
+        """Return the log line about the deferred requests; empty if there are none."""
         if not self._deferred:
             return ""
         return line_about_others(self._deferred, self._first_due - self._clock.monotonic())
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
-        """Yield the origins that this worker waits for, why, and 1 for the one known request."""
+        """Yield each origin that this worker waits for, its hold, and 1 for the known request."""
         for origin, (_, hold) in self._waiting.items():
             yield origin, hold, 1
 
@@ -173,7 +181,7 @@ class _Deferring(Base):
     # Whether a request may leave.
 
     def _check_popped(self, data: Any, *, has_room: bool) -> Request | None:
-        """Return the request that was popped, or None if it may not leave and is kept in Redis."""
+        """Return the request that was popped; None if it may not leave, and is in Redis again."""
         request = self._decode_request(data)
         try:
             origin = self._origin(request)
@@ -192,7 +200,7 @@ class _Deferring(Base):
             else:
                 self._add_waiting(str(origin), request, is_ours=False)
         except Exception as error:  # noqa: BLE001 - logged
-            # It is out of Redis already: it leaves as DIRECT, and waits in the middleware.
+            # It is not in Redis any more. As a direct request, it waits in the middleware.
             log_error(self._crawler, error, "%s could not be kept in Redis", request)
             return self._with_source(request, Source.DIRECT)
         return None
@@ -200,14 +208,16 @@ class _Deferring(Base):
     def _due_in_redis(self, name: bytes | str, age: int, data: Any) -> Request | None:
         """Handle an origin that is due in Redis; return its first request if that may leave.
 
-        ``age`` is the time in milliseconds for which its requests have been deferred.
+        ``name`` is the origin, ``age`` the time in milliseconds since its first request was
+        deferred.
         """
         name = name.decode() if isinstance(name, bytes) else name
         try:
             request = self._decode_request(data)
             origin = self._origin(request)
         except Exception as error:  # noqa: BLE001 - logged
-            # Back in the queue, it raises when it is popped, as with scrapy-redis alone.
+            # The request goes back to the queue: the next pop of it raises the error, as without
+            # scrapy-rep.
             log_error(self._crawler, error, "A request of %s can't be read", name)
             origin = None
         if origin is None:
@@ -216,10 +226,11 @@ class _Deferring(Base):
         return self._ask_gate(origin, request, age / 1000)
 
     def _ask_gate(self, origin: Origin, request: Request, age: float = 0.0) -> Request | None:
-        """Return the next request of an origin that is kept in Redis, if it may leave.
+        """Return the next request of an origin with requests in the second set, if it may leave.
 
-        Then the gate is asked about the one after it; if that may leave, too, all requests of the
-        origin go back to the queue.
+        Then the gate is called for the request after it. If this may leave, too, all requests of
+        the origin go back to the queue. ``age`` is the time in seconds since the first request was
+        deferred.
         """
         name = str(origin)
         hold = self._hold(origin, lambda: self._first(name))
@@ -241,7 +252,7 @@ class _Deferring(Base):
         return None
 
     def _note_wait(self, origin: Origin, request: Request, hold: Hold) -> None:
-        """Note that this worker waits for a lookup or a turn of ``origin``; return at once."""
+        """Note that this worker waits for a lookup or a turn of ``origin``; begin the lookup."""
         self._waiting[origin] = self._waiting.get(origin, (request,))[0], hold
         self._due.set(origin, hold.until)
         if hold.reason is HoldReason.LOOKUP and self._gate is not None:
@@ -253,7 +264,10 @@ class _Deferring(Base):
         nudge(self._crawler)
 
     def _is_overdue(self, hold: Hold, age: float = 0.0) -> bool:
-        """Return whether the next try is too late for requests deferred for ``age`` seconds."""
+        """Return whether the next try of robots.txt comes after REP_DEFER_TIMEOUT.
+
+        The requests have been deferred for ``age`` seconds already.
+        """
         return hold.until - self._clock.monotonic() > self._timeout - age
 
     def _hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
@@ -271,11 +285,14 @@ class _Deferring(Base):
     # Requests in Redis.
 
     def _first(self, name: str) -> Request:
-        """Return the next request of an origin. Raises LookupError if it can't be read."""
+        """Return the next request of an origin, which stays.
+
+        Raises LookupError if it can't be read, or if there is none.
+        """
         try:
             (data,) = self._requests.first(name)
             return self._decode_request(data)
-        except Exception as error:  # logged when it is popped
+        except Exception as error:  # logged when the request is popped
             raise LookupError(name) from error
 
     def _read(self, data: Any) -> Request | None:
@@ -290,7 +307,7 @@ class _Deferring(Base):
         self._requests.add_waiting(name, -request.priority, data, is_ours=is_ours)
 
     def _requeue_or_defer(self, name: str, hold: Hold | None) -> None:
-        """Give the requests of an origin back to the queue, or defer them until ``hold`` ends."""
+        """Defer the requests of an origin until ``hold`` ends; without it, requeue them."""
         if hold is None:
             self._requests.requeue(name)
         else:
@@ -308,7 +325,7 @@ class _Deferring(Base):
     def _set_timer(self, origins: int, milliseconds: int, *, has_room: bool) -> None:
         """Set a timer that wakes the engine when the next origin is due.
 
-        For new requests, the engine asks the scheduler every five seconds.
+        New requests of other workers need no timer: the engine pops every five seconds at least.
         """
         if self._gate is None:
             return
@@ -324,20 +341,20 @@ class _Deferring(Base):
 class RobotsAwareRedisQueue(_Deferring, PriorityQueue):
     """The PriorityQueue of scrapy-redis, which holds requests until they may leave.
 
-    ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. Deferred requests are in Redis
-    and shared by all workers: if a worker is killed, none of them is lost.
+    It is used with ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. Requests that
+    wait are in Redis, and shared by all workers: if a worker is killed, none of them is lost.
     """
 
     _kind = scripts.PRIORITY
 
 
 class RobotsAwareRedisFifoQueue(_Deferring, FifoQueue):
-    """The same for the FifoQueue of scrapy-redis."""
+    """The FifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
 
     _kind = scripts.FIFO
 
 
 class RobotsAwareRedisLifoQueue(_Deferring, LifoQueue):
-    """The same for the LifoQueue of scrapy-redis."""
+    """The LifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
 
     _kind = scripts.LIFO

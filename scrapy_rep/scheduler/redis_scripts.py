@@ -4,7 +4,7 @@ They use three keys beside scrapy-redis's queue:
 
 - ``:deferred``, a sorted set of all requests that wait, by origin and then in their order;
 - ``:deferred:due``, a sorted set of the origins, by the time at which each is due;
-- ``:deferred:since``, a hash of the times since when origins are unreachable.
+- ``:deferred:since``, a hash of the times since when requests of unreachable origins are deferred.
 
 Times are milliseconds of the server's clock, as the clocks of workers may differ.
 """
@@ -31,13 +31,16 @@ local function push(_, data) redis.call('LPUSH', queue, data) end
 local function pop() return redis.call('LPOP', queue) end
 local function size() return redis.call('LLEN', queue) end
 """
-"""Operations on the three queues of scrapy-redis; a pushed request is the next to be popped."""
+"""Operations on the three queues of scrapy-redis.
+
+``push`` gives a request back: with FIFO and LIFO, it is the next to be popped.
+"""
 
 # Scripts remove before they add: a Redis without free memory lets a script write only after it has
 # removed something, so a full Redis can still be emptied.
 
-# A member is the origin, the rank and the server's time (16 digits each), the score and the
-# request. All members have the score 0, so Redis sorts them by these bytes.
+# A member of ``:deferred`` is the origin, the rank and the server's time (16 digits each), the
+# score and the request. All members have the score 0, so Redis sorts them by these bytes.
 BEGIN: Final = """
 local queue, waiting, due, since = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local clock = redis.call('TIME')
@@ -180,21 +183,28 @@ return data
 SIZE: Final = "return size() + redis.call('ZCARD', waiting)"
 
 _LEASE: Final = 5_000
-"""Milliseconds for which an origin is left to the worker that found it due."""
+"""Milliseconds for which only the worker that found an origin due handles the origin."""
 _BATCH: Final = 1_000
 """Requests that go back to the queue in one step, which takes the server about 2 milliseconds."""
 
 
 class RedisRequests:
-    """The requests in Redis: those of scrapy-redis's queue and those that wait beside it."""
+    """The requests in Redis: those in the queue of scrapy-redis, and those that wait beside it.
+
+    ``name`` is always an origin, ``data`` a serialized request.
+    """
 
     def __init__(self, server: Any, key: str, kind: str, defer_timeout: float) -> None:
-        """Take the queue's key and kind; ``defer_timeout`` is in seconds."""
+        """``key`` is that of the queue; ``kind`` is PRIORITY, FIFO or LIFO.
+
+        ``defer_timeout`` is in seconds.
+        """
         self._server = server
         self._kind = kind
         self._timeout = round(1000 * defer_timeout)
         self._scripts: dict[str, Any] = {}
-        # In a Redis cluster, all keys of a script must be in one hash slot: that of the braces.
+        # In a Redis cluster, all keys of a script must be in one hash slot, which depends only on
+        # the text in braces.
         beside = key if "{" in key else f"{{{key}}}"
         self.keys: list[str] = [
             key,
@@ -205,12 +215,18 @@ class RedisRequests:
         return int(self._run(SIZE))
 
     def next(self, *, has_room: bool) -> list[Any]:
-        """Return a due origin, a request, or the time to wait: see ``NEXT``."""
+        """Return an origin that is due, a popped request, or the time to wait, as ``NEXT`` does.
+
+        Origins that are due are returned only if there is room for lookups.
+        """
         found: list[Any] = self._run(NEXT, int(has_room), _LEASE)
         return found
 
     def defer(self, name: str, score: int, data: Any, seconds: float) -> int:
-        """Add a request that waits for the next try; return how many become deferred."""
+        """Add a request that is deferred for ``seconds``; return how many become deferred.
+
+        With the first request, all others of the origin that wait become deferred, too.
+        """
         return int(self._run(ADD_WAITING, name, round(1000 * seconds), self._timeout, score, data))
 
     def add_waiting(self, name: str, score: int, data: Any, *, is_ours: bool) -> None:
@@ -225,11 +241,11 @@ class RedisRequests:
         self._run(REQUEUE, name, _BATCH)
 
     def defer_all(self, name: str, seconds: float) -> int:
-        """Defer the waiting requests of an origin; return how many become deferred."""
+        """Defer the waiting requests of an origin for ``seconds``; return how many become so."""
         return int(self._run(DEFER, name, round(1000 * seconds), self._timeout))
 
     def overdue(self, name: str) -> Any:
-        """Remove and return a request of an origin whose next try is too late, or None."""
+        """Remove and return a request, or None, of an origin whose next try comes too late."""
         return self._run(OVERDUE, name)
 
     def first(self, name: str, most: int = 1) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Moves the requests that Scrapy's priority queue has left in a JOBDIR to our queue."""
+"""Moves the requests that Scrapy's priority queue has left in a JOBDIR to ``Disk``."""
 
 from __future__ import annotations
 
@@ -28,21 +28,22 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 OURS: Final[list[str | int]] = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
-"""The state that our queue leaves, which Scrapy's queues reject.
+"""The state that RobotsAwarePriorityQueue leaves in JOBDIR. Scrapy's queues reject it.
 
-DownloaderAwarePriorityQueue takes no list, and ScrapyPriorityQueue only a list of numbers.
+DownloaderAwarePriorityQueue accepts no list, and ScrapyPriorityQueue only a list of numbers.
 """
 _STATE: Final = "active.json"
 """The file from which Scrapy's scheduler reads the state of its queue."""
 _SECONDS: Final = 0.02
 """Seconds for which requests are moved before the event loop runs again."""
 _COPY: Final = "being-moved"
+"""The folder with a copy of the files of the slot that is being moved."""
 
 
 def read_state(state: Any) -> dict[str, Iterable[int]]:
-    """Return the state of DownloaderAwarePriorityQueue that the scheduler has read.
+    """Return the state that DownloaderAwarePriorityQueue has left; empty if there is none.
 
-    Raises SettingsError if it is the state of another queue.
+    ``state`` is what the scheduler has read. Raises SettingsError if another queue has written it.
     """
     if not state or state == OURS:
         return {}
@@ -58,7 +59,7 @@ def read_state(state: Any) -> dict[str, Iterable[int]]:
 def mark_as_ours(folder: str) -> None:
     """Make Scrapy's queue reject ``folder`` from now on, even if the crawl is killed.
 
-    Raises SettingsError.
+    Raises SettingsError if the folder can't be written.
     """
     new = Path(folder, f"{_STATE}.new")
     try:
@@ -69,11 +70,12 @@ def mark_as_ours(folder: str) -> None:
 
 
 class Mover:
-    """Moves the requests slot by slot with Scrapy's classes while the crawl runs.
+    """Moves the requests of Scrapy's queue, one download slot after the other, during the crawl.
 
-    Scrapy's classes delete requests when they read them, and the crawl may be killed. So they read
-    a copy of the files of a slot. The number of moved requests is stored with the requests, and the
-    files of a slot are removed when all its requests are moved.
+    The requests are read with Scrapy's classes, which delete requests when they read them. So that
+    none is lost if the crawl is killed, they read a copy of the files of a slot. The number of
+    moved requests is stored in the file of ``Disk``, and the files of a slot are removed when all
+    its requests are moved.
     """
 
     def __init__(
@@ -101,11 +103,11 @@ class Mover:
 
     @property
     def is_at_work(self) -> bool:
-        """Whether there are requests left to move."""
+        """Whether there may be requests left to move."""
         return self._timer is not None
 
     def move(self) -> None:
-        """Move some requests now, and the others in later steps of the event loop."""
+        """Move some requests now, and the remaining ones in later steps of the event loop."""
         self._timer = None
         until = self._clock.monotonic() + _SECONDS
         for _ in self._steps:
@@ -168,7 +170,7 @@ class Mover:
                 request = left.pop()
             except Exception as error:
                 if len(left) == size:
-                    raise  # the error is not about one request
+                    raise  # no request was removed: the next pop would raise the same error
                 if number > moved:
                     log_unreadable(self._crawler, f"one of {slot}", error)
             if number > moved:

@@ -1,10 +1,13 @@
 """The order of download slots: that of Scrapy's DownloaderAwarePriorityQueue, at less cost.
 
-Scrapy's queue asks each of its slots at every pop how many downloads it has, takes a slot with the
-fewest, and goes round them by name. With thousands of slots most are idle, so most of the answers
-are 0 each time. Here a slot is asked once. If it is idle, its name goes into a heap, and the slot
-is next when the round comes to its name. Only slots of which a request was popped, or to which one
-was pushed, are asked again.
+At every pop, Scrapy's queue counts the active downloads of each slot, and chooses a slot with the
+fewest: of several, the next one by name, after the last name the first again. With thousands of
+slots most are idle: they have no downloads. To count them all at each pop would be slow.
+
+Here the name of an idle slot goes into a heap, and its downloads are not counted until its name is
+reached. This is done in rounds: a round goes through the names once, in their order. At a pop, the
+downloads are counted only of slots that had some at the last pop, or that were added since: because
+a request was pushed or popped, or a wait has ended. Slots with downloads come after all idle ones.
 """
 
 from __future__ import annotations
@@ -25,26 +28,26 @@ if TYPE_CHECKING:
 
 
 class Rotation:
-    """The slots that may have a request that may leave, in their order."""
+    """The slots that may have a request which may leave, in the order in which they are next."""
 
     def __init__(
         self, slots: Mapping[str, Slot], crawler: Crawler, backlog: Backlog | None = None
     ) -> None:
-        """``backlog`` has the slots that are only on disk."""
+        """``backlog`` has the slots that are on disk only; None without JOBDIR."""
         self._slots = slots
         self._backlog = backlog
         self._downloader = downloader_of(crawler)
         self._last = ""
         """The name of the last slot that a request was popped from; the slots after it are next."""
         self.passed: str = ""
-        """Names up to this one belong to the next round."""
-        # Heaps of the names of idle slots.
+        """Slots whose names are not after this name come in the next round."""
+        # Heaps of the names of idle slots, which have no downloads.
         self._this_round: list[str] = []
         self._next_round: list[str] = []
         self._idle: set[str] = set()
         """The names in both heaps."""
         self._new: set[str] = set()
-        """The names of slots that are to be asked how many downloads they have."""
+        """The names of slots whose downloads are to be counted."""
         self._first: deque[Slot] = deque()
 
     def popped(self, slot: Slot) -> None:
@@ -57,11 +60,14 @@ class Rotation:
             self._new.add(slot.name)
 
     def add_at_front(self, slot: Slot) -> None:
-        """Add ``slot`` before all others, because the turn of one of its requests is now."""
+        """Add ``slot`` before all others, because the turn of one of its requests has come.
+
+        A turn is a time reserved for one request to a site with a delay.
+        """
         self._first.append(slot)
 
     def pop_each(self) -> Iterator[Slot]:
-        """Remove the slots in their order, and yield them. A slot may be added again."""
+        """Remove the slots in their order, and yield them. The caller may add a slot again."""
         while self._first:
             yield self._first.popleft()
         self._sort_new()
@@ -71,7 +77,7 @@ class Rotation:
             else:
                 yield slot
         self.passed = self._last
-        # No more than there are downloads, because all others are idle.
+        # Only slots with downloads are left: no more than there are downloads.
         for name in sorted(self._new, key=self._by_load):
             self._new.remove(name)
             if (busy := self._slots.get(name)) is not None:

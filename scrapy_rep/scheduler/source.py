@@ -9,49 +9,53 @@ if TYPE_CHECKING:
     from scrapy import Request
 
 NOTE_KEY: Final = "_robotstxt"
-"""Private key of ``Request.meta``: a list, which can be written to disk.
+"""Private key of ``Request.meta``. The value is a list, which can be written to disk.
 
-It has the source, and for a request that was given back its original ``dont_filter`` and priority.
+It has the source of the request; if the request was given back to the scheduler, also its original
+``dont_filter`` and priority.
 """
 
 
 class Source(str, Enum):
-    """The component that passed a request to the engine."""
+    """The component from which the engine got a request."""
 
     QUEUE = "queue"
-    """Our queue, which defers requests of unreachable origins."""
+    """A queue of scrapy-rep, which defers requests of unreachable origins."""
     OVERDUE = "overdue"
-    """Our queue, after it has deferred the request for REP_DEFER_TIMEOUT."""
+    """A queue of scrapy-rep, which doesn't defer the request any longer, because the next try of
+    robots.txt comes after REP_DEFER_TIMEOUT."""
     SCHEDULER = "scheduler"
-    """Another queue or scheduler, which doesn't know robots.txt."""
+    """Another queue or scheduler, which holds no requests because of robots.txt."""
     DIRECT = "direct"
-    """No scheduler: a component awaits ``download_async``. It can't be given back."""
+    """A component that awaits ``engine.download_async``, without the scheduler. The request can't
+    be given back."""
 
 
 class Note(NamedTuple):
-    """The note on a request."""
+    """What ``Request.meta`` has about the source of a request."""
 
     source: Source
     returned: bool
-    """Whether it was given back to the scheduler before."""
+    """Whether the request was given back to the scheduler before."""
     put_off: bool
-    """Whether it was given back because too many requests waited."""
+    """Whether the request was given back because too many requests waited."""
 
 
 DIRECT: Final = Note(Source.DIRECT, returned=False, put_off=False)
-"""The note on a request without one."""
+"""The note for a request whose meta has none."""
 
 
 def note_source(request: Request, source: Source) -> None:
-    """Note the source of ``request``, and keep its original values."""
+    """Note the source of ``request`` in its meta; the original values stay noted."""
     request.meta[NOTE_KEY] = [source.value, *request.meta.get(NOTE_KEY, ())[1:]]
 
 
 def note_returned(request: Request, *, less: int = 0) -> Request:
     """Return the copy of ``request`` for the scheduler, with its priority lowered by ``less``."""
-    # The next scheduler notes itself. Without one it must not be given back again and again.
+    # The next scheduler notes its own source. If there is none, the request counts as direct, and
+    # is not given back again and again.
     noted = [Source.DIRECT.value, request.dont_filter, request.priority]
-    # The dupefilter has seen it.
+    # The dupefilter has seen the request, and would drop it.
     return request.replace(
         dont_filter=True,
         priority=request.priority - less,
@@ -60,7 +64,10 @@ def note_returned(request: Request, *, less: int = 0) -> Request:
 
 
 def read_note(request: Request, noted: list[Any]) -> Note:
-    """Return the note that was in the meta of ``request``, and restore its original values."""
+    """Return ``noted`` as a note, and restore the original values of ``request``.
+
+    ``noted`` is the list that the meta of the request had.
+    """
     source, *before = noted
     put_off = False
     if before:

@@ -1,13 +1,13 @@
 """Turns: reserved times of requests to sites with a delay.
 
 All workers that share a store keep the delay of a host together. Before a request is sent, its
-worker reserves the next free time of the host in the store: its turn. The store answers how long to
+worker reserves the next free time of the host in the store: its turn. The store returns how long to
 wait, by its own clock, so the clocks of the workers may differ.
 
 A worker reserves one turn ahead for each host. When the turn comes, the request may leave if the
-download slot would send it at once. A turn that is used too late would bring the request near to
-that of the next worker. So a late turn is missed: the worker gives it back, reserves another one,
-and makes its next turns longer by about the time that it was late.
+download slot would send it at once. If it left long after its turn, it would be sent shortly before
+the request of the next worker. So a turn that can't be used in time is missed: the worker gives it
+back, reserves another one, and makes its next turns longer by about the time that it was late.
 
 The origins of a host (http, https, other ports) share its turns, as they share its download slot.
 """
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _LATE: Final = 0.03
-"""Seconds by which a turn may be used late; this shortens the gap to the next request."""
+"""Seconds by which a turn may be used late; this shortens the time to the next request."""
 _MAX_FIRST_MARGIN: Final = 0.1
-"""Maximum seconds by which the next turns of a worker that has missed one are longer: a single long
-stop of the event loop says little about the next ones."""
+"""Maximum seconds of the margin after a worker has missed a turn without a margin: one long stop of
+the event loop doesn't mean that the next stops are as long."""
 _MARGIN_GROWTH: Final = 8
-"""Factor by which the margin of a turn may grow when a longer turn is missed, too."""
+"""Factor by which the margin may grow at most when a turn with a margin is missed, too."""
 _MARGIN_DECAY: Final = 0.9
-"""Factor by which the margin shrinks with every turn that is used."""
+"""Factor for the margin with every turn that is used, so that it becomes smaller again."""
 _OWN_PART: Final = 0.98
-"""Share of the delay that a worker also keeps without the store; below 1, so that one late request
-does not shift all later ones."""
+"""Share of the delay that a worker keeps between its own requests, whatever the store returns;
+below 1, so that one late request does not shift all later ones."""
 _MAX_USED: Final = 100_000
-"""Hosts whose last used turn is remembered."""
+"""Maximum number of hosts whose last used turn is remembered."""
 _LOOK: Final = 1.0
 """Maximum seconds until a busy download slot is checked again."""
 
@@ -66,24 +66,24 @@ class _Turn:
     """The turn of a host that this worker has reserved, or is reserving."""
 
     asked: float
-    """When the store was asked, by the monotonic clock."""
+    """When the worker began to reserve the turn, by the monotonic clock."""
     at: float = math.inf
-    """When it begins; infinity while it is being reserved."""
+    """When the turn begins; infinity while it is being reserved."""
     number: int | None = None
-    """Identifies it in the store, to give it back."""
+    """Identifies the turn in the store, which needs this to take it back."""
     margin: float = 0.0
-    """Seconds by which it is longer than the delay, and by which it may be used later."""
+    """Seconds that are reserved in addition to the delay. The turn may be used that much later."""
     origins: dict[Origin, None] = field(default_factory=dict)
-    """The origins of the host that wait for it, in the order in which they asked."""
+    """The origins of the host whose requests wait for the turn, the first to wait first."""
 
     @property
     def until(self) -> float:
-        """When it is missed."""
+        """The time after which the turn is missed."""
         return self.at + max(_LATE, self.margin)
 
 
 class Turns:
-    """The turns of this worker."""
+    """Reserves and uses the turns of this worker, one at a time for each host."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Turns:
         delays: Delays,
         clock: Clock,
     ) -> None:
-        """``known`` returns the decision about a request, as far as it is known."""
+        """``known`` is ``Decider.known_decision``."""
         self._crawler = crawler
         self._known = known
         self._delays = delays
@@ -101,7 +101,7 @@ class Turns:
         self._clock = clock
         self._turns: dict[str, _Turn] = {}
         self._used: BoundedCache[str, tuple[float, Origin]] = BoundedCache(max_entries=_MAX_USED)
-        """When the last turn of each host was used, and for which of its origins."""
+        """When the last turn of each host was used, or its request sent, and for which origin."""
         self._listener: Callable[[Origin], None] = lambda _: None
         self._closing = False
         self._margin = 0.0
@@ -110,9 +110,9 @@ class Turns:
         )
 
     def seconds_before(self, request: Request, decision: Decision) -> float:
-        """Return the delay before ``request`` in seconds, 0 without one.
+        """Return the delay before ``request`` in seconds; 0 if it needs no turn.
 
-        Requests that are not known to be allowed need no turn.
+        A request that is not known to be allowed needs none.
         """
         entry, verdict = decision.entry, decision.verdict
         if entry is None or verdict is None or not verdict.allowed:
@@ -122,13 +122,13 @@ class Turns:
         return self._delays.of_request(request, entry.delay(decision.tokens))
 
     def listen(self, call: Callable[[Origin], None]) -> None:
-        """Call ``call`` with an origin when the time of its turn is known."""
+        """Call ``call`` with an origin that waits for a turn when the time of the turn is known."""
         self._listener = call
 
     def hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
         """Return why the next request of ``origin`` waits, and until when; None if it may leave.
 
-        With that answer the turn is used.
+        If None is returned, the turn is used. ``head`` returns the request.
         """
         try:
             request = head()
@@ -141,7 +141,7 @@ class Turns:
     def use(self, request: Request, origin: Origin, seconds: float) -> Hold | None:
         """Use the turn of the host of ``origin`` for ``request``, and return None.
 
-        If it has not come, or the download slot is busy, return why and until when to wait.
+        If the turn has not come, or the download slot is busy, return why and until when to wait.
         """
         now = self._clock.monotonic()
         busy = self._delays.seconds_until_free(request)
@@ -152,7 +152,7 @@ class Turns:
         if turn is None:
             turn = self._start_reserving(host, seconds, _Turn(now))
         elif turn.at <= now:
-            # Kept without the store, too: it may have lost the last turn.
+            # The store may have lost the last turn, so the worker keeps the delay without it, too.
             used = self._used.get(host)
             own = -math.inf if used is None else used[0] + _OWN_PART * seconds
             if now < own:
@@ -206,6 +206,7 @@ class Turns:
         turn.at = turn.asked + wait
         origins, turn.origins = turn.origins, {}
         used = self._used.get(host)
-        # The first one to ask gets the turn, so the origin that had the last one comes last.
+        # The first origin whose request tries to leave gets the turn. So that origins alternate,
+        # the origin that had the last turn comes last.
         for origin in sorted(origins, key=lambda origin: used is not None and origin == used[1]):
             self._listener(origin)

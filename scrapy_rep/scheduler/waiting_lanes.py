@@ -1,8 +1,9 @@
-"""The lanes of a queue in memory or on disk that wait.
+"""The lanes that wait, of a queue in memory or on disk.
 
-A lane is the requests of one origin in one download slot. Before its next request leaves, the gate
-is asked. If the request may not leave, the lane waits until the time that the gate returned, or
-until the gate reports a change of the origin, and then the gate is asked again.
+A lane is the queue of one origin in one download slot. Before its next request leaves,
+``Gate.hold`` is called. If the request may not leave, the lane waits until the time that the gate
+has returned, or until the gate calls ``hold_changed`` with the origin. Then ``Gate.hold`` is called
+again.
 """
 
 from __future__ import annotations
@@ -35,40 +36,43 @@ if TYPE_CHECKING:
 
 
 class WaitingLanes:
-    """Asks the gate whether the next request of a lane may leave, and when to ask again.
+    """Lets lanes wait as long as the gate requires.
 
     Requests of an unreachable origin are deferred for up to REP_DEFER_TIMEOUT. If the next try of
     its robots.txt is later than that, they leave marked as overdue, and the middleware drops them.
     """
 
     def __init__(self, crawler: Crawler, gate: Gate | None, lanes: Lanes, clock: Clock) -> None:
-        """Take the parts of a queue; ``gate`` is None where robots.txt is not obeyed."""
+        """``gate`` is None if the crawl doesn't obey robots.txt."""
         self._crawler = crawler
         self._gate = gate
         self._timeout = 0.0 if gate is None else gate.defer_timeout
         self._lanes = lanes
         self._clock = clock
         self._by_origin: dict[Origin, tuple[Lane, ...]] = {}
-        """Waiting lanes."""
+        """The lanes that the gate lets wait."""
         self._due: DueTimes[Lane | Slot] = DueTimes(clock, self._wake)
         self._woken: deque[Lane] = deque()
-        """Lanes about which the gate is to be asked again."""
+        """Lanes whose wait has ended since the last pop."""
         self._deferred: set[Lane] = set()
         self._in_turn: set[Lane] = set()
-        """Lanes whose turn is now."""
+        """Lanes whose turn has come: the time that is reserved for their next request."""
         self._extra = ExtraConcurrency(crawler)
         if gate is not None:
             gate.attach(self)
 
     def may_leave(self, lane: Lane) -> bool:
-        """Return whether the next request of ``lane`` may leave; if not, the lane waits."""
+        """Return whether the next request of ``lane`` may leave. If not, let the lane wait.
+
+        If none of its requests can be read, the lane is empty afterwards, and doesn't wait.
+        """
         if lane.origin is None or self._gate is None:
             return True
         if lane in self._in_turn:
             self._in_turn.discard(lane)
             self._extra.raise_for(len(self._in_turn))
         hold = self._gate.hold(lane.origin, lane.head)
-        if not lane.size:  # none of its requests could be read
+        if not lane.size:
             return False
         if hold is not None and hold.reason is HoldReason.UNREACHABLE:
             if self._is_overdue(lane, hold.until):
@@ -88,14 +92,14 @@ class WaitingLanes:
         self._due.set(lane, hold.until)
 
     def slot_is_open(self, slot: Slot) -> bool:
-        """Return whether requests may leave to ``slot``; if not, the engine asks again then."""
+        """Return whether requests may leave to ``slot``. If not, the engine pops after its hold."""
         hold = None if self._gate is None else self._gate.hold_slot(slot.name)
         if hold is not None:
             self._due.set(slot, hold.until)
         return hold is None
 
     def woken(self) -> Iterator[tuple[Lane, Hold]]:
-        """Yield the lanes that are to be asked about again, with why they have waited."""
+        """Yield each lane whose wait has ended since the last call, and its former hold."""
         while self._woken:
             lane = self._woken.popleft()
             hold, lane.hold = lane.hold, None
@@ -103,7 +107,7 @@ class WaitingLanes:
                 yield lane, hold
 
     def pushed(self, lane: Lane) -> None:
-        """Count a request that came to ``lane``."""
+        """Count a request that was added to ``lane`` as deferred, if the lane is deferred."""
         if lane in self._deferred:
             stats.count(self._crawler, stats.DEFERRED)
 
@@ -117,13 +121,16 @@ class WaitingLanes:
     # What the gate calls.
 
     def hold_changed(self, origin: Origin) -> None:
-        """Ask again about the lanes of ``origin``."""
+        """End the wait of all lanes of ``origin``, so that the gate decides again."""
         for lane in self._by_origin.pop(origin, ()):
             self._due.discard(lane)
             self._woken.append(lane)
 
     def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        """Return the next request of ``origin`` that waits, or None."""
+        """Return the next waiting request of ``origin``, or None.
+
+        ``failed_routes`` as in ``Queue.head_of``.
+        """
         for lane in self._by_origin.get(origin, ()):
             with suppress(LookupError):
                 head = lane.head()
@@ -133,12 +140,12 @@ class WaitingLanes:
         return None
 
     def count_deferred(self) -> tuple[int, bool]:
-        """Return how many lanes are deferred, and whether there is nothing else in the queue."""
+        """Return how many lanes are deferred, and whether all lanes of the queue are."""
         only = not self._lanes.on_disk and len(self._deferred) == len(self._lanes)
         return len(self._deferred), only
 
     def idle_line(self) -> str:
-        """Return the log line for a queue in which everything is deferred."""
+        """Return the log line about the deferred requests; empty if there are none."""
         if not self._deferred or self._gate is None:
             return ""
         origins = {lane.origin for lane in self._deferred if lane.origin is not None}
@@ -150,13 +157,13 @@ class WaitingLanes:
         return line_about(outages, self._clock.time(), self._timeout, left)
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
-        """Yield the origins that wait, why, and how many requests they have."""
+        """Yield the origin, the hold and the number of requests of each lane that waits."""
         for lane in self._lanes:
             if lane.origin is not None and lane.hold is not None:
                 yield lane.origin, lane.hold, lane.size
 
     def stop(self) -> int:
-        """Stop the timer; return the number of deferred requests."""
+        """Stop the timer; count the deferred requests, and return their number."""
         self._due.close()
         self._extra.raise_for(0)
         requests = sum(lane.size for lane in self._deferred)
@@ -179,7 +186,7 @@ class WaitingLanes:
         nudge(self._crawler)
 
     def _release(self, lane: Lane) -> None:
-        """Remove ``lane`` from the waiting lanes."""
+        """Remove ``lane`` from the lanes that the gate lets wait."""
         if lane.origin not in self._by_origin:
             return
         others = tuple(each for each in self._by_origin.pop(lane.origin, ()) if each is not lane)
@@ -187,7 +194,10 @@ class WaitingLanes:
             self._by_origin[lane.origin] = others
 
     def _is_overdue(self, lane: Lane, until: float) -> bool:
-        """Return whether the next try, at ``until``, is too late for ``lane``. If not, defer it."""
+        """Return whether the next try of robots.txt comes too late for ``lane``.
+
+        ``until`` is the time of this try. If it is not too late, the lane is marked as deferred.
+        """
         now = self._clock.monotonic()
         since = now if lane.deferred_since is None else lane.deferred_since
         lane.overdue = until > since + self._timeout
