@@ -91,7 +91,7 @@ class WaitingRequests:
         return 0.0 if self._turns is None else self._turns.seconds_before(request, decision)
 
     async def take_turn(self, request: Request, decision: Decision, *, direct: bool) -> Decision:
-        """Wait until ``request`` may be sent, and use a turn for it; return the decision on it then.
+        """Wait until ``request`` may be sent, and use a turn for it; return the decision then.
 
         robots.txt may expire while the request waits, and may have changed. If ``direct``, the
         request doesn't come from a scheduler, and must not count for CONCURRENT_REQUESTS while it

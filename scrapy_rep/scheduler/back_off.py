@@ -2,9 +2,10 @@
 
 A response with 429, or with 503 and Retry-After, is a refusal: a pause of its host begins. The
 pause lasts for the Retry-After of the response, else for a time that doubles with each refusal.
-After the pause, one request leaves the scheduler: the probe. If the response to the probe is no
-refusal, all requests of the host may leave; else the next pause begins. Workers that share a store
-share the pause by a lease in the store, and only the worker that has the lease sends the probe.
+After the pause, one request leaves the scheduler: the probe. If it is refused, the next pause
+begins; if it gets another response, or none, all requests of the host may leave. Workers that share
+a store share the pause by a lease in the store, and only the worker that has the lease sends the
+probe.
 
 Requests that were already in the downloader when the pause began don't show what the host would
 answer now. So their responses don't end the pause, and extend it only by a longer Retry-After.
@@ -204,11 +205,9 @@ class BackOff:
     def _request_left_downloader(self, request: Request) -> None:
         paused = self._paused_host(request)
         if paused and paused.probe is request:
-            # No response of the host has shown its state. Scrapy handles the end of the request,
-            # and another request becomes the probe.
-            paused.probe = None
-            paused.next_check = max(self._clock.monotonic(), paused.until)
-            self._notify(paused)
+            # The host has not responded, for example because of a timeout. If other requests had to
+            # wait for one another because of that, they could wait for hours.
+            self._end_pause(host_of(request), paused)
 
     def _paused_host(self, request: Request) -> _PausedHost | None:
         if not self._hosts or TRANSFER_KEY in request.meta:

@@ -21,7 +21,7 @@ from scrapy_rep.scheduler.pauses import Pauses
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.memory import MemoryStore
 from tests.crawling.crawl import crawl, stat
-from tests.crawling.web import answer, robots
+from tests.crawling.web import answer, held, robots
 from tests.made_up_time import MadeUpTime
 from tests.waiting import settle, until
 
@@ -133,6 +133,25 @@ async def test_if_the_one_request_gets_no_response_another_one_is_sent(web):
     result = await crawled(site, **settings)
     assert sorted(set(site.targets)) == PAGES
     assert result.stats["downloader/response_status_count/200"] == len(PAGES) - 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_if_the_one_request_gets_no_response_the_others_do_not_wait_for_one_another(web):
+    pages = {"/0": [refuses(429, "1")], "/1": [[["close"]]], "*": [held(OK)]}
+    site = web.site(answer(404), paths=pages)
+
+    def others(response):
+        urls = [site.url(f"/{number}") for number in range(1, 6)]
+        requests = [scrapy.Request(url, priority=-n) for n, url in enumerate(urls)]
+        return requests if response.url == site.url("/0") else ()
+
+    async def release(crawler):
+        await until(lambda: len(set(site.targets)) == 6)
+        site.release()
+
+    settings = {"RETRY_ENABLED": False}
+    result = await crawl(site.url("/0"), settings=settings, then=others, meanwhile=release)
+    assert result.stats["downloader/response_status_count/200"] == 4
 
 
 @pytest_twisted.ensureDeferred
