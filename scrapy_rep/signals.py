@@ -65,7 +65,7 @@ _receivers_of: Final = dispatcher.connections.get
 
 
 def as_meta(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain values for META_KEY. ``rule`` is the path of the rule as written."""
+    """Return a verdict as values for META_KEY. ``rule`` is the path of the rule as written."""
     values = verdict.as_dict()
     del values["robotstxt_url"]  # it can be derived from the URL of the request
     return {**values, "rule": None if verdict.rule is None else verdict.rule.raw}
