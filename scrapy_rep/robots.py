@@ -1,4 +1,4 @@
-"""``Robots``: what robots.txt says, for spiders, extensions and commands."""
+"""``Robots``: verdicts and other contents of robots.txt, for spiders, extensions and commands."""
 
 from __future__ import annotations
 

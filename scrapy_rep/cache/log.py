@@ -67,7 +67,7 @@ class LookupLog:
             self._log_down(level, _STILL_DOWN, record, moment(since), *what)
 
     def log_found(self, record: Record, access: Access) -> None:
-        """Log a record that was found in the store, if it means a change since the last line."""
+        """Log a record from the store if its file is unreachable, or reachable again."""
         if access.outage is None:
             if record.unreachable_since is None:
                 self._log_reachable_again(record, None)

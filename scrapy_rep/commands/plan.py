@@ -57,7 +57,7 @@ _AT_A_TIME: Final = 500
 _MAX_LINE: Final = 100_000
 """Maximum size of a line in bytes. The rest of a longer line counts as another line."""
 _MOST_WAITING: Final = 5_000
-"""Maximum number of URLs that wait for their robots.txt. Reading stops while there are so many."""
+"""Maximum number of URLs that wait for their robots.txt. At this number, no more URLs are read."""
 _SITEMAPS_AT_A_TIME: Final = 16
 _HOUR: Final = 3_600
 _MAX_WARNINGS: Final = 10

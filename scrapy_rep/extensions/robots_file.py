@@ -89,7 +89,7 @@ class RobotsFile:
 
     @cached_property
     def as_json(self) -> str:
-        """The JSON object about the file, as it is part of evidence lines."""
+        """The values about the file as a JSON object, for lines of the evidence."""
         return as_json({
             "url": self.url,
             "outcome": self.outcome,

@@ -215,7 +215,7 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
         advice = "see whether it is up, and reachable"
     elif isinstance(error, _NO_HANDLER):
         what, advice = "no download handler took it", "see DOWNLOAD_HANDLERS"
-        # Handlers raise the other error, which may concern this URL only.
+        # UnsupportedURLSchemeError is raised by a handler, and may concern this URL only.
         permanent = isinstance(error, NotSupported)
     elif isinstance(error, _TIMEOUTS) and transfer is not None and transfer.handler is not None:
         what = f"{transfer.handler} gave no answer"

@@ -101,7 +101,8 @@ class Breaker:
 class GuardedStore:
     """A store, and a spare store in memory that is used while calls of the store fail.
 
-    Each call of the store ends after at most ``timeout`` and half a second. No error is raised.
+    Each call of the store ends after at most ``timeout`` and half a second. Errors of the store are
+    logged, and not raised.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 _MAX_LEASES: Final = 10_000
-"""Number of leases, or of turns, from which on ended leases and past turns are removed."""
+"""Number of leases, or of turns, at which ended leases or past turns are removed."""
 _RECORD_BYTES: Final = 350
 """Approximate bytes of memory for a record, in addition to its key and the encoded record."""
 _MICROSECONDS: Final = 1_000_000

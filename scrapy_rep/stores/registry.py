@@ -28,7 +28,7 @@ _DATABASE: Final = re.compile(r"/?[0-9]*").fullmatch
 
 
 class StoreConfig(NamedTuple):
-    """The options of a store. Their names are those in ``Options``, which documents them."""
+    """The options of a store. Their names are those of fields of ``Options``."""
 
     store: str
     """The URI of REP_STORE."""

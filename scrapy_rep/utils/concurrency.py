@@ -1,4 +1,4 @@
-"""Threads, pauses and time limits that work with the asyncio reactor, others, and without one."""
+"""Threads, pauses and time limits. They work with every reactor, and without a reactor."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Promise(Generic[T]):
 
     def __init__(self) -> None:
         self.has_result: bool = False
-        """Whether the value was set, and not after the waiting coroutine was cancelled."""
+        """Whether the value was set before the waiting coroutine was cancelled."""
         self._future: asyncio.Future[T] | Deferred[T] = (
             asyncio.get_event_loop().create_future() if is_asyncio_available() else Deferred()
         )

@@ -1,4 +1,4 @@
-"""The counts of a report: by origin, by rule, and others. The number of rows is limited."""
+"""The counts of a report by origin, by rule and by other keys. The number of rows is limited."""
 
 from __future__ import annotations
 
