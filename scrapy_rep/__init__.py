@@ -5,44 +5,47 @@ All names for settings and imports are in ``scrapy_rep``, ``scrapy_rep.signals``
 
 **In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/queue.py``, which has a
 queue for each origin (``origin_queues.py``). With ``JOBDIR`` these are on disk (``disk.py``).
-Before a request is popped, the gate (``gate.py``) is asked why it may not leave yet, and until when
-(``hold.py``). If robots.txt is not known, a lookup is started (``lookups.py``). If it is
-unreachable, requests wait for the next try. If the site asks for a delay, they wait for their
-download slot (``delays.py``) or, if the store outlives the crawl, for a turn that is reserved there
-(``turns.py``). The queue remembers what waits (``waiting_lanes.py``), with one timer for all
-(``due.py``). Otherwise requests are popped from one download slot after the other
-(``slot_order.py``). A request that is popped is marked as coming from the queue (``source.py``). If
-only requests to unreachable origins are left, ``spider_idle`` is sent (``idle.py``).
-``redis_queue.py`` does the same for workers that share a queue of scrapy-redis.
+Before a request is popped, the gate (``gate.py``) returns why and until when the request must wait
+(``hold.py``), if it must. If robots.txt is not known, a lookup is started (``lookups.py``). If it
+is unreachable, requests wait for the next try. If robots.txt has a delay between requests, they
+wait for their download slot (``delays.py``) or, if the store outlives the crawl, for a turn: a time
+that is reserved in the store for one request (``turns.py``). The queue remembers which requests
+wait (``waiting_lanes.py``), with one timer for all (``due.py``). Requests that need not wait are
+popped from one download slot after the other (``slot_order.py``). A request that is popped is
+marked as coming from the queue (``source.py``). If only requests to unreachable origins are left,
+``spider_idle`` is sent (``idle.py``). ``redis_queue.py`` does the same for workers that share a
+queue of scrapy-redis.
 
 **In the downloader middlewares.** ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``),
-whose parts are built in ``composition.py``, removes the mark and asks the decider
-(``decision/decider.py``). Only the decider knows the product tokens of the crawler
-(``product_tokens.py``), the overrides, and the forms in which a URL may be sent (``spellings.py``,
-``handlers.py``); the strictest verdict counts (``strictest.py``). It gets the rules from the
-cache. An allowed request to a known origin passes at once, in a few microseconds. For all others, a
-table defines whether the request is dropped, waits, or returns to the scheduler
-(``transitions.py``, ``waiting_requests.py``). ``drops.py`` counts and logs dropped requests, and
-sends their signal.
+whose parts are built in ``composition.py``, removes the mark and gets the decision from the decider
+(``decision/decider.py``). The decider determines the product tokens of the crawler
+(``product_tokens.py``), the override of the host, and the forms in which a URL may be sent
+(``spellings.py``, ``handlers.py``), of which the strictest verdict counts (``strictest.py``). It
+gets the rules from the cache. An allowed request to a known origin passes at once, in a few
+microseconds. For all other requests, a table defines whether the request is dropped, waits, or
+returns to the scheduler (``transitions.py``, ``waiting_requests.py``). ``drops.py`` counts and logs
+dropped requests, and sends their signal.
 
 The guard (``guard.py``) is the last middleware before the downloader. If the URL or User-Agent of a
-request has changed since the decision, the guard lets it be decided again (``recheck.py``). It does
-so, too, with the URL of a response, if the download handler has followed a redirect itself. The
-first middleware (``responses.py``), which is the last to receive responses, does the same for a
-response whose URL another middleware has changed.
+request has changed since the decision, the request is decided again (``recheck.py``). The URL of a
+response is decided, too, if the download handler has followed a redirect itself. The first
+middleware (``responses.py``), which is the last to receive responses, does the same for a response
+whose URL another middleware has changed.
 
-**Lookups.** ``cache/cache.py`` holds what is known about each origin until it expires. Otherwise a
-lookup is started (``flights.py``): one per origin, and all requests of the origin wait for it. It
-reads the store, then fetches robots.txt with a lease, so that only one of the workers that share a
-store fetches it (``lookup.py``). ``protocol/policy.py`` turns the result of the fetch into a
-record, and tells what may be fetched according to a record, and until when.
+**Lookups.** ``cache/cache.py`` has the rules of each origin in memory until they expire. If an
+origin is not there, a lookup is started (``flights.py``): one per origin, and all requests of the
+origin wait for it. It reads the record of the origin in the store. If there is no valid record, it
+fetches robots.txt with a lease, so that only one of the workers that share a store fetches it
+(``lookup.py``). ``protocol/policy.py`` makes a record from the outcome of the fetch, and determines
+what may be fetched according to a record, and until when.
 
 **The request for robots.txt.** ``fetch/fetcher.py`` sends an ordinary Scrapy request with
 ``engine.download_async``, so that the proxies, TLS settings and download handlers of the crawl are
-used. It disables what other middlewares would do to the request, and the guard removes what they
-have set. The guard is also the first to receive the response or the error. It decodes the text,
-cuts it to the maximum size, and passes it directly to the fetcher. Redirects are followed by the
-fetcher (``redirects.py``). Every error becomes an outcome; only a cancellation is raised.
+used. Meta keys disable most of what other middlewares would do to the request, and the guard
+removes what they have set. The guard is also the first to receive the response or the error. It
+decodes the text, cuts it to the maximum size, and passes it directly to the fetcher, which follows
+redirects (``redirects.py``). After an error the outcome is that robots.txt is unreachable; only a
+cancellation is raised.
 
 **Responses.** The response of a page reaches its callback as usual.
 ``spidermiddlewares/metatags.py`` obeys its robots meta tags. ``spidermiddlewares/usage.py`` obeys
@@ -118,7 +121,8 @@ __all__ = [
     "keep_from_disallowed",
 ]
 
-# Imported on first access (PEP 562), so that scrapy_rep.protocol can be used without Scrapy.
+# These modules are imported when a name is first used (PEP 562), so that scrapy_rep.protocol can be
+# used without Scrapy.
 _HOMES = {
     "Addon": "scrapy_rep.addon",
     "Census": "scrapy_rep.cache.cache",
@@ -154,7 +158,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         import_module("scrapy_rep.utils.scrapy_version").check_scrapy()
         return getattr(import_module(_HOMES[name]), name)
-    if name == "addon":  # a mistake for Addon in ADDONS, which the module reports
+    if name == "addon":  # ADDONS has scrapy_rep.addon by mistake; the module reports that
         return import_module("scrapy_rep.addon")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,4 +1,4 @@
-"""The add-on, which enables all components."""
+"""The add-on, which enables all components of scrapy-rep."""
 
 from __future__ import annotations
 
@@ -27,18 +27,24 @@ if TYPE_CHECKING:
 _ORDER: Final = 100
 """The order of Scrapy's built-in RobotsTxtMiddleware."""
 _GUARD_ORDER: Final = 1_000_000
-"""Last before the downloader: no other middleware may change a request after the guard."""
+"""Order of RobotsTxtFetchMiddleware, the last middleware before the downloader: no other middleware
+may change a request after it."""
 _RESPONSE_ORDER: Final = -_GUARD_ORDER
-"""Next to the engine: no other middleware may change a response after this one."""
+"""Order of RobotsTxtResponseMiddleware, the last that gets a response before the engine: no other
+middleware may change a response after it."""
 _TAGS_ORDER: Final = 10
-"""Near the engine, so that it gets what all other spider middlewares let through."""
+"""Order of the spider middlewares, near the engine: they get only requests and items that all other
+spider middlewares have passed on."""
 
 
 class Addon:
     """The add-on that enables scrapy-rep: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Replace the built-in middleware; keep what the user has set. Raises SettingsError."""
+        """Enable all components in place of Scrapy's built-in middleware.
+
+        Settings of the user are kept. Raises SettingsError if a setting has an invalid value.
+        """
         name = "DOWNLOADER_MIDDLEWARES"
         components = settings.getdict(name)
         order: float = _ORDER
@@ -46,18 +52,20 @@ class Addon:
             if load_object(component) is BuiltInMiddleware:
                 moved = components.pop(component)
                 order = order if moved is None else moved
-        # By its path, as in the _BASE dict: before 2.15, Scrapy doesn't match its class with that.
+        # The built-in is named by its path, as in the _BASE dict: before 2.15, Scrapy would not
+        # recognize that the class is the same component.
         components[global_object_name(BuiltInMiddleware)] = None
         settings.set(name, components, settings.getpriority(name) or 0)
-        # First among those of the same order, as the built-in is, because it is in the _BASE dict.
-        if isinstance(order, int | float):  # Scrapy reports any other type
+        # The built-in, in the _BASE dict, is the first of the middlewares with the same order. So
+        # that this is also true of its replacement, the order is made slightly smaller.
+        if isinstance(order, int | float):  # Scrapy raises an error for any other type
             order = nextafter(order, -inf)
         _enable(settings, name, RobotsTxtMiddleware, order)
         _enable(settings, name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
         _enable(settings, name, RobotsTxtResponseMiddleware, _RESPONSE_ORDER)
-        # The queue doesn't support that setting, nor does the one of Scrapy that it replaces.
+        # Like Scrapy's queue that it replaces, the queue doesn't support this setting.
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
-            # With this priority, settings of the user are kept.
+            # Settings of the user have a higher priority, and are kept.
             settings.set(
                 "SCHEDULER_PRIORITY_QUEUE",
                 "scrapy_rep.RobotsAwarePriorityQueue",
@@ -70,17 +78,17 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")
         if settings.getbool("ROBOTSTXT_OBEY"):
-            # Check them here, where the traceback is shortest.
+            # The settings are checked here, because the traceback of an error is short.
             Options.from_settings(settings)
 
 
 def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes it
-    """Raise SettingsError: ADDONS has this module in place of the class."""
+    """Raise SettingsError. Scrapy calls this if ADDONS has the module instead of the class."""
     raise SettingsError("ADDONS has 'scrapy_rep.addon': it must be 'scrapy_rep.Addon'")
 
 
 def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
-    """Add a component, unless the user has set it, or enabled a subclass of it."""
+    """Add a component, unless the user has enabled or disabled it, or enabled a subclass of it."""
     components = settings.getdict(name)
     for component, theirs in components.items():
         found = load_object(component)

@@ -1,4 +1,7 @@
-"""Log lines, stats and a summary of dropped requests, also of those that a dry run sends."""
+"""Log lines, stats and a summary of dropped requests.
+
+In a dry run such requests are sent. Then the log and the stats show which would be dropped.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +35,15 @@ _REASON_COUNTS: Final = {
 }
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
 _MAX_SHOWN: Final = 10
-"""Number of causes whose first drop is logged at INFO, and number of lines of the summary."""
+"""Maximum number of causes whose first drop is logged at INFO, and of causes in the summary."""
 _MAX_CAUSES: Final = 10_000
-"""Maximum number of causes that are counted apart."""
+"""Maximum number of causes that are counted separately."""
 _NOFOLLOW: Final = (None, Reason.NOFOLLOW, None)
-"""The cause of ignored links."""
+"""The cause of links that are ignored because of nofollow."""
 
 
 class Drops:
-    """Logs, counts and announces dropped requests."""
+    """Logs and counts dropped requests, and sends their signal."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer, options: Options) -> None:
         self._crawler = crawler
@@ -49,9 +52,10 @@ class Drops:
         self.announcer = announcer
         """Sends the signals of the crawl."""
         self._by_cause: dict[Hashable, int] = {}
-        """Number of drops by cause: a rule, or the state of an origin."""
+        """Number of drops by cause: a rule, or the state of a robots.txt, such as unreachable."""
         self._in_words: dict[Hashable, str] = {}
-        """Each cause in words, for the summary. Long rules are cut, as there may be thousands."""
+        """The text of each cause, for the summary. Long rules are cut, as there may be thousands
+        of causes."""
         self._dropped = 0
         self._exempt = 0
 
@@ -67,10 +71,12 @@ class Drops:
         page: str | None = None,
         usage: Judgement | None = None,
     ) -> None:
-        """Log ``request``, which is dropped: at INFO if it is the first of its cause.
+        """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
-        In a dry run, it is sent. ``page`` is the URL of the page with ``nofollow``, and ``usage``
-        the judgement about use, if that is the reason.
+        It is logged at INFO if it is the first of its cause. In a dry run, the request is sent, and
+        the log shows that it would be dropped. If nofollow is the reason, ``page`` is the URL of
+        the page with nofollow. If usage preferences are the reason, ``usage`` is the judgement
+        about them.
         """
         (self._would_drop if self._dry_run else self._drop)(request, verdict, page, usage)
         self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
@@ -88,7 +94,7 @@ class Drops:
             line = _line(request, verdict, page, usage)
             logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
         if self._is_interactive:
-            # Not logged, so that it is also shown with --nolog.
+            # Written and not logged, so that it is also shown with --nolog.
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
@@ -108,12 +114,15 @@ class Drops:
         )
 
     def count_exempt(self) -> None:
-        """Count a request with ``dont_obey_robotstxt``."""
+        """Count a request that is sent because its meta has ``dont_obey_robotstxt``."""
         self._exempt += 1
         stats.count(self._crawler, stats.EXEMPT)
 
     def log_summary(self) -> None:
-        """Log the numbers of exempt requests, ignored links and drops, with the main causes."""
+        """Log how many links were ignored and requests exempted and dropped, and the main causes.
+
+        An exempt request is one with ``dont_obey_robotstxt``.
+        """
         ignored = self._by_cause.pop(_NOFOLLOW, 0)
         if ignored:
             self._dropped -= ignored
@@ -145,7 +154,7 @@ class Drops:
         if not count and len(self._by_cause) >= _MAX_CAUSES:
             return logging.DEBUG, ""
         self._by_cause[cause] = count + 1
-        if not count or verdict.rule is None:  # the words for a state change with time
+        if not count or verdict.rule is None:  # the text for a state changes with time
             self._in_words[cause] = describe_decision(verdict, usage)
         if count or len(self._by_cause) > _MAX_SHOWN:
             return logging.DEBUG, ""
@@ -168,6 +177,6 @@ def _nofollow(page: str) -> str:
 
 
 def _cause_of(verdict: Verdict, usage: Judgement | None) -> tuple[Any, ...]:
-    """Return a key that is equal for drops by one rule, or for one state of an origin."""
+    """Return the cause of a drop as a key: equal for drops by one rule, or one state of a file."""
     detail = verdict.line if usage is None else describe_decision(verdict, usage)
     return verdict.robotstxt_url, verdict.reason, detail

@@ -1,4 +1,7 @@
-"""Exceptions for errbacks, for callers of ``Robots`` and for invalid settings."""
+"""Exceptions that errbacks and callers of ``Robots`` get, and the error of an invalid setting.
+
+The functions return the texts of dropped requests for messages.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class RobotsTxtDisallowed(IgnoreRequest):
-    """Raised when a request is dropped because of robots.txt; ``verdict`` has the reason.
+    """Raised when a request is dropped because of robots.txt. ``verdict`` has the reason.
 
-    If a download handler has followed a redirect itself, as browsers do, or another middleware has
-    changed the URL of the response, and the response is dropped, ``redirected_to`` is the URL that
-    the verdict is about. Otherwise it is None.
+    If a response is dropped because of its URL, ``redirected_to`` is that URL, and ``verdict`` is
+    about it. This happens if the download handler has followed a redirect itself, as browsers do,
+    or if another middleware has changed the URL. Otherwise ``redirected_to`` is None.
     """
 
     def __init__(self, verdict: Verdict, redirected_to: str | None = None) -> None:
@@ -48,7 +51,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
 class RobotsUsageDisallowed(RobotsTxtDisallowed):
     """Raised when a request is dropped because of a usage preference.
 
-    ``usage`` has the statements, ``results`` the results by declared purpose.
+    ``usage`` has the statements of the site, ``results`` the result for each declared purpose.
     """
 
     def __init__(self, verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> None:
@@ -61,20 +64,20 @@ class RobotsUsageDisallowed(RobotsTxtDisallowed):
 
 
 class CrawlClosingError(Exception):
-    """Raised by Robots when the crawl closes before robots.txt is known."""
+    """Raised, for example by ``Robots``, if a crawl closes before a robots.txt is known."""
 
 
 class SettingsError(ValueError):
-    """A setting has an invalid value. Raised when the crawl starts, and stops it."""
+    """Raised when a crawl starts if a setting has an invalid value. The crawl is stopped."""
 
 
 def message_start(verdict: Verdict) -> str:
-    """Return the beginning of a message about a dropped request."""
+    """Return the first words of a message about a request that ``verdict`` drops."""
     return "Dropped" if verdict.rule is None else "Forbidden by robots.txt"
 
 
 def describe(verdict: Verdict) -> str:
-    """Return a verdict in words: the rule (cut if long), its line and file; or the reason."""
+    """Return a verdict as text: the rule (cut if long), its line and file; or the reason."""
     where = verdict.robotstxt_url
     if verdict.rule is not None:
         return f"{short(str(verdict.rule))} (line {verdict.line} of {where or 'robots.txt'})"
@@ -87,7 +90,7 @@ def describe(verdict: Verdict) -> str:
 
 
 def describe_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
-    """Return a verdict about use in words: the file of the statements, and the results."""
+    """Return a verdict by usage preferences as text: the file with them, and the results."""
     where, _, in_words = decided_by(verdict, usage, results)
     return f"usage preferences in {where}: {in_words}"
 
@@ -95,7 +98,11 @@ def describe_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -
 def decided_by(
     verdict: Verdict, usage: Usage, results: Mapping[str, str]
 ) -> tuple[str, Statement | None, str]:
-    """Return the URL of the deciding file, the statement in it, and the results in words."""
+    """Return what decided a verdict by usage preferences, for messages.
+
+    The values are the URL of the deciding file, the statement in it, and the results as text. The
+    statement is None if there is none that disallows.
+    """
     where, statement = verdict.robotstxt_url or "robots.txt", usage.first_disallowing(results)
     if statement is not None and statement.place == TDMREP_JSON:
         where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH

@@ -1,4 +1,4 @@
-"""The entries of REP_OVERRIDES: other policies for some hosts."""
+"""The entries of REP_OVERRIDES: policies that replace robots.txt for some hosts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
 _NEEDS: Final = {"file": "path", "agent": "agent"}
-"""The additional key that a policy requires."""
+"""The additional key that a policy requires, by policy."""
 _KEYS: Final = ("host", "policy", "reason", "until")
 _ALLOWED: Final = Verdict(allowed=True, reason=Reason.OVERRIDE)
 DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
@@ -34,18 +34,18 @@ DISALLOWED: Final = Verdict(allowed=False, reason=Reason.OVERRIDE)
 
 @dataclass(frozen=True)
 class Override:
-    """An entry of REP_OVERRIDES, checked."""
+    """A valid entry of REP_OVERRIDES."""
 
     host: str
-    """A host; or ``.`` and a domain, for the domain and its subdomains."""
+    """A host name; or ``.`` and a domain, which means the domain and all its subdomains."""
     policy: str
     """One of POLICIES."""
     reason: str
     """The reason for the entry, as written by the user."""
     until: float | None = None
-    """The time at which it expires, in seconds since the epoch."""
+    """The time at which the entry expires, in seconds since the epoch; None if it doesn't."""
     path: str | None = None
-    """The path of the file with the rules as written, if ``policy`` is ``file``."""
+    """The path of the file with the rules, as written by the user, if ``policy`` is ``file``."""
     tokens: tuple[str, ...] = ()
     """The product tokens, if ``policy`` is ``agent``."""
 
@@ -55,25 +55,33 @@ class Override:
 
     @cached_property
     def file(self) -> Path | None:
-        """The absolute ``path``; a relative one is relative to the project, if there is one."""
-        # Without a project, the name is empty, and its parent is the current directory.
+        """The absolute path of the file with the rules; None if ``policy`` is not ``file``.
+
+        A relative ``path`` is relative to the project, or without a project to the current
+        directory.
+        """
+        # Without a project, closest_scrapy_cfg returns "". The parent of this path is the current
+        # directory.
         project = Path(closest_scrapy_cfg()).parent
         return None if self.path is None else (project / self.path).absolute()
 
     @cached_property
     def body(self) -> bytes:
-        """The content of the file, read when Overrides is created. Raises OSError."""
+        """The content of the file with the rules. ``Overrides`` reads it when it is created.
+
+        Raises OSError if the file can't be read.
+        """
         return b"" if self.file is None else self.file.read_bytes()
 
     @property
     def until_text(self) -> str | None:
-        """``until`` as text, in UTC."""
+        """``until`` as text, in UTC; None if the entry doesn't expire."""
         if self.until is None:
             return None
         return datetime.fromtimestamp(self.until, timezone.utc).isoformat(sep=" ")
 
     def as_dict(self) -> dict[str, str | None]:
-        """Return the values for JSON: ``host``, ``policy``, ``reason`` and ``until``."""
+        """Return ``host``, ``policy``, ``reason`` and ``until`` as values for JSON."""
         return {
             "host": self.host,
             "policy": self.policy,
@@ -83,15 +91,18 @@ class Override:
 
 
 class Overrides:
-    """All entries, by host; the most specific host decides."""
+    """All entries of REP_OVERRIDES. Of several that match a host, the most specific one applies."""
 
     def __init__(self, entries: Iterable[Override], clock: Callable[[], float]) -> None:
-        """Read the files of the entries. Raises OSError."""
+        """Read the files of the entries. Raises OSError if a file can't be read.
+
+        ``clock`` returns the seconds since the epoch.
+        """
         self._clock = clock
         self._by_host: dict[str, Override] = {}
         self._files: dict[Path, RobotsTxt] = {}
         self.expired: list[Override] = []
-        """Entries that have expired; they don't apply any more."""
+        """Entries that have expired, and don't apply any more."""
         for entry in entries:
             if entry.until is not None and entry.until <= clock():
                 self.expired.append(entry)
@@ -106,8 +117,9 @@ class Overrides:
     def of_host(self, host: str) -> Override | None:
         """Return the entry that applies to ``host``, or None.
 
-        ``disallow`` applies to the host with and without a dot at the end of its name. Other
-        policies may allow more than robots.txt, so they apply to the exact name only.
+        An entry with the policy ``disallow`` applies to the host with and without a dot at the end
+        of its name. Other policies may allow more than robots.txt, and therefore apply to the exact
+        name only.
         """
         entry = next(self._entries_of(host), None)
         if entry is None and host.endswith("."):
@@ -116,7 +128,7 @@ class Overrides:
         return entry
 
     def _entries_of(self, host: str) -> Iterator[Override]:
-        """Yield the entries for ``host``, the most specific first; remove those expired."""
+        """Yield the entries for ``host``, the most specific first. Expired entries are removed."""
         names = [host]
         rest = f".{host}"
         while rest:
@@ -136,7 +148,10 @@ class Overrides:
     def verdict(
         self, entry: Override, target: str, tokens: Tokens, effort: Effort | None = None
     ) -> Verdict | None:
-        """Return the verdict of ``entry``; None if robots.txt decides (policy ``agent``)."""
+        """Return the verdict of ``entry`` on ``target``, a path with its query.
+
+        None if the policy is ``agent``: then robots.txt decides, for other product tokens.
+        """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
         if entry.file is not None:
@@ -146,10 +161,10 @@ class Overrides:
 
 
 def overrides_of(value: Any) -> tuple[Override, ...]:
-    """Return the entries of a setting: a list of dicts, or the same as JSON.
+    """Return the entries in ``value``, the value of REP_OVERRIDES: a list of dicts, or JSON of it.
 
-    Raises TypeError, perhaps with a hint, if it is neither. Raises ValueError with the entry and
-    what is wrong with it, if an entry is invalid.
+    Raises TypeError if ``value`` is neither; its message is a hint, or empty. Raises ValueError if
+    an entry is not valid, with the entry and the error as message.
     """
     if isinstance(value, str | PathLike):
         value = _from_json(str(value))
@@ -181,7 +196,7 @@ def _from_json(text: str) -> Any:
 
 def _entry(entry: Any) -> Override:
     if not isinstance(entry, dict):
-        raise ValueError("it must be a dict")  # noqa: TRY004 - as for all errors here
+        raise ValueError("it must be a dict")  # noqa: TRY004 - the error of all invalid entries
     policy = entry.get("policy")
     if policy not in POLICIES:
         raise ValueError(f"'policy' must be one of {', '.join(POLICIES)}")
@@ -259,5 +274,5 @@ def _until(value: Any) -> float | None:
 
 
 def _moment(text: str) -> datetime:
-    # fromisoformat() of Python 3.10 doesn't accept a Z.
+    # In Python 3.10, fromisoformat() doesn't accept a Z for UTC.
     return datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text[-1:] == "Z" else ""))

@@ -19,7 +19,7 @@ _ASCII: Final = bytes(range(128))
 
 
 class RobotParser(BaseRobotParser):
-    """A parser for Scrapy's ``ROBOTSTXT_PARSER`` setting and ``robots_parsed`` signal."""
+    """The parser of scrapy-rep for Scrapy's ``ROBOTSTXT_PARSER`` and signal ``robots_parsed``."""
 
     def __init__(self, robots: RobotsTxt) -> None:
         self.robots = robots
@@ -30,19 +30,20 @@ class RobotParser(BaseRobotParser):
         return cls(RobotsTxt.parse(robotstxt_body))
 
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        """Return whether ``user_agent``, a product token or a whole header, may fetch ``url``.
+        """Return whether the crawler ``user_agent`` may fetch ``url``.
 
-        A name with letters beyond ASCII is compared as a whole.
+        ``user_agent`` is a product token or a whole User-Agent header. If it contains characters
+        that are not ASCII, it is compared as a whole.
         """
         if isinstance(url, bytes):
-            # The encoding is unknown; octets are compared as percent-escapes.
+            # The encoding of the URL is unknown, so bytes that are not ASCII are percent-encoded.
             url = quote(url, safe=_ASCII)
         return self.robots.verdict(url, *tokens_of_name(user_agent)).allowed
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        """Return the ``Crawl-delay`` for ``user_agent`` in seconds, as a crawl obeys it.
+        """Return the ``Crawl-delay`` for ``user_agent`` in seconds.
 
-        Return None if there is none, or if it is 0 or not a valid number.
+        Return None if there is no such field, or if its value is 0 or not a valid number.
         """
         fields = self.robots.fields_for(*tokens_of_name(user_agent), names=("crawl-delay",))
         delay = delay_in(fields)

@@ -1,4 +1,4 @@
-"""``Robots``: what robots.txt says, for spiders, extensions and commands."""
+"""``Robots``: verdicts and other contents of robots.txt, for spiders, extensions and commands."""
 
 from __future__ import annotations
 
@@ -30,17 +30,19 @@ class Wait(NamedTuple):
 
     origin: str
     reason: str
-    """In words, such as ``robots.txt is being looked up``."""
+    """Why they wait, as text, such as ``robots.txt is being looked up``."""
     until: float | None
-    """In seconds since the epoch; None if that is not known."""
+    """Until when they wait, in seconds since the epoch; None if that is not known."""
     requests: int
+    """The number of requests."""
 
 
 class Robots:
-    """What robots.txt says to a crawl: ``Robots.of(self.crawler)`` in a spider.
+    """The verdicts and other contents of robots.txt files: ``Robots.of(self.crawler)`` in a spider.
 
-    A robots.txt is fetched if it is not known yet, and the requests of the crawl use it, too. A
-    page is a URL or a request. The User-Agent and the proxy of a request are used, as in a crawl.
+    A robots.txt that is not known yet is fetched, and then also used for the requests of the crawl.
+    In all methods ``page`` is a URL or a request. If it is a request, its User-Agent and its proxy
+    are used, as in a crawl.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class Robots:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Robots:
-        """Return the instance of a crawl. Raises LookupError if it does not obey robots.txt."""
+        """Return the instance of a crawl. Raises LookupError if the crawl ignores robots.txt."""
         robots = part(crawler, cls)
         if robots is None:
             raise LookupError("this crawl has no scrapy_rep.RobotsTxtMiddleware")
@@ -69,27 +71,32 @@ class Robots:
         return self.decider.tokens_of(request, origin_of(request.url))
 
     def override(self, page: str | Request) -> Override | None:
-        """Return the entry of REP_OVERRIDES that applies to ``page``, or None."""
+        """Return the entry of REP_OVERRIDES that applies to the host of ``page``, or None."""
         return self.decider.override_of(origin_of(_request(page).url))
 
     def known_verdict(self, page: str | Request) -> Verdict | None:
-        """Return the verdict about ``page``, or None if it is not known yet. Nothing is fetched.
+        """Return the verdict on ``page``, or None if its robots.txt is not known yet.
 
-        Raises ValueError if the URL cannot have a robots.txt.
+        Nothing is fetched. Raises ValueError if the URL can't have a robots.txt.
         """
         decision = self._known(_request(page))
         return None if decision.verdict is None else decision.verdict.with_origin(decision.origin)
 
     async def verdict(self, page: str | Request) -> Verdict:
-        """Return the verdict about ``page``. Its robots.txt is fetched if necessary.
+        """Return the verdict on ``page``. Its robots.txt is fetched if necessary.
 
-        Raises ValueError as known_verdict does, and CrawlClosingError.
+        Raises ValueError if the URL can't have a robots.txt, and CrawlClosingError if the crawl
+        closes before robots.txt is known.
         """
         verdict, _ = await self.decide(page)
         return verdict
 
     async def decide(self, page: str | Request) -> tuple[Verdict, Decision]:
-        """Return the verdict about ``page``, and what led to it. Raises as verdict does."""
+        """Return the verdict on ``page``, and the decision that contains it.
+
+        The decision also has the origin, the product tokens, the override and the usage
+        preferences. Raises errors as ``verdict`` does.
+        """
         request = _request(page)
         decision = self._known(request)
         if decision.verdict is None:
@@ -99,10 +106,10 @@ class Robots:
         return decision.verdict.with_origin(decision.origin), decision
 
     async def usage(self, page: str | Request) -> Usage:
-        """Return the usage preferences of ``page`` in robots.txt, of REP_USAGE_SOURCES.
+        """Return the usage preferences in robots.txt for ``page``, from REP_USAGE_SOURCES.
 
-        Purposes need not be declared. If they are, and ``tdmrep`` is a source, the statements of
-        tdmrep.json are included. Raises as verdict does.
+        The crawl need not declare purposes. If it does, and ``tdmrep`` is a source, the statements
+        of tdmrep.json are included. Raises errors as ``verdict`` does.
         """
         _, decision = await self.decide(page)
         return self.decider.usage_of(decision)
@@ -115,41 +122,45 @@ class Robots:
         return decision
 
     async def robotstxt(self, page: str | Request) -> RobotsTxt | None:
-        """Return the robots.txt that applies to ``page``, or None if none is known.
+        """Return the robots.txt whose rules apply to ``page``, fetched if necessary.
 
-        Raises as verdict does.
+        Return None if there is none, or if it is unreachable and no copy is used. Raises errors as
+        ``verdict`` does.
         """
         request = _request(page)
         origin = origin_of(request.url)
         return await self._cache.robotstxt(origin, self.tokens(request), request)
 
     async def sitemaps(self, page: str | Request) -> list[str]:
-        """Return the sitemaps that the robots.txt of ``page`` names, as written there.
+        """Return the sitemaps in the robots.txt of ``page``, as they are written there.
 
-        Raises as verdict does.
+        Raises errors as ``verdict`` does.
         """
         robots = await self.robotstxt(page)
         return [] if robots is None else robots.sitemaps
 
     def next_try(self, page: str | Request) -> float | None:
-        """Return when the robots.txt of ``page`` is tried again, in seconds since the epoch.
+        """Return when an unreachable robots.txt is fetched again, in seconds since the epoch.
 
-        Return None if it is not known to be unreachable, and infinity if it is not tried again.
+        Return None if the robots.txt of ``page`` is not known to be unreachable, and infinity if it
+        is not fetched again in this crawl.
         """
         entry = self._cache.known_entry(origin_of(_request(page).url))
         return entry.end if entry is not None and entry.is_unreachable else None
 
     async def back_off(self, page: str | Request) -> float | None:
-        """Return the end of the pause of ``page``'s host, in seconds since the epoch.
+        """Return when the pause of the host of ``page`` ends, in seconds since the epoch.
 
-        Return None if it has no pause, or none in the store. See REP_BACK_OFF.
+        A pause is a time without requests after status 429 or 503 (REP_BACK_OFF). Return None if
+        the host has no pause, or none that is in the store.
         """
         return await self._pause_until(origin_of(_request(page).url).host)
 
     def waits(self) -> list[Wait]:
         """Return which requests wait in the scheduler, why, and until when.
 
-        With scrapy-redis only those that this worker waits for, with one request of each origin.
+        With scrapy-redis, only origins for which this worker waits are included, with one request
+        of each.
         """
         return [
             Wait(str(origin), reason, until, requests)
@@ -157,11 +168,14 @@ class Robots:
         ]
 
     def census(self) -> Census:
-        """Return the numbers of origins that are known, being looked up, and unreachable."""
+        """Return the current numbers of origins that are known, being looked up, or unreachable."""
         return self._cache.census()
 
     async def record(self, page: str | Request) -> Record | None:
-        """Return the record of the origin of ``page`` in the store: evidence, times and body."""
+        """Return the last record of the origin of ``page``, or None. Nothing is fetched.
+
+        A record contains how the last fetches of robots.txt ended, and the text.
+        """
         return await self._cache.record(origin_of(_request(page).url))
 
 

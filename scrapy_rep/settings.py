@@ -1,4 +1,4 @@
-"""The settings, which are checked when the crawl starts."""
+"""The settings of scrapy-rep. They are read and checked when a crawl starts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 _MAX_SIZE: Final = 2**31 - 1
-"""Maximum of REP_MAX_SIZE: the largest limit that zlib takes on any machine."""
+"""Maximum of REP_MAX_SIZE: the largest limit that zlib accepts on every machine."""
 _MAX_PREFIX: Final = 200
 """Maximum number of characters of REP_STORE_PREFIX."""
 
@@ -118,9 +118,10 @@ _positive: Final = number(low=0, above=True)
 
 @dataclass(frozen=True)
 class Options:
-    """All settings of scrapy-rep, checked.
+    """The values of all settings of scrapy-rep, which are valid.
 
-    The ``metadata`` of a field has the name of the setting, its parser and the values it takes.
+    The ``metadata`` of a field contains the name of the setting, a function that checks and
+    converts its value, a description of valid values, and a function that removes credentials.
     """
 
     tokens: tuple[str, ...] | None = _setting(
@@ -235,14 +236,15 @@ class Options:
 
     @classmethod
     def of(cls, crawler: Crawler) -> Options:
-        """Return the options of a crawl. Raises SettingsError."""
+        """Return the options of a crawl. Raises SettingsError if a setting is not valid."""
         return part_or_new(crawler, cls, lambda: cls.from_settings(crawler.settings))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:
         """Return the options in ``settings``.
 
-        Raises SettingsError with the name of the setting, its value and the valid values.
+        Raises SettingsError if a setting is not valid, with its name, its value and a description
+        of valid values.
         """
         values = {}
         for option in fields(cls):
@@ -264,33 +266,36 @@ class Options:
 
     @cached_property
     def policy(self) -> Policy:
-        """The lifetimes, delays and limits that the protocol package needs."""
+        """The lifetimes, delays and limits that determine what may be fetched and until when."""
         return Policy(**{each.name: getattr(self, each.name) for each in fields(Policy)})
 
     @property
     def store_config(self) -> registry.StoreConfig:
-        """The options that the store is made from."""
+        """The options of the store."""
         names = registry.StoreConfig._fields
         return registry.StoreConfig(*(getattr(self, name) for name in names))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all settings by name, without credentials."""
+        """Return the values of all settings by name, without credentials."""
         return {
             option.metadata["name"]: option.metadata["shown"](getattr(self, option.name))
             for option in fields(self)
         }
 
     def non_default(self) -> dict[str, Any]:
-        """Return the settings that differ from their defaults, by name, without credentials."""
+        """Return the values that differ from their defaults, by name, without credentials."""
         defaults = Options().as_dict()
         return {name: value for name, value in self.as_dict().items() if value != defaults[name]}
 
 
 def unknown_settings(settings: BaseSettings) -> dict[str, list[str]]:
-    """Return unknown names in ``settings`` that begin with REP_, each with similar known names."""
+    """Return unknown names in ``settings`` that begin with REP_, each with a list of similar names.
+
+    The list has the most similar name of a setting of scrapy-rep, or is empty.
+    """
     known = {option.metadata["name"] for option in fields(Options)}
     unknown = sorted(name for name in settings if name.startswith("REP_") and name not in known)
-    # The cutoff is high, because the common prefix makes all names similar.
+    # A high cutoff is needed, because the common prefix makes all names similar.
     return {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
 
 

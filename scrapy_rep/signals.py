@@ -1,6 +1,6 @@
-"""The signals of scrapy-rep.
+"""The signals of scrapy-rep. Each has its arguments in its description.
 
-Handlers are plain functions, not coroutine functions.
+Handlers of signals must be plain functions, not coroutine functions.
 """
 
 from __future__ import annotations
@@ -27,42 +27,47 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
 
 robotstxt_verdict: Final = object()
-"""``(request, verdict)``: it was decided whether a request may be sent. For all requests."""
+"""``(request, verdict)``: it was decided whether a request may be sent. Sent for all requests."""
 robotstxt_forbidden: Final = object()
-"""``(request, verdict, dropped)``: a request was dropped, or would be without a dry run."""
+"""``(request, verdict, dropped)``: a request was dropped. In a dry run ``dropped`` is false: the
+request was sent, and would be dropped otherwise."""
 robotstxt_fetched: Final = object()
 """``(origin, outcome, request, record)``: a fetch of robots.txt ended, with or without success."""
 robotstxt_loaded: Final = object()
 """``(origin, request, record)``: a valid record of robots.txt was found in the store."""
 robotstxt_changed: Final = object()
-"""``(origin, old, new, request)``: a fetched robots.txt differs from the one before."""
+"""``(origin, old, new, request)``: a fetched robots.txt differs from the former one."""
 robotstxt_overridden: Final = object()
 """``(request, override)``: an entry of REP_OVERRIDES decided instead of robots.txt."""
 robotstxt_differs: Final = object()
-"""``(request, verdict, builtin_allows)``: in a dry run, Scrapy's built-in decides otherwise."""
+"""``(request, verdict, builtin_allows)``: in a dry run, Scrapy's built-in middleware would decide
+differently."""
 robotstxt_crawl_delay: Final = object()
-"""``(origin, delay, taken)``: a site asks for a delay between requests."""
+"""``(origin, delay, taken)``: a robots.txt has a delay between requests. ``taken`` is the delay of
+the download slot; None if DOWNLOAD_SLOTS has a delay for the slot."""
 robotstxt_back_off: Final = object()
-"""``(origin, status, seconds)``: a site refused a request, and its host gets a pause."""
+"""``(origin, status, seconds)``: a site refused a request with 429 or 503. Its host gets no
+requests for ``seconds``."""
 robotstxt_usage: Final = object()
 """``(request, usage, results, refused)``: the usage preferences of a page were judged."""
 robotstxt_tdmrep: Final = object()
 """``(origin, record, source, request)``: a tdmrep.json was fetched, or found in the store."""
 robotstxt_followed: Final = object()
-"""``(request, hop)``: the response has the URL of ``hop``, which is decided next."""
+"""``(request, hop)``: a response has another URL than its request. ``hop`` is a request with this
+URL, which is decided next."""
 
 META_KEY: Final = "robotstxt"
-"""Key of ``Request.meta`` with the verdict."""
+"""Key of ``Request.meta`` with the verdict, as plain values."""
 
-# By sender. A lookup of receivers for any sender would cost too much on the hot path; only those
-# connected with ``crawler.signals`` are found.
+# The receivers by signal for a sender. Only receivers that are connected with ``crawler.signals``
+# are found. To look up receivers for any sender, too, would take too long for each request.
 _receivers_of: Final = dispatcher.connections.get
 
 
 def as_meta(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain values; ``rule`` is the path of the rule as written."""
+    """Return a verdict as values for META_KEY. ``rule`` is the path of the rule as written."""
     values = verdict.as_dict()
-    del values["robotstxt_url"]  # follows from the URL of the request
+    del values["robotstxt_url"]  # it can be derived from the URL of the request
     return {**values, "rule": None if verdict.rule is None else verdict.rule.raw}
 
 
@@ -78,8 +83,12 @@ class Announcer:
     def send_verdict(
         self, request: Request, verdict: Verdict, origin: Origin | None, decision: object
     ) -> None:
-        """Send the verdict on ``request``, and set its meta; ``decision`` is what led to it."""
-        # The verdict is nearly always the same object as before: no rule matches.
+        """Write ``verdict`` to the meta of ``request``, and send the signal of the verdict.
+
+        ``decision`` is the decision that contains the verdict.
+        """
+        # The verdict is nearly always the same object as for the former request, because no rule
+        # matches. Then its values are not made again.
         if verdict is not self._last:
             self._last, self._last_meta = verdict, as_meta(verdict)
         request.meta[META_KEY] = self._last_meta.copy()
@@ -88,11 +97,15 @@ class Announcer:
             self._send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
     def send_forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
-        """Send that ``request`` is dropped, or would be without a dry run."""
+        """Send the signal that ``request`` is dropped; if not ``dropped``, that it would be."""
         self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
 
     def send_record(self, record: Record, previous: Record | None, request: Request) -> None:
-        """Send the result of a lookup; ``previous`` is the stored record, perhaps the same."""
+        """Send the signals of a lookup that ended with ``record``.
+
+        ``previous`` is the record that was stored before. It is ``record`` itself if that was found
+        in the store, and nothing was fetched.
+        """
         origin = record.file.origin
         if not record.file.is_robotstxt:
             source = "store" if record is previous else "fetch"
@@ -112,7 +125,7 @@ class Announcer:
         )
         if previous is None or robotstxt_changed not in _receivers_of(self._sender, ()):
             return
-        # The files can only be compared if they were known before, and are now.
+        # The files can be compared only if both are known: a text, or that there is no file.
         known = [r.copy is not None or isinstance(r.last, Unavailable) for r in (previous, record)]
         old, new = (None if r.copy is None else r.copy.body for r in (previous, record))
         if all(known) and old != new:
@@ -125,11 +138,11 @@ class Announcer:
             )
 
     def send_overridden(self, request: Request, override: Override) -> None:
-        """Send that ``override`` decides about ``request``."""
+        """Send the signal that ``override`` decides about ``request``."""
         self._send(robotstxt_overridden, request=request, override=override)
 
     def send_differs(self, request: Request, verdict: Verdict, *, builtin_allows: bool) -> None:
-        """Send that Scrapy's built-in decides otherwise."""
+        """Send the signal that Scrapy's built-in middleware would decide differently."""
         self._send(
             robotstxt_differs,
             request=request,
@@ -138,17 +151,23 @@ class Announcer:
         )
 
     def send_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
-        """Send the delay that ``origin`` asks for, and the seconds that its slot takes of it."""
+        """Send the signal of the delay in the robots.txt of ``origin``.
+
+        ``taken`` is the delay of its download slot in seconds; None if DOWNLOAD_SLOTS has one.
+        """
         self._send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
 
     def send_back_off(self, origin: Origin, status: int, seconds: float) -> None:
-        """Send that ``origin`` answered ``status``, and its host gets a pause of ``seconds``."""
+        """Send the signal that the host of ``origin`` gets no requests for ``seconds``.
+
+        ``status`` is that of the response with which it refused a request.
+        """
         self._send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 
     def send_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool
     ) -> None:
-        """Send the usage preferences of a page, and the results by purpose."""
+        """Send the signal of the usage preferences of a page, with the results by purpose."""
         self._send(robotstxt_usage, request=request, usage=usage, results=results, refused=refused)
 
     def _send(self, signal: object, **what: Any) -> None:

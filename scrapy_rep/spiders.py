@@ -25,23 +25,23 @@ logger: Final = logging.getLogger(__name__)
 
 _SCHEMES: Final = ("http://", "https://")
 _PAUSE: Final = 0.05
-"""Minimum seconds between two tries, as a timer may end a little early."""
+"""Minimum seconds to wait before robots.txt is looked up again, as a timer may end too early."""
 
 
 class RobotsSitemapMixin:
-    """Mixin for a SitemapSpider; it must come first in the list of bases.
+    """Mixin for a SitemapSpider. It must be the first base class.
 
-    A URL of a robots.txt in ``sitemap_urls`` is replaced with the sitemaps that this robots.txt
-    names. The spider uses the robots.txt that the crawl has fetched, and fetches it only once.
+    A URL of a robots.txt in ``sitemap_urls`` is replaced by the sitemaps in this robots.txt. The
+    file is fetched only once: for its sitemaps and its rules.
     """
 
-    # The ignored attributes are those of SitemapSpider, which mypy doesn't know in a mixin.
+    # "type: ignore" is for attributes of SitemapSpider, which mypy doesn't find in a mixin.
 
     sitemap_urls: Sequence[str]
     """URLs of sitemaps, and of robots.txt files."""
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield requests for the sitemaps; those of a robots.txt as soon as it is known."""
+        """Yield requests for the sitemaps. Those in a robots.txt follow as soon as it is known."""
         urls = list(self.sitemap_urls)
         robotstxt_urls = [url for url in urls if url.endswith("/robots.txt")]
         self.sitemap_urls = [url for url in urls if url not in robotstxt_urls]
@@ -56,7 +56,10 @@ class RobotsSitemapMixin:
                     yield Request(sitemap, callback=callback)
 
     async def _sitemaps_or_none(self, url: str) -> list[str]:
-        """Return the sitemaps of one robots.txt, and none after an error, so that others go on."""
+        """Return the sitemaps of one robots.txt. After an error, log it and return an empty list.
+
+        So the sitemaps of the other robots.txt files are still used.
+        """
         try:
             return await self.sitemaps_of(url)
         except CrawlClosingError:
@@ -66,10 +69,11 @@ class RobotsSitemapMixin:
         return []
 
     async def sitemaps_of(self, url: str) -> list[str]:
-        """Return the sitemaps that the robots.txt of the origin of ``url`` names, as full URLs.
+        """Return the sitemaps in the robots.txt of the origin of ``url``, as absolute URLs.
 
-        If it is unreachable, wait for its next tries as long as pages do (REP_DEFER_TIMEOUT).
-        Raises ValueError if the URL can't have a robots.txt, and CrawlClosingError.
+        If robots.txt is unreachable, wait until it can be fetched, as long as pages wait
+        (REP_DEFER_TIMEOUT). Raises ValueError if the URL can't have a robots.txt, and
+        CrawlClosingError if the crawl closes before robots.txt is known.
         """
         robots = Robots.of(self.crawler)  # type: ignore[attr-defined]
         options = Options.of(self.crawler)  # type: ignore[attr-defined]
@@ -90,7 +94,10 @@ class RobotsSitemapMixin:
 
 
 async def _sitemaps_in(robots: Robots, url: str, patience: float) -> list[str]:
-    """Return the sitemaps as written; if robots.txt is unreachable, try for ``patience`` s."""
+    """Return the sitemaps as written in the robots.txt of the origin of ``url``.
+
+    If robots.txt is unreachable, wait for its next tries, for at most ``patience`` seconds.
+    """
     end = monotonic() + patience
     while True:
         sitemaps = await robots.sitemaps(url)
@@ -101,7 +108,7 @@ async def _sitemaps_in(robots: Robots, url: str, patience: float) -> list[str]:
 
 
 def _absolute(where: str, sitemap: str) -> str | None:
-    """Return the absolute URL of a sitemap; None if it can't be requested."""
+    """Return the absolute URL of a sitemap in the robots.txt at ``where``; None if not valid."""
     try:
         url = urljoin(where, sitemap)
         return url if url.startswith(_SCHEMES) and Request(url) else None
@@ -110,4 +117,4 @@ def _absolute(where: str, sitemap: str) -> str | None:
 
 
 class RobotsSitemapSpider(RobotsSitemapMixin, SitemapSpider):
-    """A SitemapSpider that fetches each robots.txt in ``sitemap_urls`` only once."""
+    """A SitemapSpider with RobotsSitemapMixin: it fetches each robots.txt only once."""

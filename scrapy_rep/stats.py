@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-# The stats of Scrapy's built-in middleware.
+# Stats that Scrapy's built-in middleware has, too.
 FORBIDDEN: Final = "robotstxt/forbidden"
 REQUEST_COUNT: Final = "robotstxt/request_count"
 RESPONSE_COUNT: Final = "robotstxt/response_count"
 RESPONSE_STATUS_COUNT: Final = "robotstxt/response_status_count/{status}"
 EXCEPTION_COUNT: Final = "robotstxt/exception_count/{exception}"
 
-# The stats of scrapy-rep only.
+# Stats that only scrapy-rep has.
 FORBIDDEN_REASON_COUNT: Final = "robotstxt/forbidden_reason_count/{reason}"
 FORBIDDEN_RESPONSE_COUNT: Final = "robotstxt/forbidden_response_count"
 REDIRECT_COUNT: Final = "robotstxt/redirect_count"
@@ -61,6 +61,6 @@ SUBRESOURCE_UNKNOWN: Final = "robotstxt/subresource/unknown"
 
 
 def count(crawler: Crawler, name: str, by: int = 1) -> None:
-    """Add ``by`` to a stat of a crawl."""
+    """Add ``by`` to the stat ``name`` of a crawl."""
     if crawler.stats is not None:
         crawler.stats.inc_value(name, by)

@@ -1,8 +1,9 @@
-"""In-memory cache of the access per origin, and its lookups.
+"""The cache of the entries of origins in memory, and the lookups that make new entries.
 
-An entry holds the rules of the crawl's product tokens, compiled, and the times between which they
-are valid. If there is no valid entry, a lookup asks the store, which has the text of robots.txt,
-and fetches it if the store's record has expired, too.
+An entry contains the compiled rules for the product tokens of the crawl, and the times between
+which they are valid. If an origin has no valid entry, a lookup reads its record (how the last
+fetches of robots.txt ended, with the text) in the store. If the record has expired too, the lookup
+fetches robots.txt.
 """
 
 from __future__ import annotations
@@ -39,39 +40,41 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _MANY_RETURNS: Final = 1_000
-"""Number of lookups of evicted origins at which the log suggests more memory."""
+"""Number of lookups of origins whose entry was evicted, after which the log suggests to increase
+REP_MEMORY_MAX_BYTES."""
 _MAX_ROUTE_FAILURES: Final = 10_000
-"""Maximum number of origins with an entry that only this crawl uses."""
+"""Maximum number of origins with an entry that no other crawl uses."""
 
 
 class Census(NamedTuple):
-    """The current numbers of origins and requests."""
+    """The current numbers of origins, and of requests that wait for them."""
 
     known: int
-    """Origins whose robots.txt is known, or known to be unreachable."""
+    """Number of origins with a valid entry in memory, also if their robots.txt is unreachable."""
     waiting: int
-    """Origins that are being looked up."""
+    """Number of origins that are being looked up."""
     requests: int
-    """Requests that wait for these lookups."""
+    """Number of requests that wait for these lookups."""
     unreachable: int
-    """Known origins whose robots.txt is unreachable."""
+    """Number of the known origins whose robots.txt is unreachable."""
 
 
 class _LookupResult(NamedTuple):
-    """The result of a lookup."""
+    """The result of the lookup of an origin."""
 
     entry: Entry
     robots: RobotsTxt | None
-    """The robots.txt whose rules are valid, if any."""
+    """The robots.txt whose rules are valid; None if no rules are."""
     is_new: bool = False
-    """Whether the signal ``robots_parsed`` is sent for it."""
+    """Whether the signal ``robots_parsed`` must be sent for ``robots``."""
 
 
 class Cache:
-    """Entries of origins: those in memory, and those that a lookup makes.
+    """Returns the entries of origins from memory, or after a lookup.
 
     ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
-    awaited with every robots.txt that is read; ``count`` is called with the names of stats.
+    awaited with each robots.txt that is new in memory; ``count`` is called with the name of a stat
+    to increase.
     """
 
     def __init__(
@@ -83,7 +86,8 @@ class Cache:
     ) -> None:
         self._policy = context.policy
         self._entries = entries
-        # An origin that an earlier crawl couldn't reach may be reachable now: ask the store again.
+        # An origin that was unreachable in another crawl may be reachable now. Without an entry it
+        # is looked up again.
         for origin, entry in list(zip(entries, entries.values(), strict=True)):
             if entry.is_unreachable:
                 entries.discard(origin)
@@ -91,7 +95,8 @@ class Cache:
         self._route_failures: BoundedCache[Origin, Entry] = BoundedCache(
             max_entries=_MAX_ROUTE_FAILURES
         )
-        """Entries of origins that this crawl couldn't reach because of something on the route."""
+        """Entries of origins that couldn't be reached because something on the route failed, for
+        example a proxy. Other crawls may have another route, so they don't use these entries."""
         self._parsed = parsed
         self._count = count
         self._time = context.clock.time
@@ -101,29 +106,36 @@ class Cache:
         self._flights: Flights[_LookupResult] = Flights(self._look_up, self._after_lookup)
         self._lookup = Lookup(context, ROBOTSTXT, self.known_entry, count)
         self.tdmrep: TdmrepCache = TdmrepCache(context, entries.max_bytes)
-        """The cache of tdmrep.json."""
+        """The cache of the rules in tdmrep.json (usage preferences)."""
 
     @property
     def closing(self) -> bool:
-        """Whether the crawl is closing: no lookup begins any more."""
+        """Whether the crawl is closing. No lookup is started then."""
         return self._flights.closing
 
     @property
     def room(self) -> int:
-        """The number of lookups that may begin now."""
+        """The number of further lookups that may be started now."""
         return self.most_lookups - len(self._flights) - self.tdmrep.fetching
 
     @property
     def most_lookups(self) -> int:
-        """Maximum number of lookups under way, without those of slow sites and other workers."""
+        """The number of lookups that may be under way now.
+
+        It is twice REP_CONCURRENT_FETCHES, and one more for each lookup whose fetch is slow, or
+        that waits for another worker.
+        """
         return 2 * self._limit.permits + self._limit.slow + self._lookup.waiting
 
     def when_slow(self, call: Callable[[], None]) -> None:
-        """Call ``call`` when there may be room: a fetch is slow, or another worker's."""
+        """Set the function to call when ``room`` has grown without the end of a lookup.
+
+        It grows when a fetch becomes slow, or when a lookup begins to wait for another worker.
+        """
         self._limit.when_slow = call
 
     def known_entry(self, origin: Origin) -> Entry | None:
-        """Return the valid entry of ``origin`` that is in memory, if there is one."""
+        """Return the entry of ``origin`` in memory; None if there is none, or it has expired."""
         entry = self._entry_of(origin)
         if entry is not None and entry.start <= self._time() < entry.end:
             return entry
@@ -140,7 +152,7 @@ class Cache:
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
         """Look up ``origin``; return its entry, with the rules for ``tokens``.
 
-        ``page`` is the request that waits. Raises CrawlClosingError.
+        ``page`` is the request that waits. Raises CrawlClosingError if the crawl is closing.
         """
         found = await self._flights.join(origin, tokens, page)
         if found.robots is not None and not found.entry.has(tokens):
@@ -148,18 +160,19 @@ class Cache:
         return found.entry
 
     async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
-        """Look up ``origin``; return the robots.txt whose rules are valid, if any.
+        """Look up ``origin``; return the robots.txt whose rules are valid, or None.
 
-        A valid record is not fetched again. Raises CrawlClosingError.
+        If the store has a valid record, robots.txt is not fetched. Raises CrawlClosingError if the
+        crawl is closing.
         """
         return (await self._flights.join(origin, tokens, page)).robots
 
     async def record(self, origin: Origin) -> Record | None:
-        """Return the record of ``origin`` in the store, without fetching."""
+        """Return the record of ``origin`` in the store, or None. Nothing is fetched."""
         return await self._lookup.stored(origin)
 
     def census(self) -> Census:
-        """Return the numbers of known, looked up and unreachable origins."""
+        """Return the numbers of origins that are known, being looked up, and unreachable."""
         now = self._time()
         all_entries = chain(self._entries.values(), self._route_failures.values())
         entries = [entry for entry in all_entries if entry.start <= now < entry.end]
@@ -171,7 +184,7 @@ class Cache:
         )
 
     def close(self) -> None:
-        """Cancel all lookups; requests that wait for them get CrawlClosingError."""
+        """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
         self._flights.close()
         self.tdmrep.close()
 
@@ -194,12 +207,12 @@ class Cache:
                 raise
             logger.exception("Error while looking up robots.txt of %s", origin)
             return _LookupResult(self._disallow_all(origin), None)
-        # A known robots.txt was only parsed for other tokens.
+        # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
         is_new = robots is not None and record.copy is record.last and not is_known
         return _LookupResult(entry, robots, is_new)
 
     def _count_return(self) -> None:
-        """Count a lookup of an origin that was evicted from memory."""
+        """Count a lookup of an origin whose entry was evicted from memory."""
         self._count(stats.MEMORY_MISSES)
         self._returns += 1
         if self._returns == _MANY_RETURNS:
@@ -216,14 +229,18 @@ class Cache:
         self, origin: Origin, found: _LookupResult | None, page: Request
     ) -> None:
         await self._lookup.store_fetched(origin)
-        # After the requests that wait: a signal handler may request pages of this origin.
+        # Awaited only now, when no request waits for the lookup: a handler of the signal may itself
+        # wait for requests to this origin.
         if found is not None and found.robots is not None and found.is_new:
             await self._parsed(found.robots, page)
 
     def put_record(
         self, origin: Origin, record: Record, tokens: Tokens
     ) -> tuple[Entry, RobotsTxt | None]:
-        """Put the entry of ``record`` in memory; return it, and the robots.txt with valid rules."""
+        """Put the entry for ``record`` in memory.
+
+        Return the entry, and the robots.txt whose rules are valid; None if no rules are.
+        """
         access = self._policy.access(record, self._time())
         entry = self._entries.get(origin)
         if entry is None or not entry.is_from(access):
@@ -243,7 +260,10 @@ class Cache:
         self._entries.put(origin, entry, entry.nbytes)
 
     def _disallow_all(self, origin: Origin) -> Entry:
-        """Put an entry in memory that disallows all of ``origin``, after an error in scrapy-rep."""
+        """Put an entry in memory that disallows all pages of ``origin`` for a while; return it.
+
+        Used after an error in scrapy-rep.
+        """
         now = self._time()
         end = now + self._policy.retry_delay
         entry = Entry(Access(Grant.NONE, Reason.ERROR, None, now, end))

@@ -1,7 +1,7 @@
-"""The in-memory entry of an origin: its compiled rules, and how long they are valid.
+"""The entry of an origin in memory: its compiled rules, and from when to when they are valid.
 
-An entry has no body of robots.txt, which stays in the store. It has only the rules for the product
-tokens that were needed so far; the rules for others are added when they are.
+An entry doesn't contain the text of robots.txt, which stays in the store. It only has the rules for
+the product tokens that were needed so far. Rules for other tokens are added when they are needed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Outage
 
 _ENTRY_BYTES: Final = 680
-"""Approximate size of an entry without rules, in bytes: its objects, and its place in a dict."""
+"""Approximate bytes of memory for an entry without rules."""
 _MAX_TOKEN_LISTS: Final = 128
-"""Maximum number of lists of product tokens whose rules an entry has. A crawl may rotate the
-User-Agents of browsers, and there are fewer of these."""
+"""Maximum number of lists of product tokens for which an entry has rules. A crawl may rotate the
+User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 
 
 class Entry:
-    """What may be fetched of an origin, from ``start`` to ``end``, in seconds since the epoch."""
+    """The rules of an origin. Valid from ``start`` to ``end``, in seconds since the epoch."""
 
     __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "fingerprint", "start")
 
@@ -39,8 +39,8 @@ class Entry:
         self.start: float = access.start
         self.end: float = access.end
         self.fingerprint: int = fingerprint_of(access)
-        """The ``fingerprint_of`` the access that the entry was made from."""
-        # The verdict on all pages, if it doesn't depend on rules.
+        """``fingerprint_of`` the ``Access`` from which the entry was made."""
+        # The verdict on all pages, if it doesn't depend on rules; else None.
         self._state = (
             None
             if access.grant is Grant.RULES
@@ -51,7 +51,7 @@ class Entry:
         self._usage: dict[Tokens, UsageRules] | None = None
 
     def is_from(self, access: Access) -> bool:
-        """Return whether the entry was made from ``access`` or an equal one."""
+        """Return whether the entry was made from ``access``, or from an equal object."""
         return self.fingerprint == fingerprint_of(access)
 
     @property
@@ -61,17 +61,17 @@ class Entry:
 
     @property
     def may_come_back(self) -> bool:
-        """Whether robots.txt is unreachable, and there will be a next try."""
+        """Whether robots.txt is unreachable, and will be fetched again in this process."""
         return self.is_unreachable and self.end < math.inf
 
     @property
     def outage(self) -> Outage | None:
-        """Why robots.txt is unreachable, if that decides about the pages."""
+        """Why robots.txt is unreachable; None if it isn't, or if the rules of its copy are used."""
         return None if self._state is None else self._state.outage
 
     @property
     def asks_for_delay(self) -> bool:
-        """Whether the group for one of the lists of tokens asks for a delay."""
+        """Whether robots.txt has a delay for one of the lists of product tokens in the entry."""
         return self._delays is not None
 
     @property
@@ -85,7 +85,7 @@ class Entry:
         return tokens in self._rules
 
     def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
-        """Add the rules of ``robots`` for ``tokens``."""
+        """Add the rules, the delay and the usage preferences of ``robots`` for ``tokens``."""
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             oldest = next(iter(self._rules))
             del self._rules[oldest]
@@ -102,11 +102,11 @@ class Entry:
             self._usage = {**(self._usage or {}), tokens: usage}
 
     def delay(self, tokens: Tokens) -> Delay | None:
-        """Return the delay that the group for ``tokens`` asks for, or None."""
+        """Return the delay between requests in the group for ``tokens``; None if it has none."""
         return None if self._delays is None else self._delays.get(tokens)
 
     def usage(self, target: str, tokens: Tokens) -> Usage:
-        """Return the statements of robots.txt about the use of ``target``, an allowed page."""
+        """Return the usage preferences of robots.txt for ``target``, an allowed page."""
         rules = NO_USAGE_RULES if self._usage is None else self._usage.get(tokens, NO_USAGE_RULES)
         return rules.usage_for(target, *tokens)
 
@@ -121,7 +121,7 @@ class Entry:
 
 
 def fingerprint_of(access: Access) -> int:
-    """Return a hash that is equal for equal ``Access``."""
-    # With the body, because two workers may fetch different files in the same clock tick.
+    """Return a hash of ``access``, which is the same for equal objects."""
+    # The body is included, because two workers may fetch different files at the same time.
     body = None if access.copy is None else access.copy.body
     return hash((access.start, access.end, access.reason, body))

@@ -1,7 +1,8 @@
 """The limit of concurrent fetches of robots.txt (REP_CONCURRENT_FETCHES).
 
-A fetch that takes longer than a second no longer counts, so sites that hang do not block others. At
-most REP_CONCURRENT_FETCHES fetches start per second, and REP_TIMEOUT bounds how many are slow.
+A fetch that takes longer than a second is slow and no longer counts, so that sites that hang do not
+block other sites. The number of slow fetches is limited nevertheless: at most
+REP_CONCURRENT_FETCHES fetches become slow in a second, and each of them ends after REP_TIMEOUT.
 """
 
 from __future__ import annotations
@@ -21,18 +22,19 @@ _SLOW: Final = 1.0
 
 
 class FetchLimit:
-    """A semaphore: first come, first served."""
+    """A semaphore with ``permits`` places. The fetch that has waited longest gets a free place."""
 
     def __init__(self, permits: int) -> None:
         self.permits = permits
         self.slow = 0
-        """Number of slow fetches, which take no place."""
+        """Number of slow fetches. They have given up their places."""
         self.when_slow: Callable[[], None] | None = None
+        """Called when a fetch becomes slow, or a lookup begins to wait for another worker."""
         self._free = permits
         self._waiting: deque[Promise[None]] = deque()
 
     async def acquire(self) -> None:
-        """Wait for a place, and take it."""
+        """Wait until there is a free place, and occupy it."""
         if self._free:
             self._free -= 1
             return
@@ -41,13 +43,13 @@ class FetchLimit:
         try:
             await place
         except BaseException:
-            # Cancelled after the place was assigned.
+            # If the coroutine was cancelled after it had got a place, the place is passed on.
             if place.has_result:
                 self.release()
             raise
 
     def release(self) -> None:
-        """Free a place, for the next one that waits."""
+        """Pass a place to the next fetch that waits; if none waits, the place is free."""
         while self._waiting:
             place = self._waiting.popleft()
             place.set_result(None)
@@ -57,7 +59,7 @@ class FetchLimit:
 
 
 class Permit:
-    """The place of one fetch. It is released early if the fetch is slow."""
+    """The place of one fetch in a ``FetchLimit``. It is released after a second at the latest."""
 
     def __init__(self, limit: FetchLimit, clock: Clock) -> None:
         self._limit = limit
@@ -72,7 +74,7 @@ class Permit:
             self._limit.when_slow()
 
     def release(self) -> None:
-        """Release the place: the fetch has ended."""
+        """Release the place, if the fetch still has it. Called when the fetch has ended."""
         self._timer.cancel()
         if self._slow:
             self._limit.slow -= 1

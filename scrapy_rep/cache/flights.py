@@ -1,8 +1,9 @@
-"""Flights: one lookup of an origin at a time, shared by all requests that wait for it.
+"""Flights: one lookup of an origin at a time, shared by all requests that wait for its result.
 
-The first request that needs an origin starts a flight, which looks it up in a task. Requests that
-come until it ends join it, and get the same result. When all of them have it, the flight lands:
-what it has fetched is stored.
+The first request that needs the rules of an origin starts a flight: a task that looks up the
+origin. Requests that come before the task has a result wait for the same task. After all of them
+have got the result, ``after`` is called, in which a fetched record is stored. So requests don't
+wait until the store has written the record.
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ T = TypeVar("T")
 
 @dataclass(eq=False)
 class _Flight(Generic[T]):
-    """A lookup under way, and those who wait for its result."""
+    """A lookup under way, and the promises of the requests that wait for its result."""
 
     waiters: list[Promise[T]] = field(default_factory=list)
     task: Deferred[None] | None = None
 
 
 class Flights(Generic[T]):
-    """The lookups under way.
+    """All lookups that are under way, at most one of each origin.
 
-    ``look_up`` is called with an origin, product tokens and a request, and returns the result.
-    ``after`` is called afterwards, with the origin, the result (None after an error) and the
-    request.
+    ``look_up`` is called with an origin, product tokens and the request that started the lookup; it
+    returns the result. ``after`` is called when all waiting requests have got the result, with the
+    origin, the result (None after an error) and the request.
     """
 
     def __init__(
@@ -55,24 +56,25 @@ class Flights(Generic[T]):
         self._flights: dict[Origin, _Flight[T]] = {}
         self._tasks = Background()
         self.closing: bool = False
-        """Whether the crawl is closing: no more lookups are started."""
+        """Whether the crawl is closing. No lookup is started then."""
 
     def __len__(self) -> int:
         return len(self._flights)
 
     @property
     def waiters(self) -> int:
-        """The number of requests that wait for them."""
+        """The number of requests that wait for lookups."""
         return sum(len(flight.waiters) for flight in self._flights.values())
 
     async def join(self, origin: Origin, tokens: Tokens, page: Request) -> T:
-        """Return the result of the lookup of ``origin`` that is under way, or of a new one.
+        """Return the result of the lookup of ``origin`` that is under way, or of a new lookup.
 
-        Raises CrawlClosingError, and what ``look_up`` raises.
+        ``page`` is the request that waits. Raises CrawlClosingError if the crawl is closing, and
+        the error of ``look_up`` if that fails.
         """
         if self.closing:
             raise CrawlClosingError
-        # One promise for each, because cancelling one must not cancel the others.
+        # One promise for each request: if a request is cancelled, the others must go on waiting.
         waiter: Promise[T] = Promise()
         flight = self._flights.get(origin)
         if flight is not None:
@@ -83,16 +85,16 @@ class Flights(Generic[T]):
         return await waiter
 
     def close(self) -> None:
-        """Cancel all lookups. Those who wait get CrawlClosingError."""
+        """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
         self.closing = True
         for origin, flight in list(self._flights.items()):
             if flight.task is not None:
                 flight.task.cancel()
-            # A task that is cancelled before its first step never runs its finally.
+            # A task that is cancelled before its first step doesn't run its ``finally`` clause.
             self._end(origin, flight, None, CrawlClosingError())
 
     async def finish(self) -> None:
-        """Wait until all flights have landed."""
+        """Wait until all lookups and all calls of ``after`` have ended."""
         await self._tasks.end()
 
     async def _run(self, flight: _Flight[T], origin: Origin, tokens: Tokens, page: Request) -> None:
@@ -103,7 +105,7 @@ class Flights(Generic[T]):
         except asyncio.CancelledError:
             if not self.closing:
                 raise
-        except Exception as error:  # noqa: BLE001 - raised where it is awaited
+        except Exception as error:  # noqa: BLE001 - raised in the requests that wait
             if not (self.closing and isinstance(error, CancelledError)):
                 failure = error
         finally:
@@ -113,7 +115,10 @@ class Flights(Generic[T]):
     def _end(
         self, origin: Origin, flight: _Flight[T], result: T | None, failure: Exception
     ) -> None:
-        """Give the result to all who wait, once."""
+        """Set the result, or ``failure`` if it is None, for all requests that wait.
+
+        If this was done already, it has no effect.
+        """
         if self._flights.get(origin) is flight:
             del self._flights[origin]
         for waiter in flight.waiters:

@@ -1,4 +1,4 @@
-"""Log lines about the results of lookups: which sites are unreachable, and reachable again."""
+"""Logs the results of lookups: which sites are unreachable, and which are reachable again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _MAX_LOGGED: Final = 10
-"""Number of lines of each kind above DEBUG; a crawl may have any number of sites."""
+"""Maximum number of lines of each kind that are logged above DEBUG, as a crawl may have very many
+sites."""
 _DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s%s"
 _STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s%s"
 _KNOWN_DOWN: Final = (
@@ -30,22 +31,22 @@ _MEANWHILE: Final = {
     Grant.RULES: "its last copy is used",
     Grant.ALL: "all its pages are allowed",
 }
-"""What holds for the pages of an unreachable site, in words."""
+"""What an unreachable robots.txt means for the pages of the site, as the log shows it."""
 
 
 class LookupLog:
-    """Logs the results of lookups."""
+    """Logs the results of the lookups of a crawl, and limits the number of lines above DEBUG."""
 
     def __init__(self, began: float) -> None:
-        """Take the begin of the crawl, in seconds since the epoch."""
+        """``began`` is the time at which the crawl began, in seconds since the epoch."""
         self._began = began
         self._lines: Counter[str] = Counter()
         """Number of lines of each kind."""
         self._down: dict[SiteFile, float] = {}
-        """Files that a line above DEBUG has called unreachable, and since when they are."""
+        """Files that were logged as unreachable above DEBUG, and the times since which they are."""
 
     def log_fetched(self, record: Record, previous: Record | None, access: Access) -> None:
-        """Log how a fetch ended; ``previous`` is the record before it."""
+        """Log how a fetch ended. ``previous`` is the record before the fetch."""
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
             if not self._log_reachable_again(record, since) and logger.isEnabledFor(logging.DEBUG):
@@ -55,7 +56,7 @@ class LookupLog:
             return
         evidence = record.last.evidence
         what = evidence.summary, _effect_of(record, access), record.next_try - evidence.at
-        # DEBUG if the fetch failed on the way to the origin: the fetcher has logged why.
+        # At DEBUG if the fetch failed on the route to the origin: the fetcher has logged the cause.
         if previous is None or since is None:
             self._log_down(
                 logging.WARNING if record.of_origin else logging.DEBUG, _DOWN, record, *what
@@ -66,7 +67,7 @@ class LookupLog:
             self._log_down(level, _STILL_DOWN, record, moment(since), *what)
 
     def log_found(self, record: Record, access: Access) -> None:
-        """Log a record that was found in the store."""
+        """Log a record from the store if its file is unreachable, or reachable again."""
         if access.outage is None:
             if record.unreachable_since is None:
                 self._log_reachable_again(record, None)
@@ -82,7 +83,7 @@ class LookupLog:
         )
 
     def _log_reachable_again(self, record: Record, since: float | None) -> bool:
-        """Log an origin that is reachable again; return whether it is one."""
+        """Log that the file is reachable again; return False if it wasn't unreachable before."""
         since = self._down.pop(record.file, since)
         if since is None:
             return False
@@ -94,7 +95,10 @@ class LookupLog:
             self._down[record.file] = record.unreachable_since
 
     def _log(self, level: int, line: str, record: Record, *what: object) -> bool:
-        """Log a line; return whether it is above DEBUG, as only the first of its kind may be."""
+        """Log a line; return whether it was logged above DEBUG.
+
+        After the first lines of a kind, all further lines of this kind are logged at DEBUG.
+        """
         more = ""
         if level > logging.DEBUG:
             self._lines[line] += 1

@@ -1,8 +1,9 @@
-"""Lookups of a file of an origin: from the store, else by a fetch under a lease.
+"""Lookups: return the record of a file from the store, or fetch the file under a lease.
 
-Workers that share a store fetch each file once. The worker that gets the lease of a file from the
-store fetches it and stores the record; the others ask the store again and again until the record is
-there. If the holder of the lease dies, the lease ends and another worker gets it.
+A record contains how the last fetches of a file ended. Of all workers that share a store, only one
+fetches a file. That worker gets the lease of the file from the store, fetches the file and stores
+the record. The other workers read the store again and again until the record is there. A lease ends
+after some time: if its holder dies, another worker gets the lease.
 """
 
 from __future__ import annotations
@@ -44,40 +45,41 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _POLL: Final = 0.05
-"""Seconds before the store is first asked again while another worker fetches."""
+"""Seconds after which the store is read again the first time while another worker fetches."""
 _POLL_MAX: Final = 1.0
-"""Maximum number of seconds between two such calls."""
+"""Maximum number of seconds between two such reads."""
 _POLL_GROWTH: Final = 1.5
+"""Factor by which the time between two such reads grows."""
 _PATIENCE: Final = 3
-"""Durations of a lease after which a worker fetches without one: two holders may have died, one
-after the other."""
+"""Number of lease durations after which a worker that waits for the record fetches without a lease.
+Until then, two holders of the lease may have died, one after the other."""
 _MAX_UNSTORED: Final = 10_000
-"""Maximum number of records that are kept in memory instead of the store."""
+"""Maximum number of records that are kept in memory and not stored."""
 
 
 @dataclass(frozen=True, eq=False)
 class LookupContext:
-    """What all lookups of a crawl share."""
+    """The objects and options that all lookups of a crawl share."""
 
     policy: Policy
     store: Store
     fetch: Fetch
-    """Fetches a file; it gets the request that waits for it, too."""
+    """Fetches a file and returns the outcome. Called with the file and the request that waits."""
     send_record: SendRecord
-    """Called with the record that a lookup has ended with, the record that was stored before (the
-    same one if nothing was fetched), and the request that waited."""
+    """Called at the end of a lookup, with its record, the record that was stored before (the same
+    object if nothing was fetched), and the request that waited."""
     clock: Clock
     jitter: Callable[[], float]
     """Returns a random number from 0 to 1."""
     limit: FetchLimit
     name: str
-    """Name of this worker, which no other worker with the same store has."""
+    """Name of this worker. It is unique among the workers with the same store."""
     lease: float
-    """Seconds of the lease under which a worker fetches."""
+    """Duration of the lease under which a worker fetches, in seconds."""
 
 
 class Lookup:
-    """Looks up one file of origins: in the store, else by one fetch for all workers with it."""
+    """Looks up robots.txt or tdmrep.json of origins: in the store, or else by a fetch."""
 
     def __init__(
         self,
@@ -86,7 +88,11 @@ class Lookup:
         known: Callable[[Origin], object],
         count: Callable[[str], None],
     ) -> None:
-        """Take the path of the file, ``known`` to ask the memory, and ``count`` for the stats."""
+        """``path`` is the path of the file at each origin.
+
+        ``known`` returns None if the file of an origin is not in memory. ``count`` is called with
+        the name of a stat to increase.
+        """
         self._policy = context.policy
         self._store = context.store
         self._clock = context.clock
@@ -96,18 +102,22 @@ class Lookup:
         self._known = known
         self._count = count
         self.waiting: int = 0
-        """Number of lookups that wait for other workers."""
+        """Number of lookups that wait for the record of another worker."""
         self._claims = 0
         self._began = context.clock.time()
         self._log = LookupLog(self._began)
         self._background = Background()
         self._being_stored: dict[Origin, tuple[Record, str]] = {}
-        """Fetched records that are not stored yet, with the holders of their leases."""
+        """Fetched records that are not stored yet, each with the holder of its lease."""
         self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=_MAX_UNSTORED)
-        """Records of fetches that failed on the route; other workers may have another route."""
+        """Records of fetches that failed on the route, for example at a proxy. They are not stored,
+        because other workers may have another route."""
 
     async def record(self, origin: Origin, page: Request) -> Record:
-        """Return a valid record of ``origin``; ``page`` is the request that waits for it."""
+        """Return a valid record of ``origin``, from the store or after a fetch.
+
+        ``page`` is the request that waits for the record.
+        """
         found = await self._get(origin)
         since, pause = self._clock.monotonic(), _POLL
         while True:
@@ -121,7 +131,7 @@ class Lookup:
                 record = await self._claim_and_fetch(origin, page, impatient=impatient)
                 if record is not None:
                     return record
-            # Another worker fetches; the store has the record when it has finished.
+            # Another worker fetches the file. It stores the record at the end.
             if pause == _POLL:
                 self._count(stats.STORE_WAITED)
             await self._pause(pause)
@@ -129,7 +139,7 @@ class Lookup:
             found = await self._get(origin)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait for another worker. Such lookups are not limited, as the leases limit them."""
+        """Wait ``seconds`` for another worker. The number of waiting lookups has no limit."""
         self.waiting += 1
         if self._limit.when_slow is not None:
             self._limit.when_slow()
@@ -139,9 +149,10 @@ class Lookup:
             self.waiting -= 1
 
     async def stored(self, origin: Origin) -> Record | None:
-        """Return the record of ``origin``, without fetching.
+        """Return the last record of ``origin``, or None. Nothing is fetched.
 
-        If the last fetch failed on the route, its record is in memory and not in the store.
+        It comes from the store, or from memory if it is not stored yet or its fetch failed on the
+        route (such records are not stored).
         """
         if origin in self._being_stored:
             return self._being_stored[origin][0]
@@ -156,7 +167,7 @@ class Lookup:
         return record is not None and not self._policy.is_due(record, now, self._began)
 
     def _use_stored(self, origin: Origin, record: Record, page: Request) -> Record:
-        """Count and log that the store has a valid record; return it."""
+        """Return ``record``, which was found in the store, after counting and logging that."""
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
         self._log.log_found(record, self._policy.access(record, self._clock.time()))
@@ -183,12 +194,13 @@ class Lookup:
     ) -> Record | None:
         """Fetch under a lease and return the record; None if another worker holds the lease.
 
-        If another worker has stored a record in the meantime, return that one.
+        If another worker has stored a valid record in the meantime, return that record. If
+        ``impatient``, fetch even without the lease.
         """
         self._claims += 1
         holder = f"{self._context.name}-{self._claims}"
         key = self._file(origin).key
-        # The permit first: the lease must not run while this waits for a permit.
+        # The lease is claimed after this wait, as otherwise it could end during the wait.
         await self._limit.acquire()
         place = Permit(self._limit, self._clock)
         try:
@@ -206,13 +218,14 @@ class Lookup:
             previous = found.record
             record = await self._fetch(origin, previous, page)
         except BaseException:
-            # Other workers must not wait for the end of this lease.
+            # The lease is released, so that other workers don't wait until it ends.
             self._background.start(self._release(key, holder))
             raise
         finally:
             place.release()
         if not record.of_origin:
-            # Other workers may have another route to the origin. The copy stays in the store.
+            # Not stored, because other workers may have another route to the origin. The last good
+            # copy remains in the store, and isn't needed in memory.
             self._unstored.put(origin, replace(record, copy=None))
             self._background.start(self._release(key, holder))
             return record
@@ -227,7 +240,7 @@ class Lookup:
         file = self._file(origin)
         outcome = await self._context.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
-            # Earlier failures on the route are counted in memory only.
+            # The record of an earlier failure on the route is in memory only.
             previous = self._newest(origin, previous)
         record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
         self._log.log_fetched(record, previous, self._policy.access(record, self._clock.time()))
@@ -235,9 +248,9 @@ class Lookup:
         return record
 
     async def store_fetched(self, origin: Origin) -> None:
-        """Store the record that was fetched for ``origin``, if any.
+        """Store the record that was fetched for ``origin``, if there is one.
 
-        Called after the requests that wait for it have got it, so they don't wait for the disk.
+        Called when the waiting requests have got the record, so that they don't wait for the store.
         """
         fetched = self._being_stored.get(origin)
         if fetched is None:
@@ -253,13 +266,16 @@ class Lookup:
             await self._store.put(record, holder)
         except StoreError as error:
             logger.debug("%s was not stored: %s", record.file, error)
-        except CancelledError:  # an Exception in Twisted
+        except CancelledError:  # in Twisted a subclass of Exception, caught by the next clause
             raise
         except Exception:
             logger.exception("Error while a record was stored")
 
     async def _store_for_other(self, origin: Origin, outcome: Outcome) -> None:
-        """Store the outcome for the origin that a redirect led to, too, unless it is known."""
+        """Store ``outcome`` for ``origin``, the origin that the redirects led to.
+
+        It is not stored if the store has a valid record of ``origin``, or a worker fetches it.
+        """
         found = await self._get(origin)
         if not self._is_fresh(found.record) and found.holder is None:
             file, jitter = self._file(origin), self._context.jitter()
@@ -276,10 +292,10 @@ class Lookup:
 
 
 def _answered_for(outcome: Outcome, path: str) -> Origin | None:
-    """Return the other origin for which a redirected fetch is valid, too, if there is one.
+    """Return the other origin for which the outcome of a redirected fetch is valid, too; or None.
 
-    By RFC 9309 §2.3.1.2 the outcome belongs to the origin that was asked. If the redirects ended at
-    the same file of another origin, it is that one's, too.
+    By RFC 9309 §2.3.1.2 the outcome is valid for the origin of the first request. If the redirects
+    ended at the same ``path`` of another origin, it is valid for that origin, too.
     """
     evidence = outcome.evidence
     if not evidence.hops or evidence.error is not None or isinstance(outcome, Unreachable):

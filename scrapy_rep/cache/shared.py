@@ -1,4 +1,4 @@
-"""The store and the in-memory entries, which crawls of a process share."""
+"""The store and the entries in memory, which several crawls of a process may share."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
 
 
 class Shared:
-    """A store and the in-memory entries of crawlers with the same options of store and policy.
+    """The store and the entries in memory of all crawls with the same store and policy options.
 
-    When the last user leaves, the store is closed and the entries are removed. Both can be used
-    again by the next one.
+    Each crawl joins as a user. When the last user has left, the store is closed and the entries are
+    removed. A later user can use the same object again.
     """
 
     def __init__(self, options: Options) -> None:
@@ -31,11 +31,11 @@ class Shared:
         self._users: set[object] = set()
 
     def join(self, user: object) -> None:
-        """Add a user, unless it has been added already."""
+        """Add ``user``, unless it has been added already."""
         self._users.add(user)
 
     async def leave(self, user: object) -> None:
-        """Remove a user; close the store after the last one."""
+        """Remove ``user``. If it was the last user, remove the entries and close the store."""
         if user not in self._users:
             return
         self._users.remove(user)
@@ -45,9 +45,12 @@ class Shared:
 
 
 def shared(options: Options) -> Shared:
-    """Return the store and the entries for crawlers with these options."""
-    # The options that determine the content of entries, and their number. Threads are kept apart,
-    # because they have event loops of their own.
+    """Return the store and the entries for a crawl with these options.
+
+    Crawls of one thread get the same object if their store and policy options are equal.
+    """
+    # These options determine the content and the number of entries. Threads don't share a store,
+    # because each thread has an event loop of its own.
     key = (
         threading.get_ident(),
         options.store_config,

@@ -1,4 +1,4 @@
-"""In-memory cache of tdmrep.json per origin, and its lookups."""
+"""The cache of tdmrep.json (usage preferences of a site) in memory, and the lookups of the file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NONE: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.GONE)
 
 
 class _Entry(NamedTuple):
-    """The rules of a file, and the times between which they are valid."""
+    """The rules of a tdmrep.json, valid from ``start`` to ``end`` in seconds since the epoch."""
 
     rules: TdmRules
     start: float
@@ -35,9 +35,10 @@ class _Entry(NamedTuple):
 
 
 class TdmrepCache:
-    """The rules in the tdmrep.json of origins, which is looked up as robots.txt is.
+    """Returns the rules in the tdmrep.json of origins from memory, or after a lookup.
 
-    If the file is unreachable, its rules are unknown until the next try; pages stay allowed.
+    Lookups are as for robots.txt. But if tdmrep.json is unreachable, pages may be fetched: only its
+    rules are unknown until the next try.
     """
 
     def __init__(self, context: LookupContext, max_bytes: float) -> None:
@@ -49,16 +50,16 @@ class TdmrepCache:
 
     @property
     def fetching(self) -> int:
-        """Number of lookups under way, without those that wait for other workers."""
+        """Number of lookups under way, without lookups that wait for another worker."""
         return len(self._flights) - self._lookup.waiting
 
     def known_rules_for_pages(
         self, origin: Origin | None, entry: Entry, tokens: Tokens
     ) -> TdmRules | None:
-        """Return the rules for the pages of ``origin``; None if a lookup is needed.
+        """Return the rules for the pages of ``origin``; None if a lookup is necessary.
 
-        ``entry`` is the entry of its robots.txt: if that disallows tdmrep.json, the rules are
-        unknown.
+        ``entry`` has the rules in the robots.txt of ``origin``. If these disallow tdmrep.json, the
+        file is not fetched, and the result means that its rules are unknown.
         """
         if origin is None or origin.scheme == "ftp":
             return _NOT_USED
@@ -68,17 +69,17 @@ class TdmrepCache:
         return self.known_rules(origin)
 
     def known_rules(self, origin: Origin) -> TdmRules | None:
-        """Return the valid rules of ``origin`` that are in memory, if there are any."""
+        """Return the valid rules of ``origin`` in memory; None if there are none."""
         entry = self._entries.get(origin)
         is_valid = entry is not None and entry.start <= self._time() < entry.end
         return entry.rules if entry is not None and is_valid else None
 
     async def rules(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
-        """Look up ``origin``; return its rules. Raises CrawlClosingError."""
+        """Look up ``origin``; return its rules. Raises CrawlClosingError if the crawl closes."""
         return await self._flights.join(origin, tokens, page)
 
     def close(self) -> None:
-        """Cancel all lookups; requests that wait for them get CrawlClosingError."""
+        """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
         self._flights.close()
 
     async def finish(self) -> None:

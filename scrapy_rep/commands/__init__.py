@@ -1,11 +1,13 @@
-"""The command ``scrapy robots``, and settings for commands of Scrapy's own.
+"""The command ``scrapy robots``, and default settings for some of Scrapy's own commands.
 
-``robots`` has the options of all subcommands; each is a module, which asks through ``spider``.
+``robots`` defines the options of all subcommands. Each subcommand is a module. A subcommand that
+needs a robots.txt of a site runs a crawl, with the spider in ``spider``.
 """
 
 from scrapy_rep.utils.scrapy_version import check_scrapy
 
-# Scrapy imports this package before it runs any command.
+# Scrapy imports this package before it runs any command: with an older version of Scrapy, all
+# commands end with this message.
 try:
     check_scrapy()
 except ImportError as _error:

@@ -1,4 +1,4 @@
-"""What subcommands are given: so many arguments, and files that may be standard input."""
+"""The arguments of subcommands: their number, and files, which may be standard input."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from scrapy_rep.protocol.lexer import whole_lines
 
 
 def one(args: list[str], usage: str) -> str:
-    """Return the only argument. Raises UsageError."""
+    """Return the only argument. Raises UsageError with ``usage`` if there isn't exactly one."""
     if len(args) != 1:
         raise UsageError(usage, print_help=False)
     return args[0]
 
 
 def read_file(path: str) -> bytes:
-    """Return the content of a file; ``-`` is standard input. Raises UsageError."""
+    """Return the content of a file; ``-`` means standard input.
+
+    Raises UsageError if the file can't be read.
+    """
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
@@ -28,11 +31,14 @@ def read_file(path: str) -> bytes:
 
 
 def read_robotstxt(path: str, max_size: int) -> bytes:
-    """Return as much of the robots.txt in a file as counts of one that is fetched (SPEC F-13)."""
+    """Return the content of a robots.txt file, cut to ``max_size`` bytes as in a crawl (SPEC F-13).
+
+    Raises UsageError if the file can't be read.
+    """
     body = read_file(path)
     return whole_lines(body, max_size) if len(body) > max_size else body
 
 
 def name_of(path: str) -> str:
-    """Return the name of a file for the output."""
+    """Return ``path`` as the output shows it: ``-`` becomes ``standard input``."""
     return "standard input" if path == "-" else path

@@ -48,13 +48,13 @@ if TYPE_CHECKING:
     from scrapy_rep.stores.base import BareStore, RecordAndLease
 
 _AT_A_TIME: Final = 50
-"""Number of records that are read together: at most 40 MB with the default REP_MAX_SIZE."""
+"""Number of records that are read at a time: at most 40 MB with the default REP_MAX_SIZE."""
 _MAX_DIFF: Final = 2_000
-"""Number of lines above which two versions are not compared line by line."""
+"""Maximum number of lines of texts whose changes are printed line by line."""
 
 
 def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Run the action in ``args``; return the exit status."""
+    """Run the action that ``args`` begins with, such as ``list``; return the exit status."""
     options = runner.options
     action, arguments = (args[0] if args else ""), args[1:]
     if action not in (*_OF_ALL, *_OF_ORIGIN):
@@ -103,7 +103,7 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
 
 
 class _Actions:
-    """The actions. Each method prints its result and returns the exit status."""
+    """The actions of the command. Each method prints its result and returns the exit status."""
 
     def __init__(
         self, crawler: Crawler, options: Options, store: BareStore, *, as_json: bool
@@ -114,7 +114,7 @@ class _Actions:
         self._as_json = as_json
 
     async def list_all(self) -> int:
-        """Print a line for each record."""
+        """Print a line for each record in the store."""
         count = 0
         async for origin, record in self._records():
             count += not origin.endswith(TDMREP_PATH)
@@ -127,7 +127,7 @@ class _Actions:
         return EXIT_OK
 
     async def show(self, file: SiteFile) -> int:
-        """Print the record of a file."""
+        """Print the record of ``file``, with the text."""
         record, holder = await self._store.get(file.key)
         if record is None:
             return self._no_record(f"readable record of {file.key}")
@@ -148,10 +148,13 @@ class _Actions:
         return EXIT_OK
 
     async def refresh(self, file: SiteFile) -> int:
-        """Fetch a file as a crawl does, even if its record is valid, and print the changes."""
+        """Fetch ``file`` as a crawl does, store the record, and print the changes.
+
+        It is fetched even if its record in the store is valid.
+        """
         robots = robots_of(self._crawler)
         if not file.is_robotstxt:
-            # Usage preferences don't matter for this fetch.
+            # The rules must allow tdmrep.json. Usage preferences don't apply to the file itself.
             verdict = await robots.verdict(Request(file.url, meta={PURPOSES_KEY: []}))
             if not verdict.allowed:
                 why = printable(describe(verdict))
@@ -184,20 +187,20 @@ class _Actions:
         return EXIT_UNKNOWN if isinstance(outcome, Unreachable) else EXIT_OK
 
     async def drop(self, file: SiteFile) -> int:
-        """Remove the record of a file, so that the next crawl fetches it."""
+        """Delete the record of ``file``, so that the next crawl fetches the file."""
         if not await self._store.drop(file.key):
             return self._no_record(f"record of {file.key}")
         self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
         return EXIT_OK
 
     async def prune(self) -> int:
-        """Remove the records that are too old or too many."""
+        """Delete records that are too old, or too many."""
         count = await self._store.prune()
         self._print(f"records dropped: {count}", {"dropped": count})
         return EXIT_OK
 
     async def _records(self) -> AsyncIterator[tuple[str, Record | None]]:
-        """Yield all keys with their records, which are read in batches."""
+        """Yield all keys in the store, each with its record; None if that can't be decoded."""
         origins: list[str] = []
         async for origin in self._store.scan_keys():
             origins.append(origin)
@@ -247,7 +250,7 @@ def _outcome(record: Record, options: Options) -> str:
 
 
 def _lines(body: bytes) -> list[str]:
-    # Bytes, as str.splitlines() splits at other characters, too.
+    # The bytes are split before decoding: str.splitlines() would split at other characters, too.
     return [line.decode("utf-8", "backslashreplace") for line in body.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""``scrapy robots check``: the verdicts on URLs, one line for each."""
+"""``scrapy robots check``: prints the verdicts on URLs, one line for each URL."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
 def _check_urls(
     urls: list[str], runner: CoroutineRunner, show: Callable[[str, CheckResult], None]
 ) -> list[CheckResult]:
-    """Return the results for ``urls``; ``show`` is called with each one as it comes."""
+    """Return the results for ``urls``. ``show`` is called with each result when it is known."""
     progress = Progress(len(urls))
 
     def show_result(url: str, result: CheckResult) -> None:
@@ -83,7 +83,7 @@ def _check_urls(
 
 
 def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
-    """Return the verdict of ``rules`` of the file ``name`` on a URL, or the error."""
+    """Return the verdict on ``url`` by ``rules`` of the file ``name``, or the error."""
     try:
         origin_of(url)
     except ValueError as error:
@@ -92,14 +92,17 @@ def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Ve
 
 
 def status_of(verdict: Verdict | ValueError) -> int:
-    """Return the exit status for a verdict or an error."""
+    """Return the exit status for a verdict, or for the error of a URL without a verdict."""
     if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
         return EXIT_UNKNOWN
     return EXIT_OK if verdict.allowed else EXIT_NO
 
 
 def _line(url: str, result: CheckResult, started: float, *, as_json: bool) -> str:
-    """Return the line of a result, as text or JSON, of a command that began at ``started``."""
+    """Return the line to print for a result, as text or JSON.
+
+    ``started`` is when the command began: a robots.txt that was fetched earlier is from the store.
+    """
     verdict, fetched_at, usage = result
     shown = printable(without_credentials(url))
     status = status_of(verdict)

@@ -1,4 +1,7 @@
-"""``scrapy robots evidence``: the decisions on a URL in the evidence, and the deciding lines."""
+"""``scrapy robots evidence``: prints the decisions on a URL from the evidence of crawls.
+
+For each decision it prints the line of robots.txt that decided.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ _SOURCES = {
 
 
 def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> int:
-    """Print the lines about a URL; return the exit status of the last decision."""
+    """Print the lines of evidence about a URL; return the exit status for the last decision."""
     url = one(args, "evidence takes one URL")
     if not opts.evidence:
         raise UsageError("evidence requires --in PATH", print_help=False)
@@ -68,7 +71,7 @@ def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> i
 
 
 def _shown(found: Found, *, as_json: bool) -> str | None:
-    """Return the output for a line; None if the line is damaged."""
+    """Return the text to print for a line of evidence; None if the line is damaged."""
     try:
         text = "\n".join(_as_text(found))
         return _as_json(found) if as_json else text
@@ -149,7 +152,7 @@ def _robotstxt(found: Found) -> list[str]:
 
 
 def _deciding_line(found: Found) -> str | None:
-    """Return the text of the deciding line."""
+    """Return the line of robots.txt that decided; None if there is none, or the text is missing."""
     number = found.values.get("line")
     if found.text is None or number is None:
         return None

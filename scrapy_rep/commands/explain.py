@@ -1,4 +1,4 @@
-"""``scrapy robots explain``: how a verdict was found."""
+"""``scrapy robots explain``: prints why a URL is allowed or disallowed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Explained:
-    """The result of the crawl of the command."""
+    """The verdict on a URL, and everything from which the explanation is made."""
 
     url: str
     verdict: Verdict
@@ -53,18 +53,19 @@ class Explained:
     usage: Usage
     """The usage preferences from REP_USAGE_SOURCES."""
     started: float
-    """When the command began, seconds since the epoch."""
+    """When the command began, in seconds since the epoch."""
     back_off: float | None = None
-    """End of the pause of the host, in seconds since the epoch."""
+    """When the pause of the host (after 429 or 503) ends, in seconds since the epoch; None if it
+    has no pause."""
     body: bytes | None = None
-    """The rules, if they come from a local file."""
+    """The text of robots.txt if it comes from a local file; else None."""
 
     def is_from_store(self, record: Record) -> bool:
         """Return whether ``record`` was in the store before the command began."""
         return record.last.evidence.at < self.started
 
     def explanation(self, options: Options) -> Explanation | None:
-        """Return the explanation, if rules decided."""
+        """Return the group and the rules that apply to the URL; None if no rules apply."""
         _, target, tokens, _, _, override, _ = self.decision
         if self.body is not None:
             return explained(self.body, target, *tokens)
@@ -103,7 +104,7 @@ def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) 
 
 
 def _by_file(url: str, path: str, runner: CoroutineRunner) -> Explained:
-    """Return the result for ``url`` by the rules of a local file."""
+    """Return the result for ``url`` according to the rules in the local file ``path``."""
     tokens, spellings = runner.names()
     body = read_robotstxt(path, runner.options.max_size)
     robots = RobotsTxt.parse(body)
@@ -114,7 +115,7 @@ def _by_file(url: str, path: str, runner: CoroutineRunner) -> Explained:
 
 
 def _as_json(got: Explained, options: Options, purposes: Sequence[str]) -> str:
-    """Return the result as JSON."""
+    """Return the explanation as JSON, with the results for ``purposes``."""
     explanation = got.explanation(options)
     override = got.decision.override
     result: dict[str, Any] = {
@@ -157,7 +158,7 @@ def _as_json(got: Explained, options: Options, purposes: Sequence[str]) -> str:
 
 
 def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
-    """Return the result as text."""
+    """Return the explanation as text, with the results for ``purposes``."""
     word = "allowed" if got.verdict.allowed else "disallowed"
     if got.verdict.reason is Reason.UNREACHABLE:
         word = "can't tell"

@@ -1,4 +1,4 @@
-"""The forecast of a crawl: its URLs by decision, and its shortest duration."""
+"""The forecast of a crawl: the number of its URLs by decision, and its minimum duration."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.origin import Origin
 
 _SLOWEST: Final = 10
-"""Maximum number of hosts that are listed."""
+"""Maximum number of hosts in the list of the slowest hosts."""
 _UNKNOWN: Final = {Reason.UNREACHABLE, Reason.ERROR}
 
 
 class _Pages:
-    """The number of pages of an origin, and the delay between them in seconds."""
+    """The number of allowed pages of an origin, and the delay between them in seconds."""
 
     __slots__ = ("count", "delay")
 
@@ -28,7 +28,7 @@ class _Pages:
 
 
 class Forecast:
-    """Counts URLs by decision. Its memory grows with the origins, not with the URLs."""
+    """Counts URLs by decision. Its memory grows with the number of origins, not of URLs."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -36,7 +36,7 @@ class Forecast:
         self._slots: dict[str, dict[Origin, _Pages]] = {}
 
     def add(self, decision: Decision, slot: str, delay: float) -> None:
-        """Count a page in a download slot with a delay of ``delay`` seconds."""
+        """Count a page. Its download slot is ``slot``, with ``delay`` seconds between requests."""
         verdict, origin = decision.verdict, decision.origin
         if verdict is None or origin is None:
             return
@@ -65,7 +65,7 @@ class Forecast:
         }
 
     def _host(self, origins: dict[Origin, _Pages]) -> dict[str, Any]:
-        """Return the row of a host: its slowest origin, and the sums of all its origins."""
+        """Return the row of a download slot: the slowest of its origins, and sums over all."""
         urls = sum(pages.count for pages in origins.values())
         delay = max(pages.delay for pages in origins.values())
         seconds = sum(pages.count * pages.delay for pages in origins.values()) - delay

@@ -1,7 +1,8 @@
-"""Scrapy's commands for which a user waits, which tell the crawl so.
+"""Settings for those of Scrapy's own commands for whose result a user waits.
 
-They are Scrapy's own. Commands of a package in their place would be listed outside of projects,
-too: Scrapy looks at ``requires_project`` only of its own, and of those of the project.
+The settings are added to the classes of these commands. If this package replaced the commands
+instead, its commands would be listed outside of projects, too: Scrapy checks ``requires_project``
+only for its own commands and those of the project.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import Any, Final
 from scrapy.commands import check, fetch, parse, shell, view
 
 _SETTINGS: Final[dict[str, Any]] = {"REP_INTERACTIVE": True, "REP_TIMEOUT": 10.0}
-"""Of priority ``command``: those of the project win."""
+"""Default settings of the commands. Settings of the project have a higher priority."""
 
 
 def add_settings() -> None:
-    """Add ours to the default settings of these commands."""
+    """Add REP_INTERACTIVE and REP_TIMEOUT to the default settings of the commands."""
     for command in (check.Command, fetch.Command, parse.Command, shell.Command, view.Command):
         command.default_settings = {**command.default_settings, **_SETTINGS}

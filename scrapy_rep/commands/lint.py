@@ -1,4 +1,4 @@
-"""``scrapy robots lint``: the problems in a robots.txt, and how each line is read."""
+"""``scrapy robots lint``: prints the problems in a robots.txt, and what each line means."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIDTH: Final = 56
 
 
 def lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the problems in a file or the robots.txt of a site; return the exit status."""
+    """Print the problems in a file, or in the robots.txt of a site; return the exit status."""
     source = one(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)
@@ -51,7 +51,7 @@ def lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> 
 
 async def _record(robots: Robots, url: str) -> Record | None:
     try:
-        # Also if an override decides on the URL.
+        # Fetches robots.txt even if an entry of REP_OVERRIDES decides on the URL.
         await robots.robotstxt(url)
     except ValueError as error:
         raise UsageError(f"{url}: {error}", print_help=False) from None
@@ -59,7 +59,7 @@ async def _record(robots: Robots, url: str) -> Record | None:
 
 
 def _as_json(source: str, result: Lint) -> str:
-    """Return the result as JSON."""
+    """Return the readings of the lines and the findings as JSON."""
     return json.dumps(
         {
             "source": source,
@@ -70,7 +70,7 @@ def _as_json(source: str, result: Lint) -> str:
 
 
 def _as_text(source: str, result: Lint) -> str:
-    """Return the result as text, with the findings below their lines."""
+    """Return the lines of the file and their meanings as text, with findings below their lines."""
     findings: dict[int | None, list[str]] = {}
     for finding in result.findings:
         findings.setdefault(finding.line, []).append(printable(finding.text))

@@ -1,4 +1,9 @@
-"""``scrapy robots plan``: how many of a list of URLs are allowed, and how long a crawl takes."""
+"""``scrapy robots plan``: prints how many URLs of a list are allowed.
+
+It also prints how long a crawl of these URLs takes at least, because of the delays of sites. URLs
+may be read from a file of any size: most are counted at once, and not kept in memory. Only the URLs
+whose robots.txt is not known yet are kept, up to a maximum number.
+"""
 
 from __future__ import annotations
 
@@ -48,19 +53,19 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _AT_A_TIME: Final = 500
-"""Number of lines that are read together."""
+"""Number of lines that are read at a time."""
 _MAX_LINE: Final = 100_000
-"""Maximum size of a line in bytes."""
+"""Maximum size of a line in bytes. The rest of a longer line counts as another line."""
 _MOST_WAITING: Final = 5_000
-"""Maximum number of URLs that wait for lookups."""
+"""Maximum number of URLs that wait for their robots.txt. At this number, no more URLs are read."""
 _SITEMAPS_AT_A_TIME: Final = 16
 _HOUR: Final = 3_600
 _MAX_WARNINGS: Final = 10
-"""Maximum number of messages about invalid URLs and sitemaps."""
+"""Maximum number of messages about invalid URLs and sitemaps that are printed."""
 
 
 def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
-    """Print the plan for URLs, without fetching them; return the exit status."""
+    """Print the plan for URLs; return the exit status. The URLs are not fetched."""
     stream = _open_file(opts.urls_from) if opts.urls_from else None
     if not urls and stream is None:
         raise UsageError("plan requires URLs", print_help=False)
@@ -84,14 +89,14 @@ def plan(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> 
 
 def _open_file(path: str) -> BinaryIO:
     try:
-        # Not sys.stdin, whose lock would block the end of the process after Ctrl-C.
+        # sys.stdin is not used: after Ctrl-C, its lock would block the end of the process.
         return open(0, "rb", closefd=False) if path == "-" else open(path, "rb")  # noqa: PTH123
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}", print_help=False) from None
 
 
 class _Plan:
-    """Counts URLs by their decisions as they are read."""
+    """Counts URLs by the decisions on them while they are read."""
 
     def __init__(self, crawler: Crawler, opts: argparse.Namespace, runner: CoroutineRunner) -> None:
         self._crawler = crawler
@@ -113,7 +118,10 @@ class _Plan:
         self._origins: dict[Origin, None] = {}
 
     async def make(self, urls: list[str], stream: BinaryIO | None) -> None:
-        """Count all URLs. Raises CrawlClosingError."""
+        """Count ``urls``, the URLs in ``stream``, and those in sitemaps if they are wanted.
+
+        Raises CrawlClosingError if the crawl closes before all are counted.
+        """
         for url in urls:
             await self._add(url)
         if stream is not None:
@@ -138,7 +146,10 @@ class _Plan:
         self._progress.update(self._urls, self._urls)
 
     async def _add(self, url: str, *, from_sitemap: bool = False) -> None:
-        """Count a URL, now or when its robots.txt is known. Raises CrawlClosingError."""
+        """Count a URL, at once or when its robots.txt is known.
+
+        Raises CrawlClosingError if the crawl is closing.
+        """
         if self._closing:
             raise CrawlClosingError
         self._urls += 1
@@ -158,7 +169,8 @@ class _Plan:
         if decision is not None and self._is_known(decision) and origin not in self._waiting:
             await self._count(request, decision)
             return
-        # The URLs of an origin wait together, so a site that hangs delays only its own.
+        # There is one task for all waiting URLs of an origin, so that a site that hangs delays only
+        # its own URLs.
         await maybe_deferred_to_future(self._places.acquire())
         if origin in self._waiting:
             self._waiting[origin].append(request)
@@ -173,9 +185,9 @@ class _Plan:
         return entry.verdict(decision.target, self._tokens) is not None
 
     async def _count_waiting(self, origin: Origin) -> None:
-        """Count all that wait for the robots.txt of ``origin``."""
+        """Count all URLs that wait for the robots.txt of ``origin``."""
         requests = self._waiting[origin]
-        for request in requests:  # more may be added meanwhile
+        for request in requests:  # ``_add`` may append further requests during the loop
             try:
                 _, decision = await self._robots.decide(request)
                 await self._count(request, decision)
@@ -188,7 +200,10 @@ class _Plan:
         self._progress.update(self._done, self._urls)
 
     async def _wait_until_counted(self) -> None:
-        """Wait until all URLs are counted."""
+        """Wait until no URL waits for its robots.txt: until all places are free.
+
+        Raises CrawlClosingError if the crawl is closing.
+        """
         for _ in range(_MOST_WAITING):
             await maybe_deferred_to_future(self._places.acquire())
         for _ in range(_MOST_WAITING):
@@ -229,7 +244,7 @@ class _Plan:
             print("further lines like these are left out", file=sys.stderr)
 
     def result(self, *, complete: bool) -> dict[str, Any]:
-        """Return the plan as plain values."""
+        """Return the plan as plain values. ``complete`` is false if the crawl ended early."""
         self._progress.clear()
         result = {
             "urls": self._urls,
@@ -253,7 +268,7 @@ def _batch(lines: Iterator[bytes]) -> list[bytes]:
 
 
 def _lines(result: dict[str, Any]) -> list[str]:
-    """Return the plan as lines of text."""
+    """Return the plan ``result`` as lines of text."""
     names = ["urls", "allowed", "disallowed", "unreachable", "refused", "invalid", "pending"]
     always = ("urls", "allowed", "disallowed", "unreachable")
     lines = [f"{name:12}{result[name]:>10,}" for name in names if result[name] or name in always]

@@ -1,4 +1,4 @@
-"""Records as text and JSON."""
+"""Records (how the last fetches of a file ended) as text and as values for JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
-    """Return a record as plain values; times are seconds since the epoch."""
+    """Return a record as plain values for JSON. Times are in seconds since the epoch."""
     evidence, end = record.last.evidence, options.policy.access(record, now).end
     return {
         "outcome": outcome_word(record),
@@ -33,12 +33,12 @@ def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:
 
 
 def outcome_word(record: Record) -> str:
-    """Return the word for how the last fetch ended."""
+    """Return ``available``, ``unavailable`` or ``unreachable``: how the last fetch ended."""
     return type(record.last).__name__.lower()
 
 
 def summary(record: Record, options: Options, now: float) -> str:
-    """Return a record as one line."""
+    """Return a record as one line of text."""
     evidence, since = record.last.evidence, record.unreachable_since
     parts = [result_of_fetch(evidence)]
     if record.copy is not None:
@@ -56,7 +56,7 @@ def summary(record: Record, options: Options, now: float) -> str:
 
 
 def details(record: Record, options: Options, now: float, source: str) -> list[str]:
-    """Return lines about a record: its source, outcome and next fetch."""
+    """Return lines about a record: outcome, ``source``, and when the file is fetched again."""
     evidence = record.last.evidence
     lines = [f"{printable(record.file.url)}: {outcome_word(record)} ({result_of_fetch(evidence)})"]
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
@@ -93,5 +93,5 @@ def details(record: Record, options: Options, now: float, source: str) -> list[s
 
 
 def result_of_fetch(evidence: Evidence) -> str:
-    """Return the status or error of a fetch."""
+    """Return the error of a fetch, or else its HTTP status, as printable text."""
     return printable(evidence.summary)

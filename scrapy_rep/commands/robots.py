@@ -46,7 +46,8 @@ _QUIET: Final[dict[str, Any]] = {
     "CLOSESPIDER_TIMEOUT": 0,
     "CLOSESPIDER_TIMEOUT_NO_ITEM": 0,
 }
-"""Settings of the commands' crawl that differ from those of the project."""
+"""Settings for the crawls of commands. They replace those of the project, so that the crawl always
+obeys robots.txt, writes no feeds, report and evidence, and is not ended early."""
 _SUBCOMMANDS: Final = {
     "check": check,
     "explain": explain,
@@ -64,7 +65,7 @@ _BELONGS_TO: Final = {
     "sitemaps": ("--sitemaps", "plan"),
     "evidence": ("--in", "evidence"),
 }
-"""Options that only some subcommands have."""
+"""Options that only some subcommands accept, by their attribute: the flag and the subcommands."""
 
 
 def _seconds(text: str) -> float:
@@ -75,7 +76,7 @@ def _seconds(text: str) -> float:
 
 
 def _tokens(option: str, value: str) -> None:
-    """Raise UsageError if the value of an option has no product token."""
+    """Raise UsageError if ``value``, of the flag ``option``, contains no product token."""
     with suppress(ValueError):
         if tokens_of_setting(value):
             return
@@ -83,7 +84,7 @@ def _tokens(option: str, value: str) -> None:
 
 
 _OPTIONS: Final[dict[str, dict[str, Any]]] = {
-    # Scrapy formats a line of help that ends with a colon as a heading.
+    # No line of help may end with a colon, as Scrapy would format it as a heading.
     "--agent": {
         "metavar": "TOKEN",
         "help": "product token or User-Agent of the crawler, instead of that of the settings",
@@ -129,7 +130,7 @@ _OPTIONS: Final[dict[str, dict[str, Any]]] = {
     },
     "--json": {"action": "store_true", "help": "print JSON"},
 }
-"""The options of all subcommands: flags and arguments of argparse."""
+"""The options of all subcommands, by flag: arguments of argparse's ``add_argument``."""
 
 
 class Command(ScrapyCommand):
@@ -138,18 +139,18 @@ class Command(ScrapyCommand):
     exitcode: int = 0
 
     def syntax(self) -> str:
-        """Return the usage line."""
+        """Return the subcommands and their arguments, for the usage line."""
         return (
             "[options] check URL... | explain URL | lint FILE|URL | cache ... | evidence URL | "
             "plan URL..."
         )
 
     def short_desc(self) -> str:
-        """Return the short description."""
+        """Return the description for the list of commands."""
         return "Check URLs against robots.txt, and explain the result"
 
     def long_desc(self) -> str:
-        """Return the descriptions of the subcommands."""
+        """Return the descriptions of the subcommands and the exit statuses, for ``--help``."""
         return (
             "check: whether URLs may be fetched. explain: why, and how robots.txt was fetched. "
             "lint: the meaning of each line, and mistakes. cache list, show ORIGIN, refresh "
@@ -161,13 +162,16 @@ class Command(ScrapyCommand):
         )
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options of the subcommands."""
+        """Add the options of all subcommands to ``parser``."""
         super().add_options(parser)
         for flag, option in _OPTIONS.items():
             parser.add_argument(flag, **option)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Set the settings for the crawl of the command."""
+        """Set the settings for the crawl of the command, according to its options.
+
+        Raises UsageError if an option or a setting is not valid.
+        """
         settings = self.settings
         if settings is None:
             raise UsageError
@@ -175,7 +179,7 @@ class Command(ScrapyCommand):
             settings.set(name, value, priority="cmdline")
         settings.set("LOG_LEVEL", "ERROR", priority="spider")
         if not inside_project():
-            # Outside of a project no file is created.
+            # Outside of a project, no file must be created in the current directory.
             settings.set("REP_STORE", "memory://", priority="spider")
         addons = settings.getdict("ADDONS")
         if not any(load_object(addon) is Addon for addon in addons):
@@ -191,14 +195,17 @@ class Command(ScrapyCommand):
         if opts.fresh:
             settings.set("REP_STORE", "memory://", priority="cmdline")
         try:
-            # Raises errors that would stop the crawl, without opening the store.
+            # Raises the errors of settings that would stop the crawl. The store is not opened.
             options = Options.from_settings(settings)
             make_bare_store(options.store_config)
         except SettingsError as error:
             raise UsageError(str(error), print_help=False) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
-        """Run a subcommand, and set the exit status."""
+        """Run the subcommand in ``args``, and set the exit status.
+
+        Raises UsageError if there is no subcommand, or if an option or argument is not valid.
+        """
         unknown = [arg for arg in args if arg.startswith("-") and arg != "-"]
         if unknown:
             raise UsageError(f"unknown option: {unknown[0]}", print_help=False)
@@ -216,7 +223,7 @@ class Command(ScrapyCommand):
             )
         if self.crawler_process is None:
             raise UsageError
-        # Characters that the stream can't encode must not change the exit status.
+        # Without this, a character that standard output can't encode would raise an error.
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors="backslashreplace")
         try:
@@ -225,7 +232,8 @@ class Command(ScrapyCommand):
             )
             sys.stdout.flush()
         except BrokenPipeError:
-            # The reader has closed the pipe, as head does. Python would write again at its end.
+            # The process that reads standard output, such as ``head``, has ended. Python writes to
+            # standard output again when it ends, which must not raise another error.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             self.exitcode = EXIT_UNKNOWN
         except CrawlClosingError:

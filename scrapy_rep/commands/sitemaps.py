@@ -1,4 +1,4 @@
-"""The URLs in the sitemaps of a robots.txt, with limits."""
+"""Reads the URLs in the sitemaps of a robots.txt. Size, depth and number are limited."""
 
 from __future__ import annotations
 
@@ -21,24 +21,29 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _MAX_DEPTH: Final = 3
-"""Maximum depth of sitemap indexes; the protocol allows one."""
+"""Maximum depth of sitemap indexes in each other. The sitemaps protocol allows a depth of 1."""
 _MAX_BYTES: Final = 50 * 2**20
-"""Maximum size of an unpacked sitemap in bytes, by the protocol."""
+"""Maximum size of an unpacked sitemap in bytes, as in the sitemaps protocol."""
 _MAX_SITEMAPS: Final = 1_000
+"""Maximum number of sitemaps of an origin."""
 _MAX_URLS: Final = 1_000_000
-"""Maximum number of sitemaps and URLs of an origin."""
+"""Maximum number of URLs in the sitemaps of an origin."""
 
 
 class Sitemaps:
-    """Fetches sitemaps in a crawl, which obeys robots.txt for them, too."""
+    """Fetches sitemaps with the downloader of a crawl, if robots.txt allows it."""
 
     def __init__(self, crawler: Crawler, warn: Callable[[str], None]) -> None:
-        """Take a crawl; ``warn`` is called with errors and with exceeded limits."""
+        """``warn`` is called with a message for each error, and if a limit is exceeded."""
         self._crawler = crawler
         self._warn = warn
 
     async def urls(self, sitemaps: Iterable[str], robotstxt_url: str) -> AsyncIterator[str]:
-        """Yield the URLs in ``sitemaps`` of that robots.txt, and in the sitemaps of indexes."""
+        """Yield the URLs in ``sitemaps``, which the robots.txt at ``robotstxt_url`` names.
+
+        If one is a sitemap index, the URLs in the sitemaps of the index are yielded. Raises
+        CrawlClosingError if the crawl is closing.
+        """
         queue = [(urljoin(robotstxt_url, url), 0) for url in sitemaps]
         seen: set[str] = set()
         found = 0
@@ -83,7 +88,7 @@ class Sitemaps:
             raise
         except IgnoreRequest as error:
             self._warn(f"{_shown(url)}: {printable(str(error)) or 'not fetched'}")
-        except Exception as error:  # noqa: BLE001 - the plan goes on without this sitemap
+        except Exception as error:  # noqa: BLE001 - the plan continues without this sitemap
             self._warn(f"{_shown(url)}: {type(error).__name__}: {printable(str(error))}")
         return None
 

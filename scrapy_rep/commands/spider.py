@@ -1,4 +1,4 @@
-"""The crawl of the commands: its spider looks up robots.txt and sends no other request."""
+"""The crawl of a command. Its spider runs a coroutine, which looks up robots.txt files."""
 
 from __future__ import annotations
 
@@ -31,18 +31,21 @@ T = TypeVar("T")
 
 
 class CheckResult(NamedTuple):
-    """The verdict on a URL."""
+    """The verdict on a URL, and what the command prints with it."""
 
     verdict: Verdict | ValueError
-    """The verdict, or the error if there is none."""
+    """The verdict, or the error if the URL can't have a verdict."""
     fetched_at: float | None = None
-    """When robots.txt was fetched, in seconds since the epoch."""
+    """When robots.txt was fetched, in seconds since the epoch; None if it wasn't needed."""
     usage: Judgement | None = None
-    """The usage preferences, if purposes are declared."""
+    """The judgement about the usage preferences; None if the crawl has declared no purposes."""
 
 
 class CommandSpider(Spider):
-    """Runs a coroutine in a crawl, and sends no requests itself."""
+    """A spider that awaits ``function`` and appends its result to ``results``.
+
+    It yields no requests.
+    """
 
     name = "robots"
 
@@ -52,11 +55,11 @@ class CommandSpider(Spider):
         self._results = results
 
     async def start(self) -> AsyncIterator[Any]:
-        """Run the coroutine, and yield nothing."""
+        """Await the function. Nothing is yielded."""
         try:
             self._results.append(await self._function(self.crawler))
         except CrawlClosingError:
-            pass  # without a result
+            pass  # there is no result: CoroutineRunner.run raises CrawlClosingError
         except (BrokenPipeError, UsageError) as error:
             self._results.append(error)
         nothing: tuple[Any, ...] = ()
@@ -72,10 +75,11 @@ class CoroutineRunner:
         self.options: Options = Options.from_settings(process.settings)
 
     def run(self, function: CrawlFunction) -> Any:
-        """Return the result of ``function``, run in a crawl.
+        """Run a crawl in which ``function`` is awaited; return the result of ``function``.
 
-        Raises CrawlClosingError if the crawl ends before, BrokenPipeError and UsageError if
-        ``function`` raises them, and UsageError where the file of an override can't be read.
+        Raises CrawlClosingError if the crawl ends before there is a result, BrokenPipeError and
+        UsageError if ``function`` raises them, and UsageError if the file of an override can't be
+        read.
         """
         try:
             read_overrides(self.options, Clock())
@@ -92,7 +96,10 @@ class CoroutineRunner:
         return results[0]
 
     def names(self) -> tuple[tuple[str, ...], Spellings]:
-        """Return the product tokens of the crawler and the spellings of URLs, without a crawl."""
+        """Return the product tokens of the crawler, and the spellings of URLs. No crawl is run.
+
+        Spellings are the forms in which download handlers may send a URL.
+        """
         crawler = self._process.create_crawler(CommandSpider)
         return ProductTokens.of_crawl(crawler, self.options).default(), Spellings(
             self._process.settings
@@ -111,9 +118,9 @@ def robots_of(crawler: Crawler) -> Robots:
 async def check_urls(
     crawler: Crawler, urls: list[str], show: Callable[[str, CheckResult], None]
 ) -> list[CheckResult]:
-    """Return the verdicts on URLs; their robots.txt are looked up concurrently.
+    """Return the verdicts on ``urls``. Their robots.txt files are looked up at the same time.
 
-    ``show`` is called with each URL and its result as it comes.
+    ``show`` is called with each URL and its result as soon as that is known.
     """
     robots = robots_of(crawler)
 
@@ -124,7 +131,7 @@ async def check_urls(
 
     async def find(url: str) -> CheckResult:
         try:
-            origin_of(url)  # has a better message than Request
+            origin_of(url)  # raises an error with a better message than that of Request
             verdict, decision = await robots.decide(url)
         except ValueError as error:
             return CheckResult(error)
@@ -138,6 +145,9 @@ async def check_urls(
 
 
 async def gather(coroutines: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run ``coroutines`` concurrently in any mode of Scrapy; return their results."""
+    """Run ``coroutines`` at the same time; return their results.
+
+    Unlike ``asyncio.gather``, this works without asyncio, too.
+    """
     under_way = [deferred_from_coro(each) for each in coroutines]
     return [await maybe_deferred_to_future(each) for each in under_way]

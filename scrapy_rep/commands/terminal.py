@@ -9,11 +9,11 @@ from typing import Final
 from scrapy_rep.protocol.origin import origin_of
 
 EXIT_OK: Final = 0
-"""Exit status: allowed, no findings, or done."""
+"""Exit status if a URL is allowed, if there are no findings, or if the command succeeded."""
 EXIT_NO: Final = 1
-"""Exit status: disallowed, findings, or nothing found."""
+"""Exit status if a URL is disallowed, if there are findings, or if nothing is stored."""
 EXIT_UNKNOWN: Final = 2
-"""Exit status: unknown, or wrong usage."""
+"""Exit status if the result is unknown, or if the usage is wrong."""
 
 _COLOURS: Final = {
     "allowed": 32,
@@ -31,7 +31,7 @@ _UNITS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
 def coloured(kind: str, text: str) -> str:
-    """Return ``text`` in the colour of ``kind`` if standard output is a terminal."""
+    """Return ``text`` in the colour of ``kind``, or unchanged if no terminal shows the output."""
     if not sys.stdout.isatty() or "NO_COLOR" in os.environ:
         return text
     return f"\x1b[{_COLOURS[kind]}m{text}\x1b[0m"
@@ -43,12 +43,15 @@ def section(title: str, lines: list[str]) -> list[str]:
 
 
 def with_scheme(text: str) -> str:
-    """Return a hint to append to a message if the scheme of a URL is missing, else ''."""
+    """Return a hint for a message if ``text`` may be a URL without its scheme; else an empty text.
+
+    The hint suggests the URL with a scheme.
+    """
     try:
         origin = origin_of(f"https://{text}")
     except ValueError:
         return ""
-    # A word without a dot, or the name of a file, is probably not a host.
+    # A word without a dot, or the name of a text file, is probably not a host.
     if "@" in text or "." not in origin.host or text.endswith(".txt"):
         return ""
     authority = str(origin).partition("://")[2]
@@ -56,28 +59,28 @@ def with_scheme(text: str) -> str:
 
 
 class Progress:
-    """A progress bar in the last line of a terminal."""
+    """A progress bar in the last line of the terminal, on standard error."""
 
     def __init__(self, total: int = 0) -> None:
-        """``total`` is the number of steps; 0 if ``update`` sets it."""
-        # Not for a single step, and not if the output is no terminal.
+        """``total`` is the number of steps; 0 if it is not known before ``update`` is called."""
+        # There is no bar for a single step, and if standard error is not a terminal.
         self._shows = total != 1 and sys.stderr.isatty()
         self._total = total
         self._done = 0
         self._draw()
 
     def clear(self) -> None:
-        """Remove the bar, before another line is printed."""
+        """Remove the bar from the terminal. Called before another line is printed."""
         if self._shows:
             sys.stderr.write("\r\x1b[K")
 
     def step(self) -> None:
-        """Count a step."""
+        """Count one more step that is done."""
         self._done += 1
         self._draw()
 
     def update(self, done: int, total: int) -> None:
-        """Set the number of steps that are done, and their total."""
+        """Set the number of steps that are done, and the number of all steps."""
         self.clear()
         self._done, self._total = done, total
         self._draw()
@@ -91,12 +94,12 @@ class Progress:
 
 
 def ago(seconds: float) -> str:
-    """Return roughly how long ago something was, in words."""
+    """Return in words approximately how long ago an event was, such as ``3 hours ago``."""
     return "just now" if seconds < 1 else f"{span(seconds)} ago"
 
 
 def span(seconds: float) -> str:
-    """Return roughly a duration, in words."""
+    """Return in words approximately how long a duration is, such as ``3 hours``."""
     for unit, name in _UNITS:
         if seconds >= 2 * unit:
             return f"{seconds / unit:.0f} {name}"

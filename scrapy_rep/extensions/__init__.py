@@ -1,1 +1,1 @@
-"""The report, the evidence and the periodic log line. They only receive signals."""
+"""Extensions: the report, the evidence and the periodic log line. They only receive signals."""

@@ -23,7 +23,10 @@ logger: Final = logging.getLogger(__name__)
 
 
 class RobotsLogStats:
-    """Logs robots.txt figures at the interval of Scrapy's LogStats (LOGSTATS_INTERVAL)."""
+    """Logs the numbers of known and unreachable origins and of deferred and dropped requests.
+
+    The interval is that of Scrapy's LogStats (LOGSTATS_INTERVAL).
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         self._interval = crawler.settings.getfloat("LOGSTATS_INTERVAL")
@@ -36,7 +39,10 @@ class RobotsLogStats:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the extension. Raises NotConfigured without LOGSTATS_INTERVAL."""
+        """Return the extension.
+
+        Raises NotConfigured if LOGSTATS_INTERVAL is 0, or ROBOTSTXT_OBEY is false.
+        """
         return cls(crawler)
 
     def _spider_opened(self) -> None:

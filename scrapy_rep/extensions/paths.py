@@ -1,4 +1,4 @@
-"""The paths of reports and evidence: placeholders, and a path of its own for each crawl."""
+"""The paths of reports and evidence: replaces placeholders, and gives each crawl its own path."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _in_use: Final[set[Path]] = set()
-"""Files that crawls of this process are writing."""
+"""Files that crawls of this process write."""
 
 
 class _Values(dict[str, Any]):
     """The values of placeholders: the time, and the attributes of the spider."""
 
     def __init__(self, spider: Spider) -> None:
-        # In the format of Scrapy's feed URIs.
+        # The time has the format that it has in Scrapy's feed URIs.
         now = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
         super().__init__(time=f"{now.isoformat()}+00:00".replace(":", "-"))
         self._spider = spider
@@ -33,10 +33,11 @@ class _Values(dict[str, Any]):
 
 
 def path_of(crawler: Crawler, name: str, value: str | None) -> Path:
-    """Return the path in the setting ``name`` with its placeholders replaced.
+    """Return ``value``, the path in the setting ``name``, with its placeholders replaced.
 
     ``%(time)s``, ``%(name)s`` and other attributes of the spider are replaced as in Scrapy's feed
-    URIs. Raises SettingsError, and NotConfigured if the setting is not set.
+    URIs. Raises SettingsError if a placeholder is not valid, and NotConfigured if ``value`` is None
+    or the crawl doesn't obey robots.txt.
     """
     spider = crawler.spider
     if value is None or spider is None or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
@@ -51,7 +52,7 @@ def path_of(crawler: Crawler, name: str, value: str | None) -> Path:
 
 
 def claim(path: Path) -> Path:
-    """Return ``path``, or a numbered one if another crawl of this process is writing to it."""
+    """Reserve ``path`` for a crawl and return it; if it is reserved, return a numbered path."""
     names = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
     place = path
     while place.resolve() in _in_use:
@@ -61,5 +62,5 @@ def claim(path: Path) -> Path:
 
 
 def release(path: Path) -> None:
-    """Let another crawl write to ``path``."""
+    """End the reservation of ``path``, so that another crawl may write to it."""
     _in_use.discard(path.resolve())

@@ -1,4 +1,4 @@
-"""The robots.txt to which the evidence and the report refer, and the form of their values."""
+"""The robots.txt to which evidence and report refer, and the form of times and JSON in them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
 as_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
-"""Returns a value as JSON in ASCII; values without a JSON type become strings."""
+"""Returns a value as JSON in ASCII. Values that JSON has no type for become strings."""
 
 
 def iso(seconds: float) -> str:
     """Return a time in seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
-    # A record in a store may have any time.
+    # The time may come from a record in a store, which may have any time: it is limited.
     whole, milliseconds = divmod(int(min(max(0.0, seconds), _LAST) * 1_000), 1_000)
     return f"{_iso_second(whole)}.{milliseconds:03}Z"
 
@@ -33,35 +33,38 @@ def _iso_second(seconds: int) -> str:
 
 @dataclass(eq=False)
 class RobotsFile:
-    """A robots.txt by which requests were decided, or the file of an override.
+    """A robots.txt or tdmrep.json that decided on requests, or the file of an override.
 
-    The writing thread computes ``sha256`` and ``as_json`` before it drops the body.
+    The thread that writes the evidence computes ``sha256`` and ``as_json`` before it removes the
+    body.
     """
 
     url: str
     outcome: str
-    """``available``, ``unavailable``, ``unreachable``, or ``override`` for the file of one."""
+    """``available``, ``unavailable``, ``unreachable``, or ``override`` for an override's file."""
     asked: float
-    """When the last fetch ended, seconds since the epoch."""
+    """When the last fetch ended, in seconds since the epoch."""
     status: int | None = None
     """HTTP status of the last fetch."""
     error: str | None = None
     hops: tuple[str, ...] = ()
     size: int = 0
-    """Size of the decoded robots.txt in bytes; without a text, of the last response."""
+    """Size in bytes of the text with the valid rules; if there is none, that of the last fetch."""
     truncated: bool = False
     fetched: float | None = None
-    """When the text with the valid rules was fetched; None if there is none."""
+    """When the text with the valid rules was fetched, in seconds since the epoch; None if no rules
+    are valid."""
     body: bytes | None = None
-    """The text, until it is written."""
+    """The text with the valid rules. None if there is none, and after the text was written."""
     answer: Evidence | None = None
-    """The evidence of the fetch of the text; if robots.txt is unreachable, of an earlier one."""
+    """The evidence of the fetch of the text; without a text, of the last fetch. It may be a fetch
+    before the last one if robots.txt is unreachable and the rules of its copy are used."""
     record_id: str | None = None
-    """ID of the WARC record with the text, after it is written."""
+    """ID of the WARC record with the text; None until it is written."""
 
     @classmethod
     def from_record(cls, record: Record, access: Access) -> RobotsFile:
-        """Return the file of ``record``, with the text that is valid by ``access``."""
+        """Return the file of ``record``. Its text is that whose rules ``access`` makes valid."""
         last, copy = record.last.evidence, access.copy
         answer = last if copy is None else copy.evidence
         body = None if copy is None else copy.body
@@ -86,7 +89,7 @@ class RobotsFile:
 
     @cached_property
     def as_json(self) -> str:
-        """The members of a line about the file, as JSON."""
+        """The values about the file as a JSON object, for lines of the evidence."""
         return as_json({
             "url": self.url,
             "outcome": self.outcome,

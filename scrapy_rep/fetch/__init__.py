@@ -1,5 +1,6 @@
-"""Fetches robots.txt. Every error becomes an outcome, and is not raised.
+"""Fetches robots.txt. After an error the outcome is ``Unreachable``; the error is not raised.
 
-``fetcher`` follows the redirects and sends the requests; the answers come back through ``guard`` of
-the downloader middlewares. ``route`` tells which of them are not the origin's own.
+``fetcher`` sends the requests and follows the redirects. It gets the responses from the downloader
+middleware in ``downloadermiddlewares/guard.py``. ``route`` determines which responses and errors do
+not come from the origin, but from a proxy, a service or a component of the crawl.
 """

@@ -1,4 +1,4 @@
-"""Which hosts and addresses are private: loopback, private networks, link-local."""
+"""Determines whether hosts and addresses are private: loopback, private networks, link-local."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _COMPATIBLE: Final = IPv6Network("::/96")  # RFC 4291 §2.5.5.1
 
 
 def is_private_host(host: str) -> bool:
-    """Return whether the host of a URL is private, without resolving it.
+    """Return whether the host of a URL is a private address or ``localhost``, without DNS.
 
-    All spellings of IPv4 addresses that resolvers accept are known (``127.1``, ``0x7f000001``).
+    IPv4 addresses may have any form that resolvers accept, such as ``127.1`` or ``0x7f000001``.
     """
     host = host.strip("[]").rstrip(".").lower()
     if host in _LOOPBACK_NAMES or host.endswith(".localhost"):
@@ -32,7 +32,10 @@ def is_private_host(host: str) -> bool:
 
 
 def leads_inside(host: str) -> bool:
-    """Return whether a host name resolves to a private address; False if it doesn't. Blocks."""
+    """Return whether a host name resolves to a private address; False if it can't be resolved.
+
+    This call blocks until the resolver has answered.
+    """
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -52,7 +55,7 @@ def is_private_address(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
-    """Return the IPv4 address in a NAT64 or IPv4-compatible address; else None."""
+    """Return the IPv4 address in a NAT64 or IPv4-compatible address; None for other addresses."""
     if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return None

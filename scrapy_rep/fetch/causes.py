@@ -1,4 +1,4 @@
-"""Why a fetch failed, in words, from an exception and its causes."""
+"""Texts for the causes of failed fetches, from an exception and the exceptions that caused it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MAX_TEXT: Final = 300
 """Maximum length of an error message, in characters."""
 _DETAIL: Final = re.compile(r": | \(")
 _MAX_DEPTH: Final = 10
-"""Maximum length of a chain of causes."""
+"""Maximum number of causes that are followed from an exception."""
 
-# By name: those of Scrapy, Twisted, asyncio, aiohttp and httpx have no class in common, and some
-# are private or not installed.
+# Exceptions are recognized by the names of their classes: those of Scrapy, Twisted, asyncio,
+# aiohttp and httpx have no base class in common, and some are private, or their package is missing.
 _WORDS: Final = {
     name: words
     for words, names in {
@@ -42,11 +42,11 @@ _WORDS: Final = {
 
 
 def cause_of(error: BaseException) -> str:
-    """Return why a fetch failed, in printable ASCII."""
+    """Return why a fetch failed with ``error``, as a text in printable ASCII."""
     if isinstance(error, FetchError | DecodingError):
         return as_message(str(error))
     chain = _chain(error)
-    # The innermost cause is the most specific: a TLS error under a lost connection.
+    # The innermost cause is the most specific, for example a TLS error that lost the connection.
     for each in reversed(chain):
         for kind in type(each).__mro__:
             if kind.__module__ == "OpenSSL.SSL":
@@ -54,24 +54,24 @@ def cause_of(error: BaseException) -> str:
             if kind.__name__ in _WORDS:
                 return _WORDS[kind.__name__]
     if len(chain) > 1 and isinstance(chain[-1], ValueError):
-        return "no valid HTTP"  # raised by Twisted's parser
+        return "no valid HTTP"  # Twisted's parser raises ValueError
     return as_message(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
 
 
 def short_cause(cause: str) -> str:
-    """Return a cause without details of one site, to be counted over all sites."""
+    """Return ``cause`` without details of a single site, so that equal causes can be counted."""
     return _DETAIL.split(cause, maxsplit=1)[0]
 
 
 def lacks_resources(error: BaseException) -> bool:
-    """Return whether this machine lacked resources to connect, as open files or memory."""
-    # Exceptions of Twisted have the number in ``osError``.
+    """Return whether ``error`` means that this machine lacked files, memory or ports to connect."""
+    # Exceptions of Twisted have the error number in ``osError``.
     numbers = ((getattr(e, "errno", None), getattr(e, "osError", None)) for e in _chain(error))
     return any(number in _LACKS for pair in numbers for number in pair)
 
 
 def as_message(text: str) -> str:
-    """Return ``text`` in ASCII, shortened, without credentials."""
+    """Return ``text`` in printable ASCII, cut to 300 characters, without credentials of URLs."""
     return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_TEXT]
 
 
@@ -80,7 +80,10 @@ def _chain(error: BaseException) -> list[BaseException]:
 
 
 def _causes(error: BaseException, depth: int) -> Iterator[BaseException]:
-    """Yield ``error`` and its causes; exceptions of Twisted have them in ``reasons``."""
+    """Yield ``error`` and its causes, the innermost last.
+
+    Exceptions of Twisted have causes in ``reasons``, of which the last one is followed.
+    """
     yield error
     if not depth:
         return

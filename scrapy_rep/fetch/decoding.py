@@ -1,42 +1,47 @@
-"""Decodes content codings up to a size, so that a gzip bomb costs no more than a plain file."""
+"""Decodes content codings (gzip, deflate) up to a size limit.
+
+A small body that inflates to gigabytes (a "gzip bomb") needs no more memory than the limit.
+"""
 
 from __future__ import annotations
 
 import zlib
 from typing import Final
 
-# Some servers send a charset or the like as coding; the text is not encoded then.
+# Some servers send a charset or a media type in Content-Encoding. The text is not encoded then.
 _NO_CODING: Final = frozenset(
     {"", "identity", "none", "utf-8", "utf8", "iso-8859-1", "us-ascii", "ascii", "text/plain"}
 )
 _GZIP: Final = zlib.MAX_WBITS | 16
 _ZLIB: Final = zlib.MAX_WBITS
 _RAW: Final = -zlib.MAX_WBITS
-# Requests ask for gzip. Some servers send deflate, some of these without the zlib format that
-# RFC 9110 §8.4.1.2 requires; zlib decodes both.
+# Requests accept gzip only. Some servers send deflate nevertheless, and some of these without the
+# zlib format that RFC 9110 §8.4.1.2 requires. Both forms are decoded.
 _CODINGS: Final = {"gzip": (_GZIP,), "x-gzip": (_GZIP,), "deflate": (_ZLIB, _RAW)}
 _MEMBER: Final = b"\x1f\x8b"
 """First bytes of each member of a gzip body (RFC 1952 §2.3.1)."""
 _MAX_MEMBERS: Final = 64
-"""Maximum number of members of a gzip body; each one copies the bytes after it."""
+"""Maximum number of members of a gzip body. For each member, the bytes after it are copied, so that
+many small members would take long."""
 _MAX_CODINGS: Final = 5
-"""Maximum number of codings of one body; more than one is rare."""
+"""Maximum number of content codings of one body. More than one is rare."""
 
 
 class DecodingError(ValueError):
-    """The body doesn't have the coding that Content-Encoding names, or that is not supported.
+    """Raised if a body can't be decoded.
 
-    SPEC F-10: an invalid response.
+    Content-Encoding names a coding that is not supported, or that the body doesn't have. The
+    response is invalid (SPEC F-10).
     """
 
 
 def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> bytes:
-    """Return the text of ``body``, at most ``limit`` bytes of it.
+    """Return the first ``limit`` bytes of the decoded text of ``body``.
 
     ``codings`` are the values of Content-Encoding, in the order in which they were applied
     (RFC 9110 §8.4). If ``complete`` is false, the body was cut and may end anywhere. Raises
-    DecodingError for a broken body, for a complete body that ends too soon, and for a coding other
-    than gzip and deflate.
+    DecodingError if the body is damaged, if a complete body ends too soon, if a coding is neither
+    gzip nor deflate, and if there are more than five codings.
     """
     if not body:
         return body
@@ -56,7 +61,7 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
                 raise
             text = _inflate(body, others[0], limit, complete=complete)
         body = text
-        # Text that was cut at the limit is not complete for the next coding.
+        # If the text was cut at the limit, the next coding may find that it ends anywhere.
         complete = complete and len(body) < limit
     return body[:limit]
 
@@ -76,7 +81,7 @@ def _inflate(body: bytes, wbits: int, limit: int, *, complete: bool) -> bytes:
                 raise DecodingError("broken compression: it ends too soon")
             return bytes(text)
         body = stream.unused_data
-        # RFC 1952 §2.2: there may be several members; other bytes after one are padding.
+        # RFC 1952 §2.2: a gzip body may have several members. Other bytes after one are padding.
         if not body.startswith(_MEMBER):
             return bytes(text)
     raise DecodingError(f"broken compression: more than {_MAX_MEMBERS} members")

@@ -1,8 +1,9 @@
-"""Fetches robots.txt: redirects, size limit and time limit of a fetch, and its outcome.
+"""Fetches robots.txt: follows redirects, limits size and time, and returns the outcome.
 
-The request is sent through the engine, so that downloader middlewares set its proxy and User-Agent
-as for pages. It must not be retried, cached, redirected or rendered by those that do so with pages.
-Their meta keys switch them off; ``RobotsTxtFetchMiddleware`` undoes the rest.
+The requests are sent through the engine, so that downloader middlewares set the proxy and the
+User-Agent as for pages. Other middlewares retry, cache, redirect or render pages. They must not do
+so with robots.txt: meta keys disable most of them, and ``RobotsTxtFetchMiddleware``, the middleware
+closest to the downloader, removes what the others have changed.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ logger: Final = logging.getLogger(__name__)
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own limit."""
 _MAX_LIMITS: Final = 10_000
-"""Maximum number of files for which the time limit of the next try is remembered."""
+"""Maximum number of files for which the time limit of the next fetch is remembered."""
 _MEANWHILE: Final = ". Its pages may not be fetched"
 _UNTIL: Final = " until the next try"
 
@@ -80,7 +81,7 @@ _UNTIL: Final = " until the next try"
 class Fetcher:
     """Fetches robots.txt and tdmrep.json with the downloader of the crawl.
 
-    A fetch takes proxy, User-Agent and bind address from the page that waits for it.
+    A fetch has the proxy, the User-Agent and the bind address of the request that waits for it.
     """
 
     def __init__(
@@ -90,9 +91,10 @@ class Fetcher:
         verdict_on: Callable[[Request], Verdict | None],
         keep_error: Callable[[Evidence, Response], None] | None = None,
     ) -> None:
-        """``verdict_on`` returns the verdict on the target of a redirect, None if it isn't known.
+        """``verdict_on`` returns the verdict on the target of a redirect; None if it isn't known.
 
-        ``keep_error`` is called with each error response.
+        ``keep_error`` is called with the last response of a fetch if the file is unavailable or
+        unreachable.
         """
         self._crawler = crawler
         self._options = options
@@ -107,9 +109,10 @@ class Fetcher:
         self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
 
     async def fetch(self, file: SiteFile, page: Request) -> Outcome:
-        """Return how the fetch of ``file`` ended.
+        """Fetch ``file``; return the outcome: available, unavailable or unreachable.
 
-        ``page`` is the request that waits for it. Raises only when it is cancelled.
+        ``page`` is the request that waits for the file. Nothing is raised but the error of a
+        cancelled fetch.
         """
         seconds = self._time_limit(file, page)
         chain = Chain(file, monotonic() + seconds)
@@ -141,9 +144,11 @@ class Fetcher:
         return outcome
 
     def _time_limit(self, file: SiteFile, page: Request) -> float:
-        """Return the seconds that a fetch for ``page`` may take, redirects included.
+        """Return the time limit in seconds of a fetch for ``page``, including its redirects.
 
-        A time limit of the page doubles with each try: else a slow site would never be allowed.
+        It is REP_TIMEOUT, or the time limit of the crawl if that is shorter. A still shorter limit
+        of ``page`` is used, too, but doubled with each fetch of the file: otherwise the robots.txt
+        of a slow site would never be read.
         """
         seconds = min(self._options.timeout, timeout_of_crawl(self._crawler) or math.inf)
         of_page = timeout_of(page)
@@ -166,7 +171,7 @@ class Fetcher:
                     await chain.check_redirect(location, indirect=answer.is_indirect)
             except CancelledError:
                 raise
-            except Exception as error:  # noqa: BLE001 - after any error the rules are unknown
+            except Exception as error:  # noqa: BLE001 - any error means that the rules are unknown
                 if not isinstance(error, FetchError):
                     self._count_exception(type(error))
                 return self._outcome_of_error(chain, error, cause_of(error))
@@ -182,7 +187,10 @@ class Fetcher:
             chain.hops.append(location)
 
     def _outcome_at_end(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
-        """Return the outcome of the last response; a redirect to ``location`` is not followed."""
+        """Return the outcome of a fetch whose last response is ``answer``.
+
+        If ``location`` is not None, it is the target of one redirect too many.
+        """
         obstacle = obstacle_in_last_answer(answer)
         if obstacle is not None:
             return self._not_of_origin(chain, obstacle, answer)
@@ -221,11 +229,13 @@ class Fetcher:
             with raised_concurrency(self._crawler), slot_without_delay(self._crawler, slot):
                 await engine.download_async(request)
         except Received as received:
-            # The traceback refers to frames, and these to it: a cycle of a hundred objects.
+            # The traceback refers to frames, and these refer to the exception: a cycle of a hundred
+            # objects, which would stay in memory until the garbage collector runs.
             received.__traceback__ = None
             return received.answer
         except CancelledError as error:
-            # Cancelled waiters get no message; Scrapy 2.14 raises one for a too large response.
+            # If this coroutine was cancelled, the error has no message. Scrapy 2.14 raises a
+            # CancelledError with a message if the response is larger than download_maxsize.
             if not error.args:
                 raise
             raise FetchError(str(error)) from error
@@ -266,24 +276,26 @@ class Fetcher:
             "dont_cache": True,
             "dont_merge_cookies": True,
             "autothrottle_dont_adjust_delay": True,
-            # Pages of the host keep their slot and its delay; this one has none.
+            # A slot of its own, which has no delay. The slot of the host's pages is not used.
             "download_slot": slot,
             "throttling_scopes": slot,  # planned successor of download slots
-            # Later than the fetcher's limit, whose error has the clearer message.
+            # Later than the time limit of the fetcher, whose error has a clearer message.
             "download_timeout": max(0.0, chain.deadline - monotonic()) + _LATER,
-            # The fetcher limits the size: a larger file is cut, not refused.
+            # No limit where the fetcher stops the download itself: a larger file is cut, while
+            # above download_maxsize the handler raises an error.
             "download_maxsize": 0
             if self._stoppable[scheme]
             else max(MAX_TRANSFER, self._options.max_size),
             "download_warnsize": 0,
             "download_fail_on_dataloss": True,
-            # SPEC S-5: anonymous, whatever FTP_USER is.
+            # SPEC S-5: the user is anonymous, even if FTP_USER is set.
             "ftp_user": "anonymous",
             "ftp_password": "guest",
         }
         transfer = Transfer(self._options.max_size, same_origin=chain.same_origin, meta=meta.copy())
         headers = _user_agent_of(page)
-        # HttpProxyMiddleware sets a proxy from the environment (_scheme_proxy) again by itself.
+        # A proxy from the environment (_scheme_proxy) is not copied, as HttpProxyMiddleware sets it
+        # for each request.
         if "proxy" in page.meta and "_scheme_proxy" not in page.meta:
             meta["proxy"] = page.meta["proxy"]
             if "_auth_proxy" in page.meta and b"Proxy-Authorization" in page.headers:
@@ -292,13 +304,13 @@ class Fetcher:
         if "bindaddress" in page.meta:
             meta["bindaddress"] = page.meta["bindaddress"]
         request = Request(url, headers=headers, meta=meta, callback=NO_CALLBACK)
-        transfer.url = request.url  # as Scrapy writes it
+        transfer.url = request.url  # Scrapy may have escaped the URL
         transfer.handler = self._foreign[scheme]
         request.meta[TRANSFER_KEY] = transfer
         return request
 
     def _listen(self) -> None:
-        # Only during fetches, as the signal costs time for every page.
+        # The signal is connected only during fetches, as it costs time for every page.
         if self._in_flight == 0:
             self._crawler.signals.connect(self._bytes_received, signals.bytes_received)
         self._in_flight += 1
@@ -322,6 +334,6 @@ class Fetcher:
 
 
 def _user_agent_of(page: Request) -> dict[bytes, Any]:
-    """Return the User-Agent header of ``page``, if it has one."""
+    """Return a dict with the User-Agent header of ``page``; it is empty if there is none."""
     name = b"User-Agent"
     return {name: page.headers[name]} if name in page.headers else {}

@@ -1,4 +1,4 @@
-"""What the fetcher has to know about the download handler of a scheme."""
+"""Properties of the download handler of a URL scheme on which the fetcher depends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 MAX_TRANSFER: Final = 16_777_216
 """``download_maxsize`` (16 MiB) for handlers that can't be stopped during a download.
 
-It is larger than the size limit of 500 KiB, so that larger files are cut and not refused, and small
-enough to hold REP_CONCURRENT_FETCHES such responses in memory."""
+It is larger than the size limit of robots.txt (500 KiB), because a file above that limit is cut,
+but one above ``download_maxsize`` is an error. It is small enough that REP_CONCURRENT_FETCHES
+responses of this size fit into memory."""
 
 _HANDLERS: Final = "scrapy.core.downloader.handlers."
 _STOPPABLE: Final = {_HANDLERS + name for name in ("http11", "_httpx", "_base_streaming")}
@@ -25,18 +26,21 @@ if scrapy.version_info >= (2, 18):
 
 
 def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
-    """Return whether the handler of a scheme sends ``bytes_received`` and obeys StopDownload.
+    """Return whether the download handler of ``scheme`` can be stopped during a download.
 
-    Scrapy's handlers and classes derived from them do.
+    Such a handler sends the signal ``bytes_received`` and stops if a receiver raises StopDownload.
+    Scrapy's handlers for HTTP/1.1 and classes derived from them do so, and since Scrapy 2.18 its
+    handler for HTTP/2.
     """
     handler = handler_of(settings, scheme)
     return any(base.__module__ in _STOPPABLE for base in getattr(handler, "__mro__", ()))
 
 
 def foreign_handler(settings: BaseSettings, scheme: str) -> str | None:
-    """Return the name of the handler of a scheme if it is not one of Scrapy's.
+    """Return the name of the download handler of ``scheme``; None if it is one of Scrapy's.
 
-    Its timeouts say nothing about the origin, as it may wait for a browser or an API.
+    If another handler times out, the origin may be reachable: the handler may have waited for a
+    browser or an API.
     """
     handler = handler_of(settings, scheme)
     if handler is None or handler.__module__.startswith(_HANDLERS):

@@ -1,4 +1,4 @@
-"""Redirects of robots.txt: the next URL, and which redirects are not followed."""
+"""Redirects of robots.txt and tdmrep.json: their targets, and which ones are not followed."""
 
 from __future__ import annotations
 
@@ -27,20 +27,23 @@ if TYPE_CHECKING:
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
 _WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)
 _MAX_HEADER: Final = 1_000
-"""Bytes of a header that are stored."""
+"""Maximum number of bytes of a header that are stored."""
 _MAX_LOCATION: Final = 8_000
-"""Maximum size of a Location that is followed, in bytes (RFC 9110 §4.1 asks for 8,000)."""
+"""Maximum size in bytes of a Location that is followed (RFC 9110 §4.1 recommends 8,000)."""
 
 
 @dataclass(eq=False)
 class Chain:
-    """The redirects of one fetch."""
+    """The requests of one fetch: that for the file, and one for each redirect that is followed.
+
+    ``deadline`` is the time of the monotonic clock at which the fetch times out.
+    """
 
     file: SiteFile
     deadline: float
     hops: list[str] = field(default_factory=list)
     transfer: Transfer | None = None
-    """The transfer of the last request."""
+    """The ``Transfer`` of the last request; None before the first request."""
     _public: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -48,43 +51,56 @@ class Chain:
 
     @property
     def urls(self) -> list[str]:
-        """The requested URLs; the last one is next, or under way."""
+        """The URLs of all requests, including the one that is next or under way, which is last."""
         return [self.file.url, *self.hops]
 
     @property
     def same_origin(self) -> bool:
-        """Whether the last URL has the origin of the file."""
+        """Whether the URL of the last request has the origin of the file."""
         return origin_of(self.urls[-1]) == self.file.origin
 
     def may_lead_to(self, verdict: Verdict | None) -> bool:
-        """Return whether to follow a redirect to a URL with ``verdict``; None: it isn't known."""
+        """Return whether to follow a redirect to a URL with this ``verdict``.
+
+        ``verdict`` is None if the rules of the URL's origin are not known.
+        """
         if not self.file.is_robotstxt:
-            # Unlike robots.txt, this file obeys rules: like a page, it must be allowed.
+            # tdmrep.json is like a page: the rules must allow it.
             return verdict is not None and verdict.allowed
-        # SPEC F-3 is about rules. An origin whose rules are unknown forbids no redirect.
+        # SPEC F-3 applies to rules only. If the rules of an origin are unknown, redirects to it are
+        # followed.
         return verdict is None or verdict.allowed or verdict.reason in _WITHOUT_RULES
 
     def check_address(self, answer: Answer) -> None:
-        """Refuse a response from a private address after a redirect from a public host (SSRF)."""
+        """Raise FetchError if a redirect led from a public host to a private address (SSRF).
+
+        The address is that from which ``answer`` came. It is not known if a proxy or a service was
+        used; then there is no check.
+        """
         address = answer.response.ip_address
         if answer.is_indirect or address is None or not is_private_address(address):
             return
         if self.hops and self._public:
             raise FetchError(f"redirect from a public host to a private address: {self.urls[-1]}")
-        # The host name looked public, but its address is private.
+        # The file's host name looks public, but its address is private: redirects to other private
+        # hosts are no attack.
         self._public = False
 
     async def check_redirect(self, location: str, *, indirect: bool) -> None:
-        """Refuse a redirect from a public host to a private one, before a request is sent."""
+        """Raise FetchError for a redirect from a public host to a private host.
+
+        ``location`` is the target, to which no request was sent yet. ``indirect`` is true if the
+        requests are sent through a proxy or a service.
+        """
         if not self._public:
             return
         host = origin_of(location).host
-        # A proxy or a service resolves host names itself.
+        # A proxy or a service resolves host names itself: what they resolve to here is irrelevant.
         if is_private_host(host) or (not indirect and await in_thread(partial(leads_inside, host))):
             raise FetchError(f"redirect from a public host to a private one: {location}")
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:
-        """Return the evidence of the fetch up to ``answer``, or up to ``error``."""
+        """Return the facts of the fetch so far, with those of ``answer`` if it is given."""
         evidence = Evidence(time(), self.urls[-1], hops=tuple(self.hops), error=error)
         if answer is None:
             return evidence
@@ -100,11 +116,10 @@ class Chain:
 
 
 def location_of(answer: Answer, asked: str) -> str | None:
-    """Return the target of a redirect without userinfo and fragment; None if there is none.
+    """Return the target of a redirect without userinfo and fragment; None if it isn't followed.
 
-    ``asked`` is the requested URL, even if a service was asked in its place.
-
-    RFC 9309 §2.3.1.2; redirects are followed to http and https only.
+    It is followed if the target is a valid http or https URL (RFC 9309 §2.3.1.2). ``asked`` is the
+    URL that was to be fetched, also if a service fetched it and had a URL of its own.
     """
     response = answer.response
     base = response.url if answer.sent_url is None else asked

@@ -1,8 +1,8 @@
-"""Tells whether a response or an error comes from the origin, or from something on the route.
+"""Determines whether a response or an error comes from the origin, or from something on the route.
 
-Proxies, APIs that fetch pages for the crawler, download handlers and middlewares send refusals and
-errors of their own. These say nothing about the origin: neither that it has no robots.txt (SPEC
-F-5), nor that it is unreachable (SPEC F-8).
+Proxies, services (APIs that fetch pages for the crawler), download handlers and middlewares have
+refusals and errors of their own. Such a response doesn't mean that the origin has no robots.txt
+(SPEC F-5), nor that it is unreachable (SPEC F-8). It is represented by an ``Obstacle``.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ _PROXY_STATUS_ERROR: Final = re.compile(rb";\s*error\s*=")
 """Parameter of Proxy-Status for an error of the proxy (RFC 9209 §2.1.1)."""
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
 _MAX_HEADER: Final = 100
-"""Maximum number of bytes of such a header in messages."""
+"""Maximum number of bytes of a header's value that messages show."""
 _PROXY_AUTHENTICATION_REQUIRED: Final = 407
 
-# Modules of the exceptions that Scrapy's handlers raise for errors of the origin. Many of the
-# classes are private, or in packages that may be missing.
+# Modules of the exceptions that Scrapy's handlers raise if the origin fails. The classes are not
+# imported, because many are private, or in packages that may be missing.
 _NETWORK_MODULES: Final = frozenset(
     {
         "twisted.internet.error",
@@ -67,9 +67,9 @@ _NETWORK_MODULES: Final = frozenset(
         "h2.exceptions",
     }
 )
-# Before Python 3.11 these are two classes, and that of asyncio is no OSError.
+# Before Python 3.11 these are two classes, and asyncio.TimeoutError is not an OSError.
 _TIMEOUTS: Final = (TimeoutError, asyncio.TimeoutError)
-# The classes of Scrapy are new in 2.15.
+# Scrapy has these classes since 2.15.
 _NETWORK_ERRORS: Final = (
     OSError,
     *_TIMEOUTS,
@@ -97,23 +97,23 @@ _SEE_COMPONENTS: Final = "see the download handlers and the downloader middlewar
 
 
 class Obstacle(NamedTuple):
-    """Something on the route that kept a fetch from its origin."""
+    """Something on the route because of which a fetch has no response of the origin."""
 
     what: str
-    """Like ``a proxy refused``; the same text for all proxies and origins."""
+    """What happened, such as ``a proxy refused``. The same for all proxies and origins."""
     detail: str
-    """Its host and what it answered."""
+    """The host of the proxy or service, and its response or the error."""
     advice: str
     """What the user can do about it."""
     permanent: bool = False
-    """Whether another try in this process would end in the same way."""
+    """Whether another fetch in this process would end in the same way."""
 
     def __str__(self) -> str:
         return f"{self.what} ({self.detail})"
 
 
 def obstacle_in_answer(answer: Answer) -> Obstacle | None:
-    """Return what has answered in place of the origin; None if the origin itself has."""
+    """Return what sent ``answer`` in place of the origin; None if the origin sent it."""
     if not answer.sent or (answer.sent_url is not None and _is_page(answer)):
         return _obstacle_in_page(answer)
     if answer.sent_url is not None:
@@ -124,7 +124,7 @@ def obstacle_in_answer(answer: Answer) -> Obstacle | None:
 
 
 def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
-    """Return the service that redirected in place of the origin, if that is not followed."""
+    """Return the service that sent ``answer``, a redirect which is not followed; otherwise None."""
     if answer.sent_url is None or answer.response.status not in REDIRECTION:
         return None
     return Obstacle(
@@ -135,7 +135,10 @@ def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
 
 
 def obstacle_in_redirect(verdict: Verdict | None, location: str) -> Obstacle | None:
-    """Return the override that forbids a redirect to ``location``, by the ``verdict`` on it."""
+    """Return an obstacle if REP_OVERRIDES disallows the redirect to ``location``; otherwise None.
+
+    ``verdict`` is the verdict on ``location``; None if it isn't known.
+    """
     if verdict is None or verdict.allowed or verdict.reason is not Reason.OVERRIDE:
         return None
     return Obstacle(
@@ -146,7 +149,8 @@ def obstacle_in_redirect(verdict: Verdict | None, location: str) -> Obstacle | N
 
 
 def _obstacle_in_page(answer: Answer) -> Obstacle | None:
-    # Browsers and services that return pages return their own error pages, too.
+    # Browsers and services that return HTML pages also return error pages of their own. Only a text
+    # with rules is certainly that of the site.
     if _is_available(answer.response) and _has_groups(answer.text):
         return None
     who = "another middleware" if answer.sent_url is None else _SERVICE
@@ -187,7 +191,8 @@ def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
 def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None) -> Obstacle | None:
     """Return the obstacle that raised ``error``; None if the error comes from the origin.
 
-    ``message`` is its printable message.
+    ``message`` is the printable message of ``error``. ``transfer`` is that of the request; None if
+    no request was made.
     """
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     advice, permanent = _SEE_COMPONENTS, False
@@ -196,7 +201,7 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
     elif isinstance(error, InterferenceError):
         what = "another component of the crawl interfered"
     elif isinstance(error, FetchError | DecodingError):
-        return None  # broken answers, and redirects that are refused
+        return None  # a response that can't be decoded, or a redirect that is refused
     elif lacks_resources(error):
         what, advice = (
             "this machine could not connect",
@@ -210,7 +215,7 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
         advice = "see whether it is up, and reachable"
     elif isinstance(error, _NO_HANDLER):
         what, advice = "no download handler took it", "see DOWNLOAD_HANDLERS"
-        # The others are raised by handlers, and may be of this one URL.
+        # UnsupportedURLSchemeError is raised by a handler, and may concern this URL only.
         permanent = isinstance(error, NotSupported)
     elif isinstance(error, _TIMEOUTS) and transfer is not None and transfer.handler is not None:
         what = f"{transfer.handler} gave no answer"
@@ -224,9 +229,12 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
 
 
 def intermediary_error(response: Response, *, proxied: bool) -> str | None:
-    """Return the error of a service or proxy in ``response``; None if it is the site's."""
+    """Return the header with which a service or proxy reports an error; None if there is none.
+
+    ``proxied`` is whether the request was sent through a proxy.
+    """
     header = _header_in(response, _SERVICE_ERRORS)
-    # In an https tunnel the proxy can't add headers: they come from the origin's side.
+    # Proxies can't add headers inside an https tunnel: there they come from the origin's side.
     if header is None and proxied and response.url.startswith("http:"):
         header = _proxy_header(response)
     return header
@@ -246,12 +254,15 @@ def _has_groups(text: bytes) -> bool:
 
 
 def _may_be_the_sites(response: Response) -> bool:
-    """Return whether proxies pass such a status on, rather than send it themselves."""
+    """Return whether the status of ``response`` is one that proxies pass on, but don't send."""
     return response.status in {404, 410} or response.status // 100 in {2, 3}
 
 
 def _leads_to_itself(location: str, url: str) -> bool:
-    """Return whether a service that was asked by ``url`` redirects to its own host."""
+    """Return whether ``location`` is an absolute URL of the service that ``url`` belongs to.
+
+    Such a URL has the host or the query of ``url``, the URL that was sent to the service.
+    """
     try:
         to, asked = urlsplit(urljoin(url, location)), urlsplit(url)
         is_absolute = bool(urlsplit(location).netloc)
@@ -263,7 +274,7 @@ def _leads_to_itself(location: str, url: str) -> bool:
 
 
 def _host(url: str | None) -> str:
-    """Return the host of a URL, without anything that may be a password or a key."""
+    """Return the host and port of a URL, without parts that may be a password or a key."""
     if url is None:
         return ""
     authority = re.split(r"[/?#]", url.partition("://")[2] or url)[0]
@@ -279,7 +290,8 @@ def _proxy_header(response: Response) -> str | None:
         return _header_in(response, ("Proxy-Status",))
     if "Proxy-Authenticate" in response.headers:
         return _header_in(response, ("Proxy-Authenticate",))
-    # The origin may have sent this through the proxy. As that can't be told, nothing is allowed.
+    # The origin may have sent this status through the proxy. This can't be distinguished from an
+    # error of the proxy, so nothing is allowed.
     if not _may_be_the_sites(response):
         return _header_in(response, ("Via",))
     return None

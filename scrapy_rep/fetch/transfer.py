@@ -1,4 +1,8 @@
-"""A response for robots.txt between the downloader and the fetcher, decoded and cut to size."""
+"""The response to a request for robots.txt, on its way from the downloader to the fetcher.
+
+``Transfer`` limits its size while it is received, ``Answer`` is the decoded response, and
+``Received`` is the exception in which it passes the other middlewares.
+"""
 
 from __future__ import annotations
 
@@ -17,41 +21,46 @@ if TYPE_CHECKING:
 SUCCESSFUL: Final = range(200, 300)
 REDIRECTION: Final = range(300, 400)
 TRANSFER_KEY: Final = "_robotstxt_transfer"
-"""Key of ``Request.meta`` that marks requests for robots.txt and tdmrep.json."""
+"""Key of ``Request.meta`` with the ``Transfer`` of a request for robots.txt or tdmrep.json. Other
+requests don't have it."""
 _SLACK: Final = 4_096
-"""Bytes that a content coding may add to text that it can't compress."""
+"""Number of bytes by which a content coding may make a text longer that it can't compress."""
 
 
 @dataclass(eq=False)
 class Transfer:
-    """One request for robots.txt and its response while it is received."""
+    """One request for robots.txt or tdmrep.json, and its response while it is received."""
 
     max_size: int
     same_origin: bool
-    """Whether the request goes to the origin of the file, not to one that it redirects to."""
+    """Whether the request goes to the origin of the file, not to the target of a redirect."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """The meta of the request without its route; keys that others add are for pages."""
+    """The meta keys that the fetcher has set, without proxy and bind address. Keys that other
+    middlewares add are meant for pages, and are removed."""
     url: str = ""
-    """The requested URL as Scrapy writes it."""
+    """The URL that the fetcher requested, in the form of ``Request.url``."""
     handler: str | None = None
-    """The name of the download handler if it is not one of Scrapy's."""
+    """The name of the download handler; None if it is one of Scrapy's."""
     received: int = 0
+    """Number of bytes received so far."""
     cut: bool = False
+    """Whether the response was stopped because of its size."""
     sent: bool = False
     """Whether the request has reached the downloader."""
     proxy: str | None = None
-    """The proxy that it was sent through, also if HttpProxyMiddleware set it."""
+    """The proxy of the request, also if HttpProxyMiddleware has set it; None without a proxy."""
     rewritten: str | None = None
-    """The URL that it was sent to if a middleware changed it, as to that of an API."""
+    """The URL to which the request was sent if a middleware has changed it, for example to the URL
+    of an API; None if it wasn't changed."""
 
     def note(self, request: Request) -> None:
-        """Note proxy and URL of the request that goes to the downloader next."""
+        """Store the proxy and the URL of ``request``, which the downloader gets next."""
         self.sent = True
         self.proxy = request.meta.get("proxy") or None
         self.rewritten = request.url if self.url and request.url != self.url else None
 
     def count(self, data: bytes) -> bool:
-        """Count received bytes; return whether the rest is to be cut off."""
+        """Add ``data`` to the received bytes; return whether the download must be stopped."""
         self.received += len(data)
         self.cut = self.received > self.max_size + _SLACK
         return self.cut
@@ -59,15 +68,17 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Answer:
-    """A response with its text, decoded and cut to the size limit."""
+    """A response to a request for robots.txt, with its decoded text and its route."""
 
     response: Response
     text: bytes
+    """The decoded text, cut to the size limit."""
     truncated: bool
+    """Whether the text was longer than the size limit."""
     proxy: str | None = None
-    """The proxy that the response came through."""
+    """The proxy of the request; None without a proxy."""
     sent_url: str | None = None
-    """The URL of the service that was asked in place of the site, if any."""
+    """The URL of the service that got the request in place of the site; None without a service."""
     sent: bool = True
     """Whether the response came from the downloader, not from a middleware."""
     size: int = 0
@@ -75,16 +86,16 @@ class Answer:
 
     @property
     def is_indirect(self) -> bool:
-        """Whether it came through a proxy or a service, which resolves host names itself."""
+        """Whether the response came through a proxy or a service, which resolve host names."""
         return self.proxy is not None or self.sent_url is not None
 
 
 class Received(IgnoreRequest):
-    """Carries a response past all other middlewares to the fetcher.
+    """Raised to pass a response for robots.txt to the fetcher, past all other middlewares.
 
-    If it were returned instead of raised, the engine would count it as a page
+    If the middleware returned the response instead, the engine would count the response as a page
     (CLOSESPIDER_PAGECOUNT, response_received_count), and HttpCompressionMiddleware would decompress
-    it without a limit.
+    it without the size limit.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -93,21 +104,25 @@ class Received(IgnoreRequest):
 
 
 class FetchError(Exception):
-    """A response came, but the fetch has failed."""
+    """Raised if a fetch has failed. The message is the cause, for the evidence and the log."""
 
 
 class InterferenceError(FetchError):
-    """Another component of the crawl answered in place of the site, or stopped the response."""
+    """Raised if another component of the crawl replaced or stopped the response."""
 
 
 class DownloadStoppedError(InterferenceError):
-    """A signal handler stopped the response before it was complete."""
+    """Raised if a signal handler of the crawl stopped the response before it was complete."""
 
 
 def answer_of(response: Response, transfer: Transfer) -> Answer:
-    """Return ``response`` as an answer. Raises FetchError and DecodingError."""
+    """Return ``response`` with its decoded text, cut to the size limit.
+
+    Raises DownloadStoppedError if a signal handler of the crawl has stopped the response, and
+    DecodingError if the text of a successful response can't be decoded.
+    """
     route = transfer.proxy, transfer.rewritten, transfer.sent
-    # With other statuses the text doesn't matter: it has no rules, and says no 'not found'.
+    # The text is needed for rules (2xx), and to find pages that mean 'not found' (5xx).
     if response.status // 100 not in {2, 5}:
         return Answer(response, b"", transfer.cut, *route)
     if "download_stopped" in response.flags and not transfer.cut:
@@ -124,6 +139,7 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     truncated = transfer.cut or len(text) > transfer.max_size
     if truncated:
         text = whole_lines(text, transfer.max_size)
-    # The text was cut at a line end; a fetch with a larger limit would still read more.
+    # The text was cut at the end of a line, below the limit. ``size`` is the limit nevertheless, so
+    # that it shows that the file was longer.
     size = transfer.max_size if truncated else len(text)
     return Answer(response, text, truncated, *route, size)

@@ -1,1 +1,1 @@
-"""Stores for the records of origins: memory, SQLite and Redis."""
+"""Stores of records (how the last fetches of robots.txt ended): in memory, SQLite and Redis."""

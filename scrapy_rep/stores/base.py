@@ -1,8 +1,9 @@
-"""The interfaces of a store: for crawls (``Store``), and for commands too (``BareStore``).
+"""The interfaces of a store: ``Store`` for crawls, ``BareStore`` for commands.
 
-A store keeps records, leases and turns. A record says how the last fetches of a file ended. A lease
-is the right to fetch the file, for a limited time: other workers wait for the record of its holder.
-A turn is a time that is reserved for one request, so that workers keep a site's delay together.
+A store keeps records, leases and turns. A record contains how the last fetches of a file
+(robots.txt or tdmrep.json) ended. A lease is the right to fetch the file, for a limited time: only
+one worker has it, and the others wait until that worker has put the record. A turn is a time
+reserved for one request to a host with a delay, so that all workers together keep the delay.
 """
 
 from __future__ import annotations
@@ -16,86 +17,102 @@ if TYPE_CHECKING:
 
 
 class StoreError(Exception):
-    """The store can't be read or written now; the crawl goes on without it."""
+    """Raised if a store can't be read or written now. The crawl continues without the store."""
 
 
 class ForeignKeyError(StoreError):
-    """Another program has written one key; the rest of the store can be used."""
+    """Raised if another program has written a key. All other keys of the store can be used."""
 
 
 class RecordAndLease(NamedTuple):
-    """The record and the lease of a key."""
+    """The record of a key, and the holder of its lease (the right to fetch the file)."""
 
     record: Record | None
-    """The last record that was put; None if there is none, or it can't be read."""
+    """The last record that was put; None if there is no record, or none that can be decoded."""
     holder: str | None
-    """The holder of the lease; None if there is no valid lease."""
+    """The name of the worker that holds the lease; None if there is no valid lease."""
 
 
 class Turn(NamedTuple):
-    """The time that is reserved for a request to a site with a delay."""
+    """A turn: the time reserved for one request to a host with a delay."""
 
     seconds: float
-    """Time until the turn, counted from the call that reserved it."""
+    """Seconds from the call of ``reserve`` to the turn."""
     number: int
-    """Identifies the turn among those of its key."""
+    """A number that identifies the turn among all turns of its key."""
 
 
 class Store(Protocol):
     """Stores records, leases and turns by key.
 
-    The key of a record is that of a :class:`~scrapy_rep.protocol.site_file.SiteFile`; the key of a
-    turn is the name of a host; pauses have keys of their own. A store that outlives the process may
-    be shared with others: each sees what the others put or claim. Its content is not trusted: a
-    record that can't be read counts as missing.
+    The key of a record and of its lease is that of a
+    :class:`~scrapy_rep.protocol.site_file.SiteFile`; the key of a turn is the name of a host. The
+    pauses of hosts are leases with other keys. A store that outlives the process may be shared by
+    several processes: each process gets the records, leases and turns of all. The content of a
+    store is not trusted: a record that can't be decoded counts as missing.
     """
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``. Raises StoreError."""
+        """Return the record and the lease of ``key``.
+
+        Raises StoreError if the store can't be read.
+        """
 
     async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another holds it.
+        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
 
-        Return the record and the lease afterwards. The record is read after the lease is given, so
-        a worker that gets it after another's fetch sees the new record. Raises StoreError.
+        Return the record and the lease as they are afterwards. The record is read after the lease
+        was given: a worker that gets the lease after another worker's fetch gets the new record.
+        Raises StoreError if the store can't be written.
         """
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the one before. Raises StoreError.
+        """Store ``record`` in place of the former record of its file.
 
-        This also ends the lease, if ``holder`` has it.
+        This also ends the lease of the file, if ``holder`` has it. Raises StoreError if the store
+        can't be written.
         """
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if ``holder`` has it. Raises StoreError."""
+        """End the lease of ``key``, if ``holder`` has it.
+
+        Raises StoreError if the store can't be written.
+        """
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``: ``seconds`` after the turn before.
+        """Reserve the next free turn of ``key``; no other turn begins in the ``seconds`` after it.
 
-        The result is a time to wait, because only the clock of the store is used. ``unused`` is the
-        mark of a turn that was not used: if it is still the last one, its time is free again.
-        Raises StoreError, and ForeignKeyError if another program has written ``key``.
+        The result contains a time to wait, not a time of day: the times of turns are compared by
+        the clock of the store only. ``unused`` is the mark of a turn that was reserved and not
+        used: if no turn was reserved after it, its time is free again. Raises ForeignKeyError if
+        another program has written ``key``, and StoreError if the store can't be written.
         """
 
     async def close(self) -> None:
-        """Finish all writes, and close connections and files; the next call opens them again."""
+        """Finish all writes, and close connections and files. A later call opens them again."""
 
 
 class BareStore(Store, Protocol):
-    """A store without a guard, for commands that list and change records; its errors are raised."""
+    """A store whose errors are raised, for commands that list and change records.
+
+    Crawls use a store with a guard (``stores/guarded.py``), which raises no errors.
+    """
 
     def scan_keys(self) -> AsyncIterator[str]:
-        """Yield the keys of all records, including those that can't be read.
+        """Yield the keys of all records, including records that can't be decoded.
 
-        A key that is put or dropped meanwhile may be missing, and a key may come twice. Raises
-        StoreError.
+        A key whose record is put or dropped during the iteration may be missing, and a key may be
+        yielded twice. Raises StoreError if the store can't be read.
         """
 
     async def drop(self, key: str) -> bool:
-        """Delete the record of ``key``; return whether there was one. Raises StoreError."""
+        """Delete the record of ``key``; return whether there was one.
+
+        Raises StoreError if the store can't be written.
+        """
 
     async def prune(self) -> int:
-        """Delete records that are too old or too many, as the store also does by itself.
+        """Delete records that are too old, or too many; return the number of deleted records.
 
-        Return how many. Raises StoreError.
+        The store also does so during crawls. Raises StoreError if the store can't be written.
         """

@@ -1,10 +1,11 @@
-"""The guard of a store: a store that fails or hangs does not fail or stop the crawl.
+"""The guard of a store: an error of the store, or a store that hangs, does not stop the crawl.
 
-Every call has a time limit. After a failure the store is not called for a second, then for twice as
-long, up to 30 seconds. Meanwhile a store in memory, the spare, takes its place: it has what could
-not be written, and the leases and turns of this process. When the store is back, the records in the
-spare are written to it. Reading and writing are guarded apart, because a full disk can still be
-read.
+Every call of the store has a time limit. After a failed call the store is not called for a second;
+the time doubles with each further failure, up to 30 seconds. Meanwhile a store in memory, the spare
+store, is used: it keeps the records that could not be written, and leases and turns that are valid
+for this process only. When the store can be written again, the records in the spare store are
+written to it. Reading and writing are guarded separately, because a file on a full disk can be
+read, but not written.
 """
 
 from __future__ import annotations
@@ -36,19 +37,20 @@ T = TypeVar("T")
 logger: Final = logging.getLogger(__name__)
 
 _PAUSE: Final = 1.0
-"""Seconds without a call after the first failure; doubled with each further one."""
+"""Seconds without a call of the store after the first failure; doubled with each further one."""
 _PAUSE_MAX: Final = 30.0
-"""Maximum seconds without a call."""
+"""Maximum seconds without a call of the store."""
 _QUIET: Final = 600.0
-"""Seconds between two warnings."""
+"""Minimum seconds between two warnings about a store."""
 _GRACE: Final = 0.5
-"""Seconds added to the time limit of the store, so that its own error comes first."""
+"""Seconds by which the time limit of a call is longer than that of the store. The store raises its
+own error first, whose message is clearer."""
 _CLOSING: Final = 5.0
-"""Time limit for the last writes when a store closes, in seconds."""
+"""Time limit in seconds for the last writes of a crawl, and again for closing the store."""
 
 
 class Breaker:
-    """A circuit breaker: after a failure, it lets one call through after a pause."""
+    """A circuit breaker: after a failed call, it allows no call for a pause, then a single one."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -62,7 +64,11 @@ class Breaker:
         return self._pause > 0
 
     def may_call(self) -> bool:
-        """Return whether a call may be made now. The caller has to report how it ended."""
+        """Return whether a call may be made now.
+
+        If it may, the caller must report how it ended: with ``failed``, ``succeeded`` or
+        ``ended_without_result``.
+        """
         if not self.is_open:
             return True
         if self._trying or self._clock() < self._until:
@@ -71,7 +77,7 @@ class Breaker:
         return True
 
     def failed(self) -> None:
-        """Report that a call failed."""
+        """Report that a call failed: no call is allowed before the next pause is over."""
         self._pause = min(_PAUSE_MAX, self._pause * 2) or _PAUSE
         self._until = self._clock() + self._pause
         self._trying = False
@@ -84,18 +90,19 @@ class Breaker:
         return first
 
     def try_now(self) -> None:
-        """Let the next call through at once."""
+        """End the pause, so that the next call is allowed at once."""
         self._until = self._clock()
 
     def ended_without_result(self) -> None:
-        """Report that a call ended without a result, for example because it was cancelled."""
+        """Report that a call neither succeeded nor failed, for example as it was cancelled."""
         self._trying = False
 
 
 class GuardedStore:
-    """A store, and a spare one in memory that takes its place while the store fails.
+    """A store, and a spare store in memory that is used while calls of the store fail.
 
-    Every call ends within ``timeout`` and half a second.
+    Each call of the store ends after at most ``timeout`` and half a second. Errors of the store are
+    logged, and not raised.
     """
 
     def __init__(
@@ -118,17 +125,17 @@ class GuardedStore:
         self._quiet_until = -_QUIET
         self._has_warned = False
         self._being_written: dict[str, Record] = {}
-        """Records that are being written."""
+        """The records, by key, for which a write to the store is under way."""
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return record and lease of ``key``."""
+        """Return the record and the lease of ``key``; of two records, the one fetched later."""
         found = await self._try(self._reading, partial(self._store.get, key))
         return self._with_spare(found, await self._get_spare(key))
 
     async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key``, unless another holds it.
+        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
 
-        While the store can't be written, leases are those of this process.
+        While the store can't be written, the lease is valid in this process only.
         """
         found = await self._try(self._writing, partial(self._store.claim, key, holder, seconds))
         if found is not None:
@@ -136,14 +143,17 @@ class GuardedStore:
         await self._spare.claim(key, holder, seconds)
         spare = await self._get_spare(key)
         if not self._reading.is_open:
-            # A store that can't be written may still be read, as a full disk can.
+            # A store that can't be written may still be readable, as with a full disk.
             found = await self._try(self._reading, partial(self._store.get, key))
         return self._with_spare(found, spare)._replace(holder=spare.holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Keep ``record`` in place of the record of its file."""
+        """Store ``record`` in place of the former record of its file.
+
+        If the store can't be written, the record is kept in memory until it can.
+        """
         key = record.file.key
-        # Seen from now on, whatever the store does and however long it takes.
+        # From now on ``get`` returns this record, however long the store takes to write it.
         self._being_written[key] = record
         was_open = self._writing.is_open
         done = None
@@ -159,14 +169,15 @@ class GuardedStore:
             await self._write_spare()
 
     async def release(self, key: str, holder: str) -> None:
-        """End the lease of ``key``, if it is that of ``holder``."""
+        """End the lease of ``key``, if ``holder`` has it."""
         await self._spare.release(key, holder)
         await self._try(self._writing, partial(self._release, key, holder))
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``.
+        """Reserve the next free turn of ``key``; no other turn begins in the ``seconds`` after it.
 
-        While the store can't be written, or not for ``key``, turns are those of this process.
+        While the store can't be written, or another program has written ``key``, the turn is
+        reserved among those of this process only.
         """
         asked = self._clock()
         call = partial(self._store.reserve, key, seconds, unused)
@@ -177,9 +188,12 @@ class GuardedStore:
         return turn._replace(seconds=turn.seconds + self._clock() - asked)
 
     async def close(self) -> None:
-        """Write what is still to be written, as far as that can be done in a few seconds."""
+        """Write the records that are still in memory, within a few seconds, and close the store.
+
+        The number of records that could not be written is logged.
+        """
         for breaker in (self._reading, self._writing):
-            breaker.try_now()  # there is no later
+            breaker.try_now()  # after the end of the pause it would be too late
         with suppress(TimeoutError):
             await within(_CLOSING, self._write_spare())
         lost = len(self._spare)
@@ -188,20 +202,21 @@ class GuardedStore:
             logger.warning("%s: %s of robots.txt could not be stored", self._name, records)
         try:
             await within(_CLOSING, self._store.close())
-        except Exception as error:  # noqa: BLE001 - nothing that is left to do can help
+        except Exception as error:  # noqa: BLE001 - an error must not disturb the end of the crawl
             self._warn(error)
         await self._spare.close()
 
     async def _get_spare(self, key: str) -> RecordAndLease:
-        """Return record and lease of ``key`` in the store in memory."""
+        """Return the lease in the spare store, and the record there or one being written."""
         found = await self._spare.get(key)
         being_written = self._being_written.get(key)
         return found if being_written is None else found._replace(record=being_written)
 
     async def _write_spare(self) -> None:
-        """Write what could not be written before, unless the store has got something newer.
+        """Write the records of the spare store to the store, except where the store has newer ones.
 
-        Under leases, as between a look and a write another worker could store what is newer.
+        Each record is compared and written under its lease: without the lease, another worker could
+        store a newer record between the comparison and the write, and it would be overwritten.
         """
         async for key in self._spare.scan_keys():
             claim = partial(self._store.claim, key, self._holder, 2 * self._timeout)
@@ -209,7 +224,7 @@ class GuardedStore:
             if found is None:
                 return
             if found.holder != self._holder:
-                continue  # another fetches it just now
+                continue  # another worker fetches this file now; its record will be newer
             record = (await self._spare.get(key)).record
             if record is not None and _newer(found.record, record) is record:
                 done = await self._try(self._writing, partial(self._put, record, self._holder))
@@ -221,7 +236,7 @@ class GuardedStore:
             await self._spare.drop(key)
 
     async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
-        """Return the result of a call; None if it fails, or is not made."""
+        """Return the result of a call; None if the call fails, or ``breaker`` doesn't allow it."""
         if not breaker.may_call():
             return None
         try:
@@ -230,11 +245,12 @@ class GuardedStore:
             breaker.ended_without_result()
             return None
         except (CancelledError, asyncio.CancelledError):
-            # An Exception in one mode, none in the others.
+            # In Twisted a subclass of Exception, which the next clause would catch.
             breaker.ended_without_result()
             raise
-        # Also an error that is none of a store's: one fetch too many does no harm, no answer does.
-        except Exception as error:  # noqa: BLE001 - told by _warn
+        # Also errors other than StoreError: without a record, robots.txt is fetched once more,
+        # which is better than a lookup that fails.
+        except Exception as error:  # noqa: BLE001 - logged by _warn
             breaker.failed()
             self._warn(error)
             return None

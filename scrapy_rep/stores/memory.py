@@ -1,4 +1,4 @@
-"""Records in the memory of this process, for the time of a crawl."""
+"""The store in the memory of this process, for the time of a crawl."""
 
 from __future__ import annotations
 
@@ -13,14 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 _MAX_LEASES: Final = 10_000
-"""Number of leases, or of turns, above which those that have ended are removed."""
+"""Number of leases, or of turns, at which ended leases or past turns are removed."""
 _RECORD_BYTES: Final = 350
-"""Approximate size of a record without its text, in bytes: objects, and an entry in a dict."""
+"""Approximate bytes of memory for a record, in addition to its key and the encoded record."""
 _MICROSECONDS: Final = 1_000_000
 
 
 class MemoryStore:
-    """A store in memory; records are encoded as in other stores, and limited by their size."""
+    """A store in memory. Records are encoded as in other stores.
+
+    Above ``max_bytes`` the least recently used records are removed. A record whose text has more
+    than ``max_size`` bytes is not returned. Leases and turns use the times of ``clock``.
+    """
 
     def __init__(
         self,
@@ -32,7 +36,7 @@ class MemoryStore:
         self._records: BoundedCache[str, bytes] = BoundedCache(max_bytes=max_bytes)
         self._leases: dict[str, tuple[str, float]] = {}
         self._turns: dict[str, int] = {}
-        """Begin of the next free turn of a key, in microseconds of ``clock``."""
+        """When the next free turn of each key begins, in microseconds of ``clock``."""
         self._max_size = max_size
         self._clock = clock
 
@@ -44,7 +48,7 @@ class MemoryStore:
         return RecordAndLease(self._record(key), self._holder(key))
 
     async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key``, unless another holds it."""
+        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
         if self._holder(key) is None:
             now = self._clock()
             if len(self._leases) >= _MAX_LEASES:
@@ -53,7 +57,7 @@ class MemoryStore:
         return RecordAndLease(self._record(key), self._holder(key))
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the one before."""
+        """Store ``record`` in place of the former record of its file."""
         key, data = record.file.key, record.encode()
         self._records.put(key, data, _RECORD_BYTES + len(data) + len(key))
         if holder is not None:
@@ -65,7 +69,7 @@ class MemoryStore:
             del self._leases[key]
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``."""
+        """Reserve the next free turn of ``key``; the turn after it is ``seconds`` later."""
         now, step = round(self._clock() * _MICROSECONDS), round(seconds * _MICROSECONDS)
         if len(self._turns) >= _MAX_LEASES:
             self._turns = {k: begin for k, begin in self._turns.items() if begin > now}
@@ -86,11 +90,11 @@ class MemoryStore:
         return found
 
     async def prune(self) -> int:
-        """Return 0, as records above the limit are removed at once."""
+        """Return 0: records above the limit of memory are removed when a record is put."""
         return 0
 
     async def close(self) -> None:
-        """Remove everything."""
+        """Remove all records, leases and turns."""
         self._records.clear()
         self._leases.clear()
         self._turns.clear()

@@ -1,9 +1,9 @@
-"""Records in Redis or Valkey, shared by the crawlers of a fleet.
+"""The store in Redis or Valkey, which crawlers on several machines may share.
 
-Each record, lease and turn is a key that expires, so Redis itself removes what is too old. Calls
-run in threads, because redis-py's asyncio client would only work with the asyncio reactor. Calls
-that wait at the same time are sent in one pipeline. A key of another type, which another program
-has written, is not used: each worker then does without that lease or turn.
+Each record, lease and turn is a key that expires, so that Redis itself deletes old ones. Calls run
+in threads, because redis-py's asyncio client only works with the asyncio reactor. Calls that wait
+at the same time are sent in one pipeline. A key whose value has another type was written by another
+program, and is not used: each worker then fetches without that lease, or keeps the delay alone.
 """
 
 from __future__ import annotations
@@ -33,26 +33,27 @@ T = TypeVar("T")
 logger: Final = logging.getLogger(__name__)
 
 _THREADS: Final = 4
-"""Number of threads for calls to a cluster."""
+"""Number of threads for calls of a cluster, which are not sent in pipelines."""
 _BATCH: Final = 100
-"""Maximum number of calls in one round trip."""
+"""Maximum number of calls in one pipeline."""
 _PAGE: Final = 1_000
-"""Number of keys per step of SCAN, which takes about a millisecond of the server's time."""
+"""Number of keys that a step of SCAN examines. A step blocks the server for about 1 ms."""
 _MAX_HOLDER: Final = 200
 """Maximum number of bytes read from a lease."""
 _MICROSECONDS: Final = 1_000_000
 
 _NO_LEASE: Final = "of another type"
-"""Holder of a lease if its key is of another type. No worker has this name."""
+"""Used as the holder of a lease whose value has another type. No worker has this name."""
 
-# pcall, because the key may be of another type.
+# pcall, because the value may have another type: call would raise an error.
 _RELEASE: Final = """
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
-# The key holds two times in microseconds of the server's clock: when it was written, and the begin
-# of the next free turn. If the clock was set back, the wait is counted from the time of writing.
-# The reply to a failed GET is returned, because Redis before 7 hides the type of a raised error.
+# The value has two times in microseconds of the server's clock: when it was written, and when the
+# next free turn begins. If the clock was set back, the wait is counted from the time of writing.
+# The error of a failed GET is returned and not raised, because in Redis before 7 the message of a
+# raised error doesn't begin with its type (WRONGTYPE).
 _RESERVE: Final = """
 local time = redis.call('TIME')
 local now, step = time[1] * 1000000 + time[2], tonumber(ARGV[1])
@@ -78,17 +79,17 @@ class RedisStore:
     def __init__(
         self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
     ) -> None:
-        """Raise ValueError if redis-py can't read ``uri``."""
+        """``max_age`` is in seconds. Raises ValueError if redis-py can't read ``uri``."""
         self._connector = Connector(uri, timeout=timeout)
         self._prefix = prefix
         self._limit = max_encoded(max_size)
         self._max_size = max_size
         self._max_age = max(1, round(max_age * 1000))
         self._logged = Once()
-        # Not batched for a cluster: one node that is down would fail the whole batch.
+        # A cluster gets each call separately: one node that is down would fail a whole pipeline.
         at_a_time = {"threads": _THREADS} if self._connector.is_cluster else {"batch": _BATCH}
         self._calls = Workers("robots.txt-redis", run=self._run, **at_a_time)
-        # Separate threads, so that turns don't wait until records are read.
+        # A separate thread, so that a call for a turn doesn't wait until records are read.
         self._turns = Workers("robots.txt-turns", batch=_BATCH, run=self._run)
         self._workers = Workers("robots.txt-keys")
 
@@ -98,7 +99,7 @@ class RedisStore:
         return self._without_lease(await self._calls.call(get), key, None)
 
     async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key``, unless another holds it."""
+        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
 
         def claim(pipeline: Any) -> Any:
             lease = self._key("lease", key)
@@ -108,7 +109,7 @@ class RedisStore:
         return self._without_lease(await self._calls.call(claim), key, holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the one before."""
+        """Store ``record`` in place of the former record of its file."""
 
         def put(pipeline: Any) -> Any:
             key, data = self._key("record", record.file.key), record.encode()
@@ -124,7 +125,7 @@ class RedisStore:
         await self._calls.call(partial(self._release, key, holder))
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``."""
+        """Reserve the next free turn of ``key``; the turn after it is ``seconds`` later."""
         called_at, step = monotonic(), round(seconds * _MICROSECONDS)
         name = self._key("turn", key)
 
@@ -140,7 +141,8 @@ class RedisStore:
         with self._store_errors():
             _checked([reply])
         wait, mark = reply
-        # The wait is counted from the reply, so that a request is never sent too early.
+        # The server counts ``wait`` from some time between call and reply. It is added to the time
+        # of the reply, so that the request is not sent too early.
         return Turn(answered_at - called_at + wait / _MICROSECONDS, int(mark))
 
     async def scan_keys(self) -> AsyncIterator[str]:
@@ -165,7 +167,10 @@ class RedisStore:
         return bool(count)
 
     async def prune(self) -> int:
-        """Return 0, as keys expire by themselves. Raises StoreError if Redis can't be reached."""
+        """Return 0: Redis deletes expired keys itself.
+
+        Raises StoreError if Redis can't be reached.
+        """
 
         def ping() -> int:
             with self._client() as client:
@@ -181,10 +186,11 @@ class RedisStore:
         self._connector.close()
 
     def _run(self, jobs: list[Job]) -> None:
-        """Make calls in one round trip.
+        """Send the commands of all jobs in one pipeline, and set the result of each job.
 
-        Each job adds commands to the pipeline and returns a function that reads the replies to
-        them. The pipeline is no transaction: an error concerns only the job of its command.
+        The function of a job adds commands to the pipeline and returns another function, which
+        reads the replies to these commands. The pipeline is no transaction: if a command fails, the
+        other jobs are not affected.
         """
         try:
             spans = []
@@ -198,7 +204,7 @@ class RedisStore:
                 if job.error is None:
                     job.func = partial(self._read, job.result, replies[span])
                     job.run()
-        except Exception as error:  # noqa: BLE001 - raised where each is awaited
+        except Exception as error:  # noqa: BLE001 - raised where each job is awaited
             for job in jobs:
                 job.error = error
         deliver_results(jobs)
@@ -212,12 +218,12 @@ class RedisStore:
         return _checked
 
     def _nodes(self) -> list[Any]:
-        """Return the primaries of a cluster; a single None without a cluster."""
+        """Return the primary nodes of a cluster; ``[None]`` if the store is not a cluster."""
         with self._client() as client:
             return list(client.get_primaries()) if self._connector.is_cluster else [None]
 
     def _scan(self, node: Any, cursor: int) -> tuple[int, list[str]]:
-        """Return the next cursor of a server, 0 at the end, and the keys of one step of SCAN."""
+        """Run one step of SCAN on ``node``; return the next cursor, 0 at the end, and the keys."""
         start, end = self._key("record", "\0").split("\0")
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", start) + "*" + end
         with self._client() as client:
@@ -226,16 +232,17 @@ class RedisStore:
             else:
                 cursors, keys = client.scan(cursor, pattern, _PAGE, target_nodes=node)
                 cursor = cursors[node.name]
-        # Keys of scrapy-rep are UTF-8; others are read without their invalid bytes.
+        # Keys of scrapy-rep are valid UTF-8. Keys of other programs are read without the bytes that
+        # are not valid.
         names = (key.decode("utf-8", "ignore") for key in dict.fromkeys(keys))
         return int(cursor), [name.removeprefix(start).removesuffix(end) for name in names]
 
     def _key(self, kind: str, key: str) -> str:
-        # A cluster chooses the node of a key by the part in braces.
+        # A cluster determines the node of a key by its part in braces.
         return f"{self._prefix}{kind}:{{{key}}}"
 
     def _get(self, key: str, pipeline: Any) -> Any:
-        # Read in part, because another program may have written a value of any size.
+        # The size is limited, because another program may have written a value of any size.
         pipeline.getrange(self._key("record", key), 0, self._limit)
         pipeline.getrange(self._key("lease", key), 0, _MAX_HOLDER)
         return partial(self._record_and_lease, key)
@@ -252,14 +259,17 @@ class RedisStore:
         return RecordAndLease(record, holder.decode("utf-8", "replace") or None)
 
     def _without_lease(self, found: RecordAndLease, key: str, holder: str | None) -> RecordAndLease:
-        """Give ``holder`` the lease if its key is of another type and can't be used."""
+        """Return ``found`` with ``holder`` as holder of the lease if that has another type.
+
+        Such a lease can't be used. Each worker fetches as if it held the lease.
+        """
         if found.holder != _NO_LEASE:
             return found
         self._log_foreign(self._key("lease", key), "fetches this robots.txt itself")
         return found._replace(holder=holder)
 
     def _log_foreign(self, key: str, what: str) -> None:
-        """Log once that another program has written ``key``, and what each worker does instead."""
+        """Log once that another program has written ``key``; ``what`` is what each worker does."""
         if self._logged.is_first(key):
             logger.warning(
                 "The Redis key %a was not written by scrapy-rep and is not used: each worker %s",
@@ -283,7 +293,7 @@ class RedisStore:
 
 
 def _checked(replies: list[Any]) -> list[Any]:
-    """Return ``replies``. Raises the first error among them."""
+    """Return ``replies``. If some are exceptions, raises the first one."""
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply

@@ -1,7 +1,7 @@
-"""The client of redis-py for a value of REP_STORE: for a server, a cluster, or sentinels.
+"""The redis-py client for a URI of REP_STORE: for a single server, a cluster, or sentinels.
 
-redis-py has URLs for a single server only. Those for clusters and sentinels have the form used by
-other libraries: ``redis+cluster://host,host`` and ``redis+sentinel://host,host/service``.
+redis-py only reads URLs of a single server. For a cluster and for sentinels the URIs have the form
+that other libraries use: ``redis+cluster://host,host`` and ``redis+sentinel://host,host/service``.
 """
 
 from __future__ import annotations
@@ -23,19 +23,23 @@ ERRORS: Final = (RedisError, RedisClusterException, OSError)
 _HOST: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\[\]:@\s]+)(?::(?P<port>[0-9]{1,5}))?")
 _PORTS: Final = {"cluster": 6379, "sentinel": 26379}
 _PATHS: Final = {"cluster": "(/0?)?", "sentinel": "/[^/]+(/[0-9]*)?"}
-"""Paths by kind: a cluster has only database 0; sentinels need the name of a service."""
+"""Valid paths by kind of URI. A cluster has no database other than 0. For sentinels, the path is
+the name of a service, and optionally the number of a database."""
 _TRIES: Final = 3
-"""Number of retries of a call while the nodes of a cluster change."""
+"""Number of retries of a call of a cluster, for example while its nodes change."""
 
 
 class Connector:
-    """Makes and closes the client for a URL."""
+    """Makes and closes the redis-py client for a URI of REP_STORE."""
 
     def __init__(self, uri: str, *, timeout: float) -> None:
-        """Read ``uri``, without opening a connection. Raises ValueError if it can't be read."""
+        """Raise ValueError if ``uri`` can't be read. No connection is opened.
+
+        ``timeout`` is the time limit of each call, in seconds.
+        """
         self._kind, self._hosts, self._path, url = _parts(uri)
         try:
-            # It has no types in redis-py.
+            # redis-py declares no types for this function.
             options: dict[str, Any] = parse_url(url)  # type: ignore[no-untyped-call]
             self._sentinel = {
                 name: options.pop(f"sentinel_{name}")
@@ -52,7 +56,8 @@ class Connector:
             options.update(self._limits, decode_responses=False, client_name="scrapy-rep")
             self._client = None if self.is_cluster else self._client_of(options)
             if self._client is not None:
-                # Options are checked only where a connection is made; this one is not opened.
+                # redis-py checks the options when it makes a connection object. This one is made
+                # for the check, and is not opened.
                 pool = ConnectionPool(**options)
                 pool.connection_class(**pool.connection_kwargs)
         except (ValueError, TypeError, RedisError):
@@ -61,18 +66,21 @@ class Connector:
 
     @property
     def is_cluster(self) -> bool:
-        """Whether the keys are spread over several servers."""
+        """Whether the URI is that of a cluster, whose keys are on several servers."""
         return self._kind == "cluster"
 
     def client(self) -> Any:
-        """Return the client, always the same until ``close``. Raises one of ERRORS."""
+        """Return the client. It stays the same until ``close``.
+
+        Raises one of ERRORS if a cluster can't be reached.
+        """
         if self._client is None:
-            # Not made before the first call, as it connects to the cluster at once.
+            # Made with the first call and not earlier, as making it connects to the cluster.
             self._client = self._cluster(dict(self._options))
         return self._client
 
     def close(self) -> None:
-        """Close all connections; they open again with the next call."""
+        """Close all connections. The next call of the client opens them again."""
         if self._client is not None and self.is_cluster:
             self._client.close()
             self._client = None
@@ -80,7 +88,7 @@ class Connector:
             self._client.connection_pool.disconnect()
 
     def message_of(self, error: BaseException) -> str:
-        """Return the message of an error, without credentials."""
+        """Return the message of ``error``, with credentials of the URI replaced by ``***``."""
         if isinstance(error, ReadOnlyError):
             return (
                 "it is a read-only replica: REP_STORE must name the primary, or the sentinels "
@@ -92,8 +100,8 @@ class Connector:
         return message
 
     def _client_of(self, options: dict[str, Any]) -> Any:
-        # One retry, because the server may have closed an idle connection, or sentinels may have
-        # chosen another primary.
+        # One retry, because the server may have closed an idle connection, or another server may
+        # have become the primary of the sentinels.
         retry = Retry(NoBackoff(), 1, supported_errors=(RedisConnectionError,))
         if not self._kind:
             return Redis(connection_pool=ConnectionPool(**options, retry=retry))
@@ -101,7 +109,7 @@ class Connector:
         options = self._without_place(options)
         tls = {name: value for name, value in options.items() if name.startswith("ssl")}
         sentinel_options = {**self._limits, **tls, **self._sentinel}
-        # It has no types in redis-py.
+        # redis-py declares no types for this class.
         make: Any = Sentinel
         sentinels = make(self._hosts, sentinel_kwargs=sentinel_options, **options)
         return sentinels.master_for(service, db=int(database or 0), retry=retry)
@@ -114,14 +122,18 @@ class Connector:
 
     @staticmethod
     def _without_place(options: dict[str, Any]) -> dict[str, Any]:
-        """Return options without the address of a server; the class for TLS becomes ``ssl``."""
+        """Return ``options`` without the address of a server, and with ``ssl`` if TLS is used.
+
+        redis-py represents TLS in a URL by ``connection_class``, which clients with several hosts
+        don't accept.
+        """
         tls = {"ssl": True} if options.pop("connection_class", None) is not None else {}
         place = ("host", "port", "db", "path")
         return {**{name: options[name] for name in options if name not in place}, **tls}
 
 
 def names_hosts(uri: str) -> bool:
-    """Return whether ``uri`` names its hosts; its scheme is that of a cluster or of sentinels."""
+    """Return whether the hosts in ``uri``, a URI of a cluster or of sentinels, are valid."""
     try:
         _parts(uri)
     except ValueError:
@@ -130,9 +142,10 @@ def names_hosts(uri: str) -> bool:
 
 
 def _parts(uri: str) -> tuple[str, list[tuple[str, int]], str, str]:
-    """Return the kind of ``uri``, its hosts, its path, and a URL for redis-py.
+    """Return the kind of ``uri``, its hosts, its path, and a URL that redis-py can read.
 
-    The kind is ``cluster``, ``sentinel``, or empty for a single server. Raises ValueError.
+    The kind is ``cluster``, ``sentinel``, or empty for a single server, whose URI is returned
+    unchanged. Raises ValueError if a host or the path is not valid.
     """
     scheme, _, rest = uri.partition("://")
     base, _, kind = scheme.partition("+")

@@ -1,4 +1,4 @@
-"""The schemes of REP_STORE, and the store for each.
+"""The URI schemes of REP_STORE, and the kind of store for each scheme.
 
 A new kind of store needs a row in ``_SCHEMES``, and a module in this package.
 """
@@ -28,10 +28,10 @@ _DATABASE: Final = re.compile(r"/?[0-9]*").fullmatch
 
 
 class StoreConfig(NamedTuple):
-    """The options that a store is made from; the names are those in ``Options``."""
+    """The options of a store. Their names are those of fields of ``Options``."""
 
     store: str
-    """REP_STORE: a URI, or the name of a file."""
+    """The URI of REP_STORE."""
     store_prefix: str
     store_max_age: float
     """Seconds."""
@@ -45,20 +45,21 @@ class StoreConfig(NamedTuple):
 
 @dataclass(frozen=True)
 class _Scheme:
-    """One row of the table: a kind of store."""
+    """One URI scheme of REP_STORE."""
 
     form: str
-    """The form of the URI, for messages."""
+    """The form of a valid URI, as messages show it."""
     is_valid: Callable[[str], bool]
-    """Returns whether a URI of this scheme is valid; may raise ValueError."""
+    """Returns whether a URI of this scheme is valid. Raises ValueError for some invalid URIs."""
     make: Callable[[StoreConfig, bool], BareStore]
-    """Makes the store; the bool says whether a bad file may be renamed."""
+    """Returns the store. The bool is true if a damaged file may be renamed and replaced."""
 
 
 def make_store(config: StoreConfig) -> Store:
-    """Return the store that REP_STORE names, with a guard. It opens nothing before its first use.
+    """Return the store of REP_STORE for a crawl: its errors are logged and not raised.
 
-    Raises SettingsError if a library isn't installed, or can't read the URI.
+    Files and connections are opened when the store is first used. Raises SettingsError if redis-py
+    is required and isn't installed, or can't read the URI.
     """
     if not outlives_the_process(config.store):
         return _memory(config, True)
@@ -71,30 +72,30 @@ def make_store(config: StoreConfig) -> Store:
 
 
 def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> BareStore:
-    """Return the store that REP_STORE names, without a guard: its errors are raised.
+    """Return the store of REP_STORE for a command: its errors are raised.
 
-    ``set_aside`` says whether a bad file is renamed and replaced by a new one. Raises SettingsError
-    as make_store does.
+    If ``set_aside``, a damaged file is renamed and replaced by a new one. Raises SettingsError
+    as ``make_store`` does.
     """
     return _SCHEMES[_scheme(config.store)].make(config, set_aside)
 
 
 def is_store(uri: str) -> bool:
-    """Return whether ``uri`` is a valid REP_STORE. May raise ValueError instead of False."""
+    """Return whether ``uri`` is a valid REP_STORE. For some invalid URIs it raises ValueError."""
     scheme = _SCHEMES.get(_scheme(uri))
     readable = "://" in uri and uri == uri.strip() and "\0" not in uri
     return readable and scheme is not None and scheme.is_valid(uri)
 
 
 def outlives_the_process(uri: str) -> bool:
-    """Return whether the next crawl finds the records of this one in the store."""
+    """Return whether the store of ``uri`` keeps its records after the end of the process."""
     return _scheme(uri) != "memory"
 
 
 def path_of(uri: str) -> Path | None:
-    """Return the file that ``sqlite:///PATH`` names; None for another scheme.
+    """Return the absolute path of the file in ``sqlite:///PATH``; None for another scheme.
 
-    A relative path is relative to the project's data directory.
+    A relative path is relative to the project's data directory (``.scrapy``).
     """
     return _file_of(uri) if _scheme(uri) == "sqlite" else None
 
@@ -128,7 +129,8 @@ def _names_a_file(uri: str) -> bool:
 
 
 def _names_a_host(uri: str) -> bool:
-    # redis-py checks the rest; .port raises ValueError. Another path would be database 0.
+    # Reading ``port`` raises ValueError if it is not valid. redis-py checks the rest of the URI,
+    # but not the path: for a path that is not a number it would use database 0.
     parts = urlsplit(uri)
     return parts.hostname is not None and parts.port != -1 and bool(_DATABASE(parts.path))
 
@@ -179,7 +181,7 @@ def _redis(config: StoreConfig, _: bool) -> BareStore:
             timeout=config.store_timeout,
         )
     except ValueError:
-        # Its message may contain credentials.
+        # The message of redis-py's error is not shown, as it may contain credentials.
         raise SettingsError(
             f"REP_STORE is {without_secrets(config.store)!r}: redis-py can't read that URL"
         ) from None
@@ -197,4 +199,4 @@ _SCHEMES: Final = {
 }
 *_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
 TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"
-"""The values that REP_STORE takes, in words."""
+"""The forms of the valid values of REP_STORE, as error messages list them."""

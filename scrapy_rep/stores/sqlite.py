@@ -1,9 +1,10 @@
-"""Records in an SQLite file, shared by all processes of a machine.
+"""The store in an SQLite file, which all processes of a machine may share.
 
-The file has a row per record, lease and turn, and is in write-ahead mode, so reads don't wait for
-writes. One thread reads, another writes. Calls that arrive while the writer is busy go into its
-next transaction together. After a transaction, old records are pruned if it is time. If a process
-is killed, only its current transaction is lost.
+The file has a row for each record, lease and turn. It has a write-ahead log, so that reads don't
+wait for writes. Each process has one thread that reads and one that writes. Calls that arrive while
+the writing thread is busy are run in its next transaction, because a transaction costs more than a
+call. Old records are deleted after a transaction, every few minutes or after many writes. If a
+process is killed, only its current transaction is lost.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ if TYPE_CHECKING:
 
     from scrapy_rep.utils.concurrency import Job
 
-# A lease is valid for its seconds after it was taken, and for as long before: clocks may be set
-# back, and two processes may not write in the order in which they read the clock.
+# A lease is valid for its seconds after the time at which it was taken, and for as many seconds
+# before that time: a clock may be set back, and two processes may read the clock in one order and
+# write in the other.
 _LEASE_IS_VALID: Final = """
 typeof(leases.holder) = 'text' AND typeof(leases.taken) = 'real'
 AND typeof(leases.seconds) = 'real' AND abs(:now - leases.taken) < leases.seconds
 """
-# Cast to blobs, because a text that is not valid UTF-8 would fail the whole statement.
+# The holder is cast to a blob: if it were a text that is not valid UTF-8, reading the row would
+# fail.
 _GET: Final = f"""
 SELECT (SELECT data FROM records
         WHERE origin = :origin AND typeof(data) = 'blob' AND length(data) <= :limit),
@@ -48,8 +51,9 @@ INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET written = excluded.written, data = excluded.data
 """
 _RELEASE: Final = "DELETE FROM leases WHERE origin = ? AND holder = ?"
-# In microseconds of the monotonic clock: the processes of a machine share it, and it is never set.
-# It restarts at 0 with the machine; the wait is then counted from the time of writing (made).
+# Times of turns are in microseconds of the monotonic clock: all processes of a machine share it,
+# and it is never set. When the machine restarts, it begins at 0 again. Then ``made``, the time at
+# which the row was written, is later than now, and the wait is counted from ``made``.
 _RESERVE: Final = """
 INSERT INTO turns (origin, made, next) VALUES (:origin, :now, :now + :step)
 ON CONFLICT (origin) DO UPDATE
@@ -75,11 +79,11 @@ DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY written L
 
 _MICROSECONDS: Final = 1_000_000
 _PRUNE_EVERY: Final = 300.0
-"""Maximum seconds between two prunings while something is written."""
+"""Seconds after a pruning (deletion of old records) until the next one follows a transaction."""
 _PRUNE_AFTER: Final = 2_000
-"""Number of records written after which to prune earlier."""
+"""Number of records written after which the next pruning doesn't wait for these seconds."""
 _PRUNE_ROWS: Final = 2_000
-"""Maximum number of records deleted per transaction, so that other writers don't wait long."""
+"""Maximum number of records deleted in a transaction, so that other processes don't wait long."""
 _PAGE: Final = 1_000
 """Number of keys read at a time."""
 _FREE_PAGES: Final = 2_000
@@ -87,7 +91,13 @@ _FREE_PAGES: Final = 2_000
 
 
 class SQLiteStore:
-    """A store in an SQLite file."""
+    """A store in the SQLite file ``path``.
+
+    A record whose text has more than ``max_size`` bytes is not returned. Records older than
+    ``max_age`` seconds are deleted, and the oldest ones while the file uses more than ``max_bytes``
+    bytes. ``timeout`` is the seconds to wait for other processes that write; ``clock`` returns the
+    seconds since the epoch. If ``set_aside``, a damaged file is renamed and replaced by a new one.
+    """
 
     def __init__(
         self,
@@ -119,7 +129,7 @@ class SQLiteStore:
         )
 
     async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
-        """Give ``holder`` the lease of ``key``, unless another holds it."""
+        """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
 
         def claim(connection: sqlite3.Connection) -> RecordAndLease:
             connection.execute(
@@ -131,7 +141,7 @@ class SQLiteStore:
         return await self._writer.call(claim)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
-        """Store ``record`` in place of the one before."""
+        """Store ``record`` in place of the former record of its file."""
 
         def put(connection: sqlite3.Connection) -> None:
             self._written += 1
@@ -150,7 +160,7 @@ class SQLiteStore:
         await self._writer.call(release)
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``."""
+        """Reserve the next free turn of ``key``; the turn after it is ``seconds`` later."""
         called_at, step = _microseconds(), round(seconds * _MICROSECONDS)
 
         def reserve(connection: sqlite3.Connection) -> Turn:
@@ -184,7 +194,7 @@ class SQLiteStore:
         return await self._writer.call(drop)
 
     async def prune(self) -> int:
-        """Delete records that are too old or too many; return how many."""
+        """Delete records that are too old, or too many; return the number of deleted records."""
         pruned = 0
         while True:
             step = await self._reader.call(lambda: self._writing.run(self._prune))
@@ -216,12 +226,12 @@ class SQLiteStore:
         """Run jobs in one transaction: all of them succeed or fail together."""
         try:
             self._writing.run(lambda connection: self._transact(connection, jobs))
-        except Exception as error:  # noqa: BLE001 - raised where each is awaited
+        except Exception as error:  # noqa: BLE001 - raised where each job is awaited
             for job in jobs:
                 job.error = error
         deliver_results(jobs)
         if self._written >= _PRUNE_AFTER or monotonic() >= self._prune_at:
-            # The writers have their results already; a pruning that fails is repeated later.
+            # The results of the jobs are delivered already. A pruning that fails is repeated later.
             with suppress(StoreError):
                 self._writing.run(self._prune)
 
@@ -232,17 +242,18 @@ class SQLiteStore:
                 job.result = job.func(connection)
 
     def _prune(self, connection: sqlite3.Connection) -> int:
-        """Delete some records that are too old; if the file is too large, also the oldest ones.
+        """Delete records that are too old; if the file is too large, also the oldest records.
 
-        Return how many: _PRUNE_ROWS or more if there may be others to delete.
+        Also delete ended leases and past turns. Return the number of deleted records: if it is
+        _PRUNE_ROWS or more, there may be further records to delete.
         """
         self._written = 0
         self._prune_at = monotonic() + _PRUNE_EVERY
         with transaction(connection):
-            now = self._clock()  # read only now, as the transaction may have waited for others
+            now = self._clock()  # read only now: BEGIN may have waited for other processes
             connection.execute(_DROP_LEASES, {"now": now})
             connection.execute(_DROP_TURNS, {"now": _microseconds()})
-            # Also records far in the future, which were written with a wrong clock.
+            # Records with a time far in the future, too: they were written with a wrong clock.
             ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS
             pruned = connection.execute(_DROP_OLD, ages).rowcount
         if self._used_bytes(connection) > self._max_bytes:
@@ -250,7 +261,7 @@ class SQLiteStore:
                 pruned += connection.execute(_DROP_OLDEST, (_PRUNE_ROWS,)).rowcount
         if pruned >= _PRUNE_ROWS:
             self._prune_at = 0.0
-        # execute() would stop after the first freed page, which it returns as an empty row.
+        # Not ``execute``: it would stop after the first freed page, which it returns as a row.
         connection.executescript(f"PRAGMA incremental_vacuum({_FREE_PAGES})")
         return int(pruned)
 

@@ -22,7 +22,7 @@ from scrapy_rep.utils.sqlite import (
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file can't be renamed anyway
+except ImportError:  # Windows: no lock is needed, as a file that is open can't be renamed there
     fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ T = TypeVar("T")
 logger: Final = logging.getLogger(__name__)
 
 APPLICATION_ID: Final = 0x52455001
-"""``PRAGMA application_id`` of the file."""
+"""``PRAGMA application_id`` of the file, which marks it as a file of scrapy-rep."""
 
 STEPS: Final = (
     (
@@ -52,31 +52,37 @@ STEPS: Final = (
            WITHOUT ROWID""",
     ),
 )
-"""The migrations: each leads to the next version of the schema (``PRAGMA user_version``)."""
+"""The migrations. Each is a list of statements that changes the schema to its next version
+(``PRAGMA user_version``)."""
 _COLUMNS: Final = ("origin, written, data FROM records", "holder FROM leases", "next FROM turns")
-"""Columns that the file must have, whatever its version is."""
+"""Columns that the migrated file must have. A file without them is of another program."""
 _MAX_SET_ASIDE: Final = 3
-"""Maximum number of files that a process renames: more would mean a broken disk."""
+"""Maximum number of damaged files that a store renames. If there are more, the disk is broken."""
 
 
 class Connection:
-    """A connection, opened when it is first used, and again after an error."""
+    """A connection to the file. It is opened when it is first used, and again after an error."""
 
     def __init__(self, file: DatabaseFile) -> None:
         self._file = file
         self._connection: sqlite3.Connection | None = None
         self._identity: Identity = None
-        # Another thread may close it.
+        # Another thread may close the connection.
         self._lock = Lock()
 
     def run(self, func: Callable[[sqlite3.Connection], T]) -> T:
-        """Call ``func`` with the connection and return its result. Raises StoreError."""
+        """Call ``func`` with the connection and return its result.
+
+        A damaged file, and one of another program, is renamed, and ``func`` is called again with a
+        new file. Raises StoreError if that fails too, and after any other error of SQLite.
+        """
         with self._lock:
             try:
                 try:
                     return func(self._open())
                 except (ForeignFileError, sqlite3.DatabaseError) as error:
-                    # The plain class means a damaged file; other errors have a subclass.
+                    # SQLite's error for a damaged file is DatabaseError itself. Its subclasses,
+                    # such as OperationalError, are for other errors.
                     if type(error) not in {ForeignFileError, sqlite3.DatabaseError}:
                         raise
                     self._disconnect()
@@ -96,7 +102,7 @@ class Connection:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._file.identity() != self._identity:
-            self._disconnect()  # removed, or renamed by another process
+            self._disconnect()  # the file was removed, or renamed by another process
         if self._connection is None:
             self._identity = self._file.create()
             self._connection = self._file.connect()
@@ -110,11 +116,11 @@ class Connection:
 
 
 _CREATING: Final = Lock()
-"""Held while the file is created, so that no connection is opened before it is closed again."""
+"""Held while the file is created, so that no connection opens the file before it was closed."""
 
 
 class DatabaseFile:
-    """The file of all connections of a store."""
+    """The SQLite file of a store. All connections of the store share this object."""
 
     def __init__(self, path: Path, timeout: float, *, sets_aside: bool = True) -> None:
         self._path = path
@@ -127,12 +133,12 @@ class DatabaseFile:
         return identity_of(self._path)
 
     def create(self) -> Identity:
-        """Create the file if there is none; return its identity."""
+        """Create the file if there is none; return its device and inode."""
         if not self._path.parent.is_dir():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             logger.info("Made the directory of REP_STORE: %s", self._path.parent)
-        # An existing file must not be opened here: closing it would release the POSIX locks that
-        # other connections of this process have on it.
+        # An existing file must not be opened here: if a process closes a file, POSIX releases all
+        # locks of the process on this file, also those of its open connections.
         with _CREATING:
             if self.identity() is None:
                 with suppress(FileExistsError):
@@ -140,7 +146,10 @@ class DatabaseFile:
             return self.identity()
 
     def connect(self) -> sqlite3.Connection:
-        """Return a connection to the file, migrated to the newest schema."""
+        """Return a connection to the file, after the file was migrated to the newest schema.
+
+        Raises ForeignFileError, NewerFileError or sqlite3.Error if the file can't be used.
+        """
         connection = sqlite3.connect(
             self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
         )
@@ -152,7 +161,11 @@ class DatabaseFile:
         return connection
 
     def set_aside(self, identity: Identity, why: str) -> None:
-        """Rename the file, unless another process has done so."""
+        """Rename the file, unless another process has done so, and log ``why``.
+
+        ``identity`` is that of the bad file. Raises StoreError if this store doesn't rename files,
+        or has renamed too many.
+        """
         if not self._sets_aside:
             raise StoreError(why)
         if self._set_aside >= _MAX_SET_ASIDE:
@@ -162,7 +175,7 @@ class DatabaseFile:
                 return
             now = datetime.now(timezone.utc)
             aside = self._path.with_name(f"{self._path.name}.bad-{now:%Y%m%dT%H%M%S%f}")
-            # The log first, as it must not be taken for that of a new file.
+            # The write-ahead log is renamed first: SQLite would use it for a new file of this name.
             for suffix in ("-wal", "-shm", ""):
                 with suppress(FileNotFoundError):
                     Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
@@ -176,16 +189,16 @@ class DatabaseFile:
 
     @contextmanager
     def _lock_renaming(self) -> Iterator[None]:
-        """Lock the file against being renamed by other processes."""
+        """Hold a lock, so that no other process renames the file at the same time."""
         with Path(f"{self._path}.lock").open("ab") as lock:
             if fcntl is not None:
-                fcntl.flock(lock, fcntl.LOCK_EX)  # released even if the process is killed
+                fcntl.flock(lock, fcntl.LOCK_EX)  # the system releases it if the process is killed
             yield
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         version = version_of(connection, APPLICATION_ID, len(STEPS))
         if version == 0:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only works for an empty file
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has no effect on other files
         if version < len(STEPS):
             with transaction(connection):
                 # Another process may have migrated it in the meantime.
@@ -201,7 +214,7 @@ class DatabaseFile:
 
 
 def migrate(connection: sqlite3.Connection, version: int, to: int = len(STEPS)) -> None:
-    """Migrate the schema from ``version`` to a later one."""
+    """Migrate the schema from ``version`` to version ``to``."""
     for step in STEPS[version:to]:
         for statement in step:
             connection.execute(statement)
@@ -211,13 +224,13 @@ def migrate(connection: sqlite3.Connection, version: int, to: int = len(STEPS)) 
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run a write transaction; roll it back after an error."""
+    """Run the body of the ``with`` statement in a write transaction; roll back after an error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        # SQLite rolls back by itself after some errors.
+        # After some errors SQLite has rolled back already.
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise

@@ -1,1 +1,1 @@
-"""Helpers for Scrapy's internals, time, threads and text."""
+"""Functions and classes for Scrapy's internals, time, threads and text."""

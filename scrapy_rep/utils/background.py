@@ -1,4 +1,4 @@
-"""Tasks in the background, which a crawl waits for before it ends."""
+"""Background tasks: a crawl waits for them only before it ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ logger: Final = logging.getLogger(__name__)
 
 
 class Background:
-    """Runs coroutines in the background; logs their errors."""
+    """Runs coroutines in the background, and logs their errors."""
 
     def __init__(self) -> None:
         self._tasks: set[Deferred[None]] = set()
         self._ended: list[Deferred[None]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
-        """Run a coroutine in the background; return a Deferred, which may be cancelled."""
+        """Start ``coroutine``; return a Deferred with which it can be cancelled."""
         task: Deferred[None] = deferred_from_coro(coroutine)
         self._tasks.add(task)
         task.addErrback(self._failed)

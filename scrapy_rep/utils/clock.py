@@ -1,4 +1,4 @@
-"""The clock and timers of a crawl, which tests replace."""
+"""The clock and the timers of a crawl. Tests replace them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Timer(Protocol):
-    """A call that is scheduled."""
+    """A scheduled call of a function."""
 
     def cancel(self) -> None:
         """Cancel the call."""
@@ -21,11 +21,12 @@ class Timer(Protocol):
 
 @dataclass(frozen=True)
 class Clock:
-    """The functions by which the parts of a crawl read the time, and set timers."""
+    """The functions with which the parts of a crawl read the time and set timers."""
 
     time: Callable[[], float] = time
-    """Returns the seconds since the epoch; may be set back."""
+    """Returns the seconds since the epoch. They may decrease if the system clock is set back."""
     monotonic: Callable[[], float] = monotonic
     """Returns seconds that never decrease."""
     call_later: Callable[..., Any] = call_later
-    """Takes seconds, a function and its arguments; returns a Timer."""
+    """Called with seconds, a function and its arguments. Calls the function after these seconds;
+    returns a ``Timer``."""

@@ -1,4 +1,4 @@
-"""Threads, pauses and time limits, the same with any reactor and without one."""
+"""Threads, pauses and time limits. They work with every reactor, and without a reactor."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ T = TypeVar("T")
 class Promise(Generic[T]):
     """A value that is set later, for one coroutine that awaits it.
 
-    It is a future of asyncio if asyncio is available, else a Deferred: awaiting a Deferred in
-    asyncio would create a future, too.
+    It is an asyncio future if asyncio is available, otherwise a Deferred. With asyncio, each await
+    of a Deferred would create a future in addition.
     """
 
     __slots__ = ("_future", "has_result")
 
     def __init__(self) -> None:
         self.has_result: bool = False
-        """Whether the value was set while it was awaited."""
+        """Whether the value was set before the waiting coroutine was cancelled."""
         self._future: asyncio.Future[T] | Deferred[T] = (
             asyncio.get_event_loop().create_future() if is_asyncio_available() else Deferred()
         )
 
     @property
     def is_done(self) -> bool:
-        """Whether a value or error is set, or the waiting coroutine was cancelled."""
+        """Whether a value or an error was set, or the waiting coroutine was cancelled."""
         future = self._future
         return future.called if isinstance(future, Deferred) else future.done()
 
     def set_result(self, value: T) -> None:
-        """Set the value, unless it is done."""
+        """Set the value. No effect if ``is_done``."""
         if self.is_done:
             return
         self.has_result = True
@@ -57,7 +57,7 @@ class Promise(Generic[T]):
             future.set_result(value)
 
     def set_exception(self, error: BaseException) -> None:
-        """Raise ``error`` in the waiting coroutine, unless it is done."""
+        """Raise ``error`` in the waiting coroutine. No effect if ``is_done``."""
         if self.is_done:
             return
         future = self._future
@@ -71,7 +71,7 @@ class Promise(Generic[T]):
 
 
 async def sleep(seconds: float) -> None:
-    """Wait for some seconds."""
+    """Wait for ``seconds`` seconds."""
     over: Promise[None] = Promise()
     timer = call_later(seconds, over.set_result, None)
     try:
@@ -81,15 +81,16 @@ async def sleep(seconds: float) -> None:
 
 
 def trap_cancelled(failure: Failure) -> None:
-    """Ignore the cancellation of a task that nothing awaits: an errback."""
+    """Errback that ignores a cancellation. For tasks that no coroutine awaits."""
     if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
         failure.raiseException()
 
 
 class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
-    """Return what ``coroutine`` returns; after ``seconds`` cancel it and raise TimeoutError.
+    """When awaited, returns the result of ``coroutine``, or raises TimeoutError after ``seconds``.
 
-    It creates no task: it cancels the future that the coroutine awaits.
+    The coroutine is cancelled at the time limit. As no task is created, this is done by cancelling
+    the future that the coroutine awaits.
     """
 
     __slots__ = ("_awaited", "_coroutine", "_late", "_seconds")
@@ -108,11 +109,11 @@ class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
             while True:
                 try:
                     value = yield self._awaited
-                except BaseException as error:  # noqa: BLE001 - passed to the coroutine
+                except BaseException as error:  # noqa: BLE001 - raised in the coroutine
                     self._awaited = steps.throw(error)
                 else:
                     self._awaited = steps.send(value)
-                if self._late:  # the awaited future was done already
+                if self._late:  # the former future had already ended, so cancel the next one
                     self._cancel_awaited()
         except StopIteration as end:
             result: T = end.value
@@ -134,9 +135,10 @@ class within(Generic[T]):  # noqa: N801 - called as a function, and awaited
 
 
 async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIterator[T]:
-    """Run all coroutines at once; yield what each returns, or raise its error, as they end.
+    """Run all coroutines at the same time; yield the result of each when it ends.
 
-    If the iteration ends early, the others are cancelled.
+    Raises the error of a coroutine when that ends with an error. If the iteration ends early, the
+    remaining coroutines are cancelled.
     """
     ends: DeferredQueue[T | Failure] = DeferredQueue()
     tasks = [deferred_from_coro(coroutine) for coroutine in coroutines]
@@ -155,26 +157,28 @@ async def as_completed(coroutines: Iterable[Coroutine[Any, Any, T]]) -> AsyncIte
 
 @dataclass(eq=False)
 class Job:
-    """A call in another thread, and its result."""
+    """A call to be made in another thread, and its result."""
 
     func: Callable[..., Any]
+    """The function to call in the other thread."""
     post: Callable[[Callable[[], None]], object]
-    """Calls a function in the thread that has created the job."""
+    """Calls a function in the thread that created the job. May be called in any thread."""
     last: bool = False
     """Whether the worker thread ends with this job."""
     result: Any = None
     error: Exception | None = None
     done: Promise[Any] = field(default_factory=Promise)
+    """Awaited by the coroutine that needs the result."""
 
     def run(self, *args: Any) -> None:
-        """Call the function, in the worker thread."""
+        """Call the function and keep its result or error. Called in the worker thread."""
         try:
             self.result = self.func(*args)
-        except Exception as error:  # noqa: BLE001 - raised where it is awaited
+        except Exception as error:  # noqa: BLE001 - raised where the job is awaited
             self.error = error
 
     def end(self) -> None:
-        """Pass the result to the waiting coroutine, in the thread that has created the job."""
+        """Pass the result to the waiting coroutine. Called in the thread that created the job."""
         if self.error is None:
             self.done.set_result(self.result)
         else:
@@ -182,10 +186,13 @@ class Job:
 
 
 def deliver_results(jobs: list[Job]) -> None:
-    """Pass the results of jobs on together, as waking the other thread costs more than a job."""
+    """Pass the results of ``jobs`` to the threads that created them. Called in a worker thread.
+
+    All results for a thread are passed at once, because waking the thread costs more than a job.
+    """
     for post, group in groupby(jobs, attrgetter("post")):
         ended = list(group)
-        # The event loop may be closed.
+        # RuntimeError if the event loop is closed: then no coroutine waits.
         with suppress(RuntimeError):
             post(partial(_end, ended))
 
@@ -203,9 +210,9 @@ def _run_each(jobs: list[Job]) -> None:
 
 
 def in_thread(func: Callable[[], T]) -> Awaitable[T]:
-    """Call ``func`` in a daemon thread of its own.
+    """Call ``func`` in a new daemon thread; return an awaitable of its result.
 
-    For calls that may hang: they don't block later calls.
+    For calls that may hang: such a call doesn't block later ones.
     """
     job = Job(func, thread_safe_caller())
     threading.Thread(target=_run_each, args=([job],), daemon=True).start()
@@ -213,11 +220,11 @@ def in_thread(func: Callable[[], T]) -> Awaitable[T]:
 
 
 class Workers:
-    """A few daemon threads for blocking calls.
+    """Daemon threads for blocking calls.
 
-    The threads of the event loop or the reactor are not used: they resolve host names, and a store
-    that hangs would block the DNS of the whole crawl. The threads start with the first call.
-    ``run`` gets at most ``batch`` calls at a time.
+    The thread pools of the event loop and the reactor are not used: host names are resolved in
+    them, and a store that hangs would block this for the whole crawl. The threads start with the
+    first call. A thread calls ``run`` with at most ``batch`` waiting jobs.
     """
 
     def __init__(
@@ -238,7 +245,7 @@ class Workers:
     def call(self, func: Callable[..., T]) -> Awaitable[T]:
         """Call ``func`` in a thread; return an awaitable of its result.
 
-        A call whose awaiting coroutine was cancelled before it begins is left out.
+        If the waiting coroutine is cancelled before the call begins, the call is not made.
         """
         if not self._threads:
             self._threads = [
@@ -254,11 +261,14 @@ class Workers:
         return job.done
 
     async def stop(self) -> None:
-        """Wait until all calls so far are done, and end the threads. Later calls start new ones."""
+        """Wait until all earlier calls have ended, and end the threads.
+
+        A later call starts new threads.
+        """
         ends = [Job(_nothing, thread_safe_caller(), last=True) for _ in self._threads]
         for job in ends:
             self._queue.put(job)
-        # New threads get a new queue.
+        # The old threads read the old queue until they end, so later calls need a new queue.
         self._threads = []
         self._queue = SimpleQueue()
         for job in ends:
@@ -283,7 +293,10 @@ def _nothing() -> None:
 
 
 def thread_safe_caller() -> Callable[[Callable[[], None]], object]:
-    """Return a function that calls another one in the current thread, from any thread."""
+    """Return a function that may be called in any thread, with a function as argument.
+
+    The argument is then called in the thread that has called ``thread_safe_caller``.
+    """
     if is_asyncio_available():
         return asyncio.get_event_loop().call_soon_threadsafe
     from twisted.internet import reactor

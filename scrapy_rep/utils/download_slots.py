@@ -1,6 +1,6 @@
-"""All accesses to download slots, which are private in Scrapy: their names, delays and free times.
+"""All uses of Scrapy's download slots: their names, delays, and when they are free.
 
-They may be missing in another version of Scrapy; ``missing`` names one that is.
+Their attributes are private. Another version of Scrapy may lack some; ``missing`` returns one.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _now: Final[Callable[[], float]] = getattr(downloader_module, "monotonic", time)
-"""The clock of download slots; ``time`` in older versions of Scrapy."""
+"""The clock by which download slots count: ``monotonic``, in older versions of Scrapy ``time``."""
 _LONG_AGO: Final = -1e9
-"""Time of the last request of a slot that has sent none: before any delay."""
+"""Used as the time of the last request of a slot that has sent no request, so that its delay is
+over."""
 
 NEEDED: Final = {
     "slots": "tells how busy a download slot is",
     "get_slot_key": "names the download slot of a request",
     "domain_concurrency": "bounds what waits in a slot with a delay",
 }
-"""Private attributes of Scrapy's downloader that are needed, and why."""
+"""Private attributes of Scrapy's downloader that this module needs, and why."""
 _NEEDED_OF_SLOT: Final = (
     "active",
     "close",
@@ -44,12 +45,13 @@ _NEEDED_OF_SLOT: Final = (
     "queue",
     "transferring",
 )
-"""Attributes of download slots that are needed."""
+"""Attributes of download slots that this module needs."""
 
 
 def missing(crawler: Crawler) -> str | None:
-    """Return a sentence about the first attribute that is missing; None if none is."""
-    # Slots first: where Scrapy deprecates them, reading them from the downloader warns.
+    """Return a sentence about a needed attribute that is missing; None if none is missing."""
+    # The class of slots is checked first: if Scrapy deprecates slots, reading them from the
+    # downloader causes a warning.
     if (name := _missing_of_slot()) is not None:
         return f"Scrapy has no {name}, which tells when a download slot is free"
     downloader = downloader_of(crawler)
@@ -63,7 +65,7 @@ def missing(crawler: Crawler) -> str | None:
 def _missing_of_slot() -> str | None:
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
-        # Slots of older versions of Scrapy have their attributes only after construction.
+        # In older versions of Scrapy only objects have the attributes, not the class.
         slot = downloader_module.Slot(1, 0.0, False)
         names = [name for name in _NEEDED_OF_SLOT if not hasattr(slot, name)]
         if not hasattr(slot, "jitter") and not hasattr(slot, "randomize_delay"):
@@ -81,22 +83,22 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 
 
 def slot_of(crawler: Crawler, name: str) -> Slot | None:
-    """Return the download slot ``name``; None if there is none."""
+    """Return the download slot with this name; None if there is none."""
     return None if missing(crawler) else downloader_of(crawler).slots.get(name)
 
 
 def is_in_slot(crawler: Crawler, request: Request) -> bool:
-    """Return whether ``request`` is in its download slot, sent or waiting."""
+    """Return whether ``request`` is in its download slot: waiting there, or being downloaded."""
     slot = slot_of(crawler, slot_name(crawler, request))
     return slot is not None and request in slot.active
 
 
 @contextmanager
 def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
-    """Give the download slot ``name`` no delay in the ``with`` block, then remove it.
+    """Set the delay of the download slot ``name`` to 0 in the ``with`` block, then remove the slot.
 
-    A new slot counts its delay from 0 of the monotonic clock, the start of the machine. With a
-    delay, its first request would wait if the machine has been up for less than the delay.
+    With a delay, the first request of the slot might wait: a new slot counts its delay from the
+    start of the machine (0 of the monotonic clock), which may be less than the delay ago.
     """
     if missing(crawler):
         yield
@@ -114,17 +116,18 @@ def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
 
 
 def delay_of_new_slots(crawler: Crawler) -> float:
-    """Return the delay of a new download slot, in seconds."""
-    # AutoThrottle sets it in the downloader; before Scrapy 2.19, in the spider.
+    """Return the delay that Scrapy sets for a new download slot, in seconds."""
+    # AutoThrottle sets it in the downloader; before Scrapy 2.19 it sets it in the spider.
     delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
     delay = getattr(crawler.spider, "download_delay", delay)
     return float(getattr(downloader_of(crawler), "_delay", delay))
 
 
 def configured_delay(crawler: Crawler, name: str, seconds: float | None = None) -> float:
-    """Return the delay of the download slot ``name`` by Scrapy's settings, in seconds.
+    """Return the delay of the download slot ``name`` in seconds, according to Scrapy's settings.
 
-    ``seconds`` replaces DOWNLOAD_DELAY, if given. AutoThrottle may set a longer one.
+    It is that in DOWNLOAD_SLOTS, else ``seconds``, or DOWNLOAD_DELAY if that is None. AutoThrottle
+    may set another delay, which is not included.
     """
     if seconds is None:
         seconds = crawler.settings.getfloat("DOWNLOAD_DELAY")
@@ -135,10 +138,11 @@ def configured_delay(crawler: Crawler, name: str, seconds: float | None = None) 
 def seconds_until_free(slot: Slot) -> float:
     """Return the seconds until the delay of ``slot`` is over.
 
-    From now on only ``slot.delay`` counts. The random part is switched off. The timer of the slot
-    is cancelled, because AutoThrottle may have changed the delay since it was set.
+    This function changes the slot: its delay is no longer randomized. If no request waits in the
+    slot, its timer is cancelled, because AutoThrottle may have changed the delay since the timer
+    was set.
     """
-    if not slot.lastseen:  # nothing was sent yet; see slot_without_delay
+    if not slot.lastseen:  # the slot has sent no request; see slot_without_delay
         slot.lastseen = _LONG_AGO
     if hasattr(slot, "jitter"):
         slot.jitter = 0.0

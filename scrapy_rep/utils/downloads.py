@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def handler_of(settings: BaseSettings, scheme: str) -> Any:
-    """Return the class of the handler of a scheme; None if none is set, or it can't be loaded.
+    """Return the class of the download handler of ``scheme``; None if none can be loaded.
 
-    Scrapy reports an error of loading with the first request.
+    No error is raised, as Scrapy reports it with the first request of this scheme.
     """
     try:
         return load_object(settings.getwithbase("DOWNLOAD_HANDLERS")[scheme])
-    except Exception:  # noqa: BLE001 - its module may raise anything
+    except Exception:  # noqa: BLE001 - the import of its module may raise any error
         return None
 
 
@@ -43,7 +43,7 @@ def timeout_of(request: Request) -> float:
 
 
 def _seconds(limit: Any) -> float:
-    # An invalid value is reported by Scrapy, as its download handlers raise an error.
+    # An invalid value counts as no limit here: Scrapy's download handlers raise an error for it.
     return float(limit) if isinstance(limit, int | float) and limit > 0 else 0.0
 
 

@@ -1,4 +1,4 @@
-"""A mapping with a limit of entries and bytes that evicts the least recently used entries."""
+"""A mapping with a maximum number of entries or bytes. Above it, entries are evicted."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ V = TypeVar("V")
 
 
 class BoundedCache(Generic[K, V]):
-    """A mapping that holds at most ``max_entries`` values, or ``max_bytes`` of their sizes.
+    """A mapping with at most ``max_entries`` values, whose total size is at most ``max_bytes``.
 
-    The newest value always stays, however large it is.
+    Above a limit the least recently used values are evicted. The newest value always stays, even if
+    it is larger than ``max_bytes``.
     """
 
     def __init__(self, *, max_entries: float = math.inf, max_bytes: float = math.inf) -> None:
@@ -38,7 +39,7 @@ class BoundedCache(Generic[K, V]):
         return iter(self._values)
 
     def get(self, key: K) -> V | None:
-        """Return the value of ``key``, now the most recently used, or None."""
+        """Return the value of ``key`` or None, and mark it as the most recently used."""
         found = self._values.get(key)
         if found is None:
             return None
@@ -50,7 +51,7 @@ class BoundedCache(Generic[K, V]):
         return (value for value, _ in self._values.values())
 
     def put(self, key: K, value: V, nbytes: int = 0) -> None:
-        """Set the value of ``key``, whose size is ``nbytes`` bytes."""
+        """Set the value of ``key``; ``nbytes`` is the size of the value in bytes."""
         self.discard(key)
         self._values[key] = value, nbytes
         self._bytes += nbytes
@@ -62,12 +63,12 @@ class BoundedCache(Generic[K, V]):
             self.evicted += 1
 
     def discard(self, key: K) -> None:
-        """Remove ``key``, if it is there."""
+        """Remove ``key`` and its value, if the mapping has it."""
         found = self._values.pop(key, None)
         if found is not None:
             self._bytes -= found[1]
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all keys and values."""
         self._values.clear()
         self._bytes = 0

@@ -1,4 +1,4 @@
-"""Remembers what has been logged, so that it is logged only once."""
+"""Remembers keys of log messages, so that each message is logged only once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _MAX_ENTRIES: Final = 10_000
-"""Maximum number of keys that are remembered; older ones count as new again."""
+"""Maximum number of keys that are remembered. A key that was removed counts as new again."""
 
 
 class Once:
-    """Distinguishes the first occurrence of a key from all later ones."""
+    """Determines whether a key occurs for the first time."""
 
     def __init__(self) -> None:
         self._seen: BoundedCache[Hashable, None] = BoundedCache(max_entries=_MAX_ENTRIES)

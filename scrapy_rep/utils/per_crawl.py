@@ -1,4 +1,7 @@
-"""The parts of a crawl: objects that exist once per crawl, and are found by crawler and class."""
+"""The parts of a crawl: objects of which each crawl has at most one of a class.
+
+A part is stored in the crawler, and found by its class.
+"""
 
 from __future__ import annotations
 
@@ -13,24 +16,24 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ATTRIBUTE: Final = "_scrapy_rep"
-"""Attribute of a crawler with the parts of its crawl; they are freed with the crawler."""
+"""Attribute of a crawler in which its parts are stored, so that they are freed with the crawler."""
 _crawlers: Final[WeakSet[Crawler]] = WeakSet()
-"""All crawlers of the process with parts."""
+"""All crawlers of the process for which ``add_part`` was called."""
 
 
 def add_part(crawler: Crawler, part: object) -> None:
-    """Add ``part`` to a crawl, in place of one of the same class."""
+    """Add ``part`` to a crawl. It replaces a part of the same class."""
     _parts(crawler)[type(part)] = part
     _crawlers.add(crawler)
 
 
 def part(crawler: Crawler, cls: type[T]) -> T | None:
-    """Return the part of a class; None if the crawl has none."""
+    """Return the part of the class ``cls``; None if the crawl has none."""
     return cast("T | None", _parts(crawler).get(cls))
 
 
 def part_or_new(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
-    """Return the part of a class; if the crawl has none, make it with ``make``."""
+    """Return the part of the class ``cls``; if the crawl has none, add the one ``make`` returns."""
     parts = _parts(crawler)
     if cls not in parts:
         parts[cls] = make()
@@ -38,12 +41,15 @@ def part_or_new(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
 
 
 def remove_part(crawler: Crawler, cls: type) -> None:
-    """Remove the part of a class from a crawl, if there is one."""
+    """Remove the part of the class ``cls`` from a crawl, if there is one."""
     _parts(crawler).pop(cls, None)
 
 
 def parts_of_all(cls: type[T]) -> list[T]:
-    """Return the parts of a class of all crawls in this process that have an engine."""
+    """Return the parts of the class ``cls`` of all crawls in this process that have an engine.
+
+    Only crawls for which ``add_part`` was called are included.
+    """
     started = [each for each in _crawlers if _has_engine(each)]
     return [found for each in started if (found := part(each, cls)) is not None]
 
@@ -51,7 +57,7 @@ def parts_of_all(cls: type[T]) -> list[T]:
 def _has_engine(crawler: Crawler) -> bool:
     try:
         return crawler.engine is not None
-    except RuntimeError:  # of Scrapy 2.19 and newer, if the crawl has not started, or failed to
+    except RuntimeError:  # Scrapy 2.19 and newer, if the crawl has not started, or failed to start
         return False
 
 

@@ -1,6 +1,7 @@
-"""Readers of settings: each takes a Python value, or a string from the command line.
+"""Readers of settings: functions that check and convert a Python value, or a string.
 
-A reader returns the value, or raises ValueError, TypeError or OverflowError.
+Strings come from the command line. A reader returns the converted value. It raises ValueError,
+TypeError or OverflowError if the value is not valid.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _FALSE: Final = {"0", "false"}
 
 
 def number(*, low: float, above: bool = False) -> Callable[[Any], float]:
-    """Return a reader of finite numbers: ``low`` or more; with ``above``, more than ``low``."""
+    """Return a reader of finite numbers of at least ``low``; with ``above``, more than ``low``."""
 
     def read(value: Any) -> float:
         if isinstance(value, bool):
@@ -45,7 +46,7 @@ def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
 
 
 def boolean(value: Any) -> bool:
-    """Return a bool; it may also be written as 0 or 1."""
+    """Return ``value`` as a bool. It may be True or False, 1 or 0, or one of these as a string."""
     text = str(value).lower()
     if text not in _TRUE | _FALSE:
         raise ValueError
@@ -53,7 +54,7 @@ def boolean(value: Any) -> bool:
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
-    """Return a reader of one of ``choices``."""
+    """Return a reader of a string that is one of ``choices``."""
 
     def read(value: Any) -> str:
         if value not in choices:
@@ -64,7 +65,7 @@ def one_of(*choices: str) -> Callable[[Any], str]:
 
 
 def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
-    """Return a reader of a list of ``choices``, or a string with commas between them."""
+    """Return a reader of a list of some ``choices``, or of a string with commas between them."""
 
     def read(value: Any) -> tuple[str, ...]:
         if not isinstance(value, str | list | tuple):
@@ -79,12 +80,12 @@ def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
 
 
 def a_list_of(choices: Sequence[str]) -> str:
-    """Return a description of the values that ``several_of`` takes."""
+    """Return a description, for messages, of the values that ``several_of(choices)`` accepts."""
     return f"a list of {', '.join(map(repr, choices))}"
 
 
 def path(value: Any) -> str | None:
-    """Return a path; None if ``value`` is None or empty."""
+    """Return ``value``, a path, as a string; None if it is None or empty."""
     if value is None or value == "":
         return None
     if not isinstance(value, str | PathLike):

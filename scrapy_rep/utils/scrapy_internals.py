@@ -1,9 +1,8 @@
-"""All accesses to private attributes of Scrapy's engine and requests.
+"""All uses of private attributes of Scrapy's engine and requests.
 
-Those of download slots are in ``download_slots``.
-
-They may be missing in another version of Scrapy. The queue and the gate are used only if
-``missing`` finds all that they need; the other functions work without.
+Private attributes of download slots are used in ``download_slots``. Another version of Scrapy may
+lack some attributes. The queue and the gate, which determines which requests must wait, are used
+only if ``missing`` returns None. All other functions of this module work without the attributes.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _INTERVAL: Final = 0.25
-"""Seconds between two checks whether the engine closes the spider."""
+"""Seconds between two checks whether the engine has begun to close the spider."""
 
 
 def user_agents_of(request: Request) -> list[bytes] | None:
-    """Return the values of the User-Agent header of a request; None if it has none yet.
+    """Return the values of the User-Agent header of a request; None if it has no such header.
 
-    This is on the hot path, and called twice per request. Scrapy may create the headers object on
-    first access, and its methods normalize the name of the header; each would take a fifth of the
-    time that a request to a known origin takes here.
+    This function is called twice for each request, and must be fast. Therefore it does not let
+    Scrapy create the headers object, and does not call its methods, which normalize the name of the
+    header. Each would take a fifth of the time in which a request to a known origin is decided.
     """
     if getattr(request, "_headers", True) is None:
         return None
@@ -53,7 +52,7 @@ NEEDED: Final = {
 
 
 def missing(crawler: Crawler) -> str | None:
-    """Return a sentence about the first attribute of NEEDED that is missing; None if none is."""
+    """Return a sentence about an attribute of NEEDED that is missing; None if none is missing."""
     for path, reason in NEEDED.items():
         found: Any = crawler.engine
         for name in path.split("."):
@@ -64,31 +63,31 @@ def missing(crawler: Crawler) -> str | None:
 
 
 def downloader_of(crawler: Crawler) -> Any:
-    """Return Scrapy's downloader; None if there is none."""
+    """Return Scrapy's downloader; None if the crawl has none."""
     return getattr(crawler.engine, "downloader", None)
 
 
 def is_closing(crawler: Crawler) -> bool:
     """Return whether the engine has begun to close the spider.
 
-    There is no signal for this: ``spider_closed`` is sent only when all requests in progress have
-    ended, and these include requests that wait for a robots.txt.
+    There is no signal for this: ``spider_closed`` is sent only after all requests in progress have
+    ended, and requests that wait for a robots.txt are in progress.
     """
     slot = getattr(crawler.engine, "_slot", None)
     return getattr(slot, "closing", None) is not None
 
 
 def in_progress(crawler: Crawler) -> set[Request]:
-    """Return the requests of the engine that are being downloaded or processed by a callback."""
+    """Return the requests that the engine is downloading or whose callbacks are running."""
     slot = getattr(crawler.engine, "_slot", None)
     return set() if slot is None else slot.inprogress
 
 
 def nudge(crawler: Crawler) -> None:
-    """Make the engine ask the scheduler for a request soon.
+    """Make the engine get requests from the scheduler soon.
 
-    By itself it asks when a request ends or is scheduled, and every five seconds. So it must be
-    nudged when robots.txt has become known, or a wait has ended.
+    The engine does so when a request ends or is scheduled, and every five seconds. This function is
+    called when a robots.txt has become known, or another wait has ended.
     """
     slot = getattr(crawler.engine, "_slot", None)
     schedule = getattr(getattr(slot, "nextcall", None), "schedule", None)
@@ -97,9 +96,9 @@ def nudge(crawler: Crawler) -> None:
 
 
 def has_only_waiting_requests(crawler: Crawler, ignored_key: str) -> bool:
-    """Return whether the engine has nothing to do but the requests that wait in the scheduler.
+    """Return whether the engine is idle, apart from requests that wait in the scheduler.
 
-    Downloads whose meta has the key ``ignored_key`` don't count.
+    Downloads of requests whose meta has ``ignored_key`` are ignored.
     """
     engine: Any = crawler.engine
     slot = getattr(engine, "_slot", None)
@@ -114,18 +113,18 @@ def has_only_waiting_requests(crawler: Crawler, ignored_key: str) -> bool:
 
 
 def has_pending_requests(crawler: Crawler) -> bool:
-    """Return whether the scheduler has requests. It may raise any error, as with a database."""
+    """Return whether the scheduler has requests. Raises any error of the scheduler's queue."""
     engine: Any = crawler.engine
     return bool(engine._slot.scheduler.has_pending_requests())
 
 
 @contextmanager
 def raised_concurrency(crawler: Crawler) -> Iterator[None]:
-    """Increase CONCURRENT_REQUESTS by one in the ``with`` block, so that one request is extra.
+    """Increase CONCURRENT_REQUESTS by one in the ``with`` block, for one additional request.
 
-    The downloader counts all requests of the engine: also robots.txt, and pages that wait for it.
-    Only its limit can be changed to make up for them. A limit of 0 or less means no limit (Scrapy
-    2.19), and is not changed.
+    The downloader counts all requests of the engine, including requests for robots.txt and pages
+    that wait for a robots.txt. So that these don't reduce the number of other pages, the limit is
+    increased. A limit of 0 or less means no limit (Scrapy 2.19), and is not changed.
     """
     downloader = downloader_of(crawler)
     limit = getattr(downloader, "total_concurrency", 0)
@@ -136,15 +135,16 @@ def raised_concurrency(crawler: Crawler) -> Iterator[None]:
     try:
         yield
     finally:
-        # Not set to the value before, because other blocks may have changed it meanwhile.
+        # Decreased, and not set to its former value, because other blocks may have changed it.
         downloader.total_concurrency -= 1
 
 
 def lift_pool_limits(crawler: Crawler) -> None:
     """Remove the connection limits of Scrapy's aiohttp and httpx download handlers.
 
-    They allow CONCURRENT_REQUESTS connections, and robots.txt of sites that hang would take them
-    all. The number of pages is still limited by the downloader.
+    These handlers open at most CONCURRENT_REQUESTS connections. If many sites hang, requests for
+    their robots.txt would occupy all of them. The number of pages is still limited by the
+    downloader.
     """
     engine: Any = crawler.engine
     with suppress(AttributeError):  # another version of Scrapy, or another downloader
@@ -156,14 +156,15 @@ def lift_pool_limits(crawler: Crawler) -> None:
             elif "scrapy.core.downloader.handlers._httpx" in modules:
                 kept = handler._limits.max_keepalive_connections
                 handler._default_client._transport._pool._max_connections = math.inf
-                # Clients for proxies are created later, with these limits.
+                # The handler creates its clients for proxies later, with these limits.
                 handler._limits = type(handler._limits)(max_keepalive_connections=kept)
 
 
 class ExtraConcurrency:
-    """Raises CONCURRENT_REQUESTS for requests that have waited for their turn, so that they leave.
+    """Increases CONCURRENT_REQUESTS for requests whose turn has come.
 
-    It is raised by a quarter of its value at most, rounded up.
+    A turn is a time reserved for one request to a site with a delay. Without the increase, the
+    request could miss it. The increase is at most a quarter of the limit, rounded up.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -171,21 +172,21 @@ class ExtraConcurrency:
         self._raised = 0
 
     def raise_for(self, requests: int) -> None:
-        """Raise the limit so that ``requests`` can leave now; 0 resets it."""
+        """Increase the limit so that ``requests`` more requests can be sent now; 0 resets it."""
         downloader = downloader_of(self._crawler)
         limit = getattr(downloader, "total_concurrency", 0)
         if not isinstance(limit, int) or limit <= 0 or not hasattr(downloader, "active"):
             return
         limit -= self._raised
         above = len(downloader.active) + requests - limit if requests else 0
-        most = math.ceil(limit / 4) if limit > 1 else 0  # one at a time stays one at a time
+        most = math.ceil(limit / 4) if limit > 1 else 0  # a limit of one request is not increased
         raised = min(most, max(0, above))
         downloader.total_concurrency += raised - self._raised
         self._raised = raised
 
 
 class ClosingWatch:
-    """Calls ``look`` at intervals, until the engine begins to close; then ``closing``, once."""
+    """Calls ``look`` at intervals until the engine begins to close, then ``closing`` once."""
 
     def __init__(
         self, crawler: Crawler, closing: Callable[[], None], look: Callable[[], None]
@@ -196,12 +197,12 @@ class ClosingWatch:
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     def start(self) -> None:
-        """Begin to check."""
+        """Start the calls."""
         self._loop = create_looping_call(self._watch)
         self._loop.start(_INTERVAL, now=False)
 
     def stop(self) -> None:
-        """Stop checking."""
+        """Stop the calls."""
         if self._loop is not None and self._loop.running:
             self._loop.stop()
         self._loop = None

@@ -1,4 +1,4 @@
-"""The check that Scrapy is not too old."""
+"""Checks that the installed version of Scrapy is not too old."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Final
 import scrapy
 
 _OLDEST: Final = (2, 14)
-"""The version in pyproject.toml. An older one may have been installed afterwards."""
+"""The minimum version in pyproject.toml. An older version may be installed after scrapy-rep."""
 
 
 def check_scrapy() -> None:
-    """Raise ImportError if Scrapy is too old."""
+    """Raise ImportError if Scrapy is older than the minimum version."""
     if scrapy.version_info < _OLDEST:
         raise ImportError(
             f"scrapy-rep requires Scrapy {'.'.join(map(str, _OLDEST))} or newer, "

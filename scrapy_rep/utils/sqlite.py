@@ -1,4 +1,4 @@
-"""What the SQLite files of scrapy-rep have in common: identity, version, write-ahead log."""
+"""Functions for all SQLite files of scrapy-rep: identity, version, write-ahead log."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ if TYPE_CHECKING:
 Identity = tuple[int, int] | None
 
 _WAL_BYTES: Final = 4 * 1024 * 1024
-"""Bytes to which the write-ahead log is truncated."""
+"""Size to which SQLite truncates the write-ahead log after its content was written to the file."""
 _LOCK_INTERVAL: Final = 0.02
-"""Seconds between two tries to set the journal mode."""
+"""Seconds between two tries to set the journal mode while another process has locked the file."""
 
 
 class ForeignFileError(Exception):
-    """The file was written by another program."""
+    """Raised if a file was written by another program."""
 
 
 class NewerFileError(Exception):
-    """The file was written by a newer version of scrapy-rep."""
+    """Raised if a file was written by a newer version of scrapy-rep."""
 
 
 def identity_of(path: Path) -> Identity:
-    """Return device and inode of the file, which tell it from a later file of the same name.
+    """Return device and inode of the file; None if there is no file.
 
-    None if there is no file. Raises OSError if the file system doesn't answer.
+    A later file with the same path has another identity. Raises OSError if the file system fails.
     """
     try:
         status = path.stat()
@@ -38,9 +38,10 @@ def identity_of(path: Path) -> Identity:
 
 
 def version_of(connection: sqlite3.Connection, application_id: int, newest: int) -> int:
-    """Return the version of the schema, 0 for an empty file.
+    """Return the version of the schema; 0 for an empty file.
 
-    Raises ForeignFileError, NewerFileError if the version is above ``newest``, and sqlite3.Error.
+    Raises ForeignFileError if the file has another ``application_id``, NewerFileError if its
+    version is above ``newest``, and sqlite3.Error if it can't be read.
     """
     try:
         identifier, version, tables = connection.execute(
@@ -57,10 +58,11 @@ def version_of(connection: sqlite3.Connection, application_id: int, newest: int)
 
 
 def begin_log(connection: sqlite3.Connection, timeout: float = 0.0) -> None:
-    """Use a write-ahead log; wait up to ``timeout`` seconds for others that open the file.
+    """Use a write-ahead log for the file.
 
-    A killed process loses no commit. A power cut may lose the newest ones, but never damages the
-    file. Raises sqlite3.Error.
+    Wait up to ``timeout`` seconds while another process has locked the file. If a process is
+    killed, no transaction that was committed is lost. After a power failure the newest ones may be
+    lost, but the file is not damaged. Raises sqlite3.Error if the log can't be used.
     """
     end = monotonic() + timeout
     while not _is_log_begun(connection, last=monotonic() >= end):

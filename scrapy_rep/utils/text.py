@@ -16,40 +16,40 @@ _CREDENTIALS: Final = re.compile(r"^([^:/?#@]*:[/\\]*)[^/?#]*@")
 
 
 def without_credentials(url: str) -> str:
-    """Return a URL without the user and password before the ``@`` of its authority.
+    """Return ``url`` without the user and password before the ``@`` of its authority.
 
-    There may be any number of slashes before the authority, as Scrapy accepts such URLs.
+    There may be any number of slashes before the authority, because Scrapy accepts such URLs.
     """
     return _CREDENTIALS.sub(r"\1", url) if "@" in url else url
 
 
 def show(request: Request) -> str:
-    """Return the method and URL of a request for a log line."""
+    """Return the method and URL of a request for a log line, without credentials, in ASCII."""
     return f"<{request.method} {ascii(without_credentials(request.url))[1:-1]}>"
 
 
 def show_page(response: Response | None) -> str:
-    """Return the URL of a page for a log line."""
+    """Return the URL of a page for a log line, without credentials, in ASCII."""
     return ascii(None if response is None else without_credentials(response.url))
 
 
 def printable(text: str) -> str:
-    """Return ``text`` with escapes for invisible characters, and for those that turn the line."""
+    """Return ``text`` with escapes for characters that are invisible or change the direction."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def short(text: str, width: int = MAX_SHOWN) -> str:
-    """Return ``text``, cut to ``width`` characters; an ellipsis is the last one if it is cut."""
+    """Return ``text``, cut to ``width`` characters. A text that was cut ends with an ellipsis."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with a noun, in the plural if it is not 1."""
+    """Return ``number`` and ``noun``, with an ``s`` if the number is not 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def moment(seconds: float) -> str:
-    """Return a time in UTC; ``seconds`` are since the epoch."""
+    """Return a time, in seconds since the epoch, as date and time in UTC."""
     try:
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
     except (OverflowError, ValueError, OSError):

@@ -1,6 +1,7 @@
 """The evidence (REP_EVIDENCE): a line for each page and each dropped request.
 
-The extension makes lines of the signals it receives. A thread writes them as JSON Lines or WARC.
+A line shows what was decided on a request, and by which robots.txt. The extension makes lines from
+the signals that it receives. A thread writes them as JSON Lines or WARC.
 """
 
 from scrapy_rep.extensions.evidence.extension import RobotsEvidence

@@ -1,4 +1,4 @@
-"""The extension that makes lines of signals."""
+"""The extension that makes lines of evidence from the signals of a crawl."""
 
 from __future__ import annotations
 
@@ -50,19 +50,20 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _MAX_FILES: Final = 10_000
-"""Maximum number of robots.txt files in memory; for others the store is asked."""
+"""Maximum number of robots.txt files in memory. Others are read from the store."""
 _CLOSING_TIME: Final = 60.0
-"""Seconds for the remaining writes when the crawl closes."""
+"""Time limit in seconds for the remaining lines when the crawl closes, used twice: for lines that
+still need their robots.txt, and for the thread that writes."""
 _NO_MATTER: Final = ("REP_EVIDENCE", "REP_REPORT")
-"""Settings that don't affect decisions."""
+"""Settings that don't affect decisions, and are left out of the evidence."""
 _AFTER: Final = (HEADER, META)
-"""Places of usage preferences that are known only after the request."""
+"""Places of usage preferences that are read from the response."""
 _SENT: Final = ("download", "handler")
 _WORDS: Final = {True: "allow", False: "disallow"}
 
 
 class _Pending:
-    """The decision on a request, until its response is there."""
+    """The decision on a request whose response has not been received yet."""
 
     __slots__ = ("at", "decision", "is_sent", "verdict")
 
@@ -74,7 +75,10 @@ class _Pending:
 
 
 class RobotsEvidence:
-    """Writes REP_EVIDENCE. Errors are logged and counted, and do not stop the crawl."""
+    """Writes the evidence of a crawl to REP_EVIDENCE.
+
+    Errors are logged and counted, and do not stop the crawl.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.of(crawler)
@@ -89,7 +93,8 @@ class RobotsEvidence:
         self._writing = Writing(form_of(path, common_members(self._settings)), "Evidence", path)
         self._pending: WeakKeyDictionary[Request, _Pending] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
-        """The requested URL, by the hop to which a download handler was redirected."""
+        """The URLs of requests whose download handler followed a redirect, by the request for the
+        target of the redirect."""
         self._files: BoundedCache[tuple[str, int], RobotsFile] = BoundedCache(
             max_entries=_MAX_FILES
         )
@@ -112,11 +117,15 @@ class RobotsEvidence:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the extension. Raises NotConfigured without REP_EVIDENCE, and SettingsError."""
+        """Return the extension.
+
+        Raises NotConfigured if REP_EVIDENCE is not set, and SettingsError if it is not valid.
+        """
         return cls(crawler)
 
     def _spider_opened(self, spider: Spider) -> None:
-        # Only now: a crawl that fails at its start is closed, too, but leaves no evidence.
+        # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal,
+        # and then there must be no evidence.
         self._crawler.signals.connect(self._spider_closed, scrapy_signals.spider_closed)
         self._put("start", {"spider": spider.name, "dry_run": self._dry_run, "set": self._settings})
 
@@ -139,7 +148,7 @@ class RobotsEvidence:
     def _robotstxt_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value]
     ) -> None:
-        # Other preferences are in the line of the page or the dropped request.
+        # Preferences from other places are in the line about the page or the dropped request.
         if any(statement.place in _AFTER for statement in usage.statements):
             url = without_credentials(request.url)
             self._put("usage", {"url": url, "usage": as_dict(usage, results)})
@@ -178,7 +187,7 @@ class RobotsEvidence:
     def _response_received(self, request: Request, response: Response) -> None:
         pending = self._pending.pop(request, None)
         if pending is None or not pending.is_sent:
-            # Another component had the response, and no request was sent.
+            # No request was sent: the response is that of another component, such as a cache.
             source = "cache" if "cached" in response.flags else "component"
             self._write("page", request, pending or _Pending(), source, response.status)
 
@@ -190,7 +199,7 @@ class RobotsEvidence:
         source: str | None,
         status: int | None = None,
     ) -> None:
-        """Write a line with the decision on ``request`` and its result."""
+        """Write a line with the decision on ``request``, and what became of the request."""
         values = self._values(request, pending, source)
         values |= {"kind": kind, "status": status}
         verdict, decision = pending.verdict, pending.decision
@@ -210,7 +219,7 @@ class RobotsEvidence:
             self._background.start(self._write_late(values, request, pending.at, entry))
 
     def _values(self, request: Request, pending: _Pending, source: str | None) -> dict[str, Any]:
-        """Return the values of a line about ``request``; ``kind`` and ``status`` are still None."""
+        """Return the values of a line about ``request``, with None for ``kind`` and ``status``."""
         verdict, decision, meta = pending.verdict, pending.decision, request.meta
         rule = None if verdict is None else verdict.rule
         judged = None if decision is None else decision.usage
@@ -244,14 +253,17 @@ class RobotsEvidence:
     async def _write_late(
         self, values: dict[str, Any], request: Request, at: float, entry: Entry
     ) -> None:
-        """Write a line whose robots.txt another crawl of this process has looked up."""
+        """Write a line whose robots.txt is not in ``_files``, after reading it from the store.
+
+        This is so if another crawl of this process has looked it up, as entries are shared.
+        """
         try:
             record = await Robots.of(self._crawler).record(request)
         except Exception:
             logger.exception("Error while asking by which robots.txt it was decided")
             record = None
         if record is None or not entry.is_from(self._policy.access(record, at)):
-            self._writing.put(Line(values))  # the text that decided is not in the store any more
+            self._writing.put(Line(values))  # the store no longer has the text that decided
             return
         key = record.file.url, entry.fingerprint
         if (file := self._files.get(key)) is None:
@@ -266,7 +278,7 @@ class RobotsEvidence:
         self._writing.put(Line(values, file))
 
     def _file_of(self, override: Override, path: Path) -> RobotsFile:
-        """Return the file of an override."""
+        """Return the file with the rules of an override; write a line about it the first time."""
         file = self._override_files.get(path)
         if file is None:
             url, body = path.as_uri(), override.body

@@ -20,18 +20,24 @@ if TYPE_CHECKING:
 
 WARC: Final = ".warc.gz"
 _TRIAL: Final = 64 * 1024
-"""Bytes that are written to a temporary file, to check that there is space."""
+"""Number of bytes written to a temporary file at the start, to check that there is space."""
 
 
 def common_members(settings: dict[str, Any]) -> str:
-    """Return the last members of all lines: crawl, version, and a hash of the settings."""
+    """Return the members that are the same in all lines, as JSON without the braces.
+
+    They are a name of the crawl, the version of scrapy-rep, and a hash of ``settings``.
+    """
     digest = sha256(as_json(dict(sorted(settings.items()))).encode()).hexdigest()
     members = {"crawl": uuid4().hex[:12], "version": version("scrapy-rep"), "settings": digest}
     return as_json(members)[1:-1]
 
 
 def form_of(path: Path, tail: str) -> Form:
-    """Return the writer for ``path``. Raises SettingsError if it can't be written."""
+    """Return the object that writes evidence to ``path``, as WARC or JSON Lines.
+
+    Raises SettingsError if ``path`` can't be written, or warcio is required and not installed.
+    """
     form: Callable[[Path, str], Form] = JsonLines
     folder = path
     if path.name.endswith(WARC):

@@ -1,4 +1,4 @@
-"""Evidence as JSON Lines in a directory; each text is stored once in a file of its own."""
+"""Evidence as JSON Lines in a directory. Each robots.txt text is stored once, in its own file."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 64 * 1024
 _MAX_KNOWN: Final = 10_000
-"""Maximum number of remembered texts, whose files are not checked again."""
+"""Maximum number of texts that are remembered as stored. For others, the file is looked for."""
 
 
 def part_name(folder: Path, number: int) -> Path:
-    """Return the path of the part with this number."""
+    """Return the path of the part with this number in the directory of the evidence."""
     return folder / f"part-{number:05}.jsonl"
 
 
 def text_name(folder: Path, sha256: str) -> Path:
-    """Return the path of the text with this hash."""
+    """Return the path of the text with this hash in the directory of the evidence."""
     return folder / "texts" / sha256[:2] / sha256
 
 
@@ -43,17 +43,17 @@ def end_of_lines(file: IO[bytes]) -> int:
 
 
 class JsonLines:
-    """Writes lines to parts, and texts to files named by their hash."""
+    """Writes lines to parts, and each robots.txt text to a file whose name is its hash."""
 
     def __init__(self, folder: Path, tail: str) -> None:
-        """``tail`` has the members that all lines have."""
+        """``tail`` has the members of the JSON object that are the same in all lines."""
         self._folder = folder
         self._tail = tail
         self._parts = Parts(lambda number: part_name(folder, number), end_of_lines)
         self._known: BoundedCache[str, None] = BoundedCache(max_entries=_MAX_KNOWN)
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Write lines. Raises OSError."""
+        """Write all lines and their texts. Raises OSError if they can't be written."""
         data = []
         for line in lines:
             if line.file is not None and line.text is not None:
@@ -62,7 +62,7 @@ class JsonLines:
         self._parts.append(b"\n".join([*data, b""]))
 
     def close(self) -> None:
-        """Close the file that is being written."""
+        """Close the current part."""
         self._parts.close()
 
     def _write_text(self, name: str, text: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The parts of the evidence: files of limited size, each written by one crawl at a time."""
+"""The parts of the evidence: files of limited size. Only one crawl at a time writes to a part."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAX_BYTES: Final = 128 * 1024**2
-"""Size at which the next part begins."""
+"""Size of a part in bytes after which the next part is begun."""
 _BLOCK: Final = 64 * 1024
 _GZIP: Final = zlib.MAX_WBITS + 16
 
 
 class Parts:
-    """Appends to a part until it is large enough, then begins the next one.
+    """Appends records to a part until it has MAX_BYTES, then to the next part.
 
-    A part that a killed crawl has left is continued, after an incomplete record at its end is
-    removed. A part that is damaged otherwise is not touched. Concurrent crawls write different
-    parts; if files can't be locked, each crawl begins a new one.
+    A part of an earlier crawl is continued if it has less than MAX_BYTES. If that crawl was killed,
+    an incomplete record at the end of the part is removed first. A part that is damaged in another
+    way is left unchanged. Crawls at the same time write different parts, by a lock; if files can't
+    be locked, each crawl begins a new part.
     """
 
     def __init__(
@@ -30,10 +31,10 @@ class Parts:
         whole: Callable[[IO[bytes]], int | None],
         begin: Callable[[Path], bytes] = lambda _: b"",
     ) -> None:
-        """``name`` returns the path of a part by its number, from 1.
+        """``name`` returns the path of the part with a number; the first number is 1.
 
-        ``whole`` returns the offset after the last complete record of a file, or None if the file
-        is damaged. ``begin`` returns the first bytes of a part.
+        ``whole`` returns the offset after the last complete record of a file; None if the file is
+        damaged. ``begin`` returns the first bytes of the part with a path.
         """
         self._name = name
         self._whole = whole
@@ -42,7 +43,7 @@ class Parts:
         self._size = 0
 
     def append(self, data: bytes) -> None:
-        """Write complete records. Raises OSError; then none of them is written."""
+        """Append ``data``, complete records. Raises OSError if that fails; then none is written."""
         if self._file is None or self._size >= MAX_BYTES:
             self.close()
             self._file = self._open()
@@ -53,7 +54,7 @@ class Parts:
         except OSError:
             try:
                 file.truncate(self._size)
-            except OSError:  # removed when it is opened again
+            except OSError:  # the incomplete record is removed when the part is opened again
                 self.close()
             raise
         self._size += len(data)
@@ -82,11 +83,11 @@ class Parts:
 
     @staticmethod
     def _open_and_lock(path: Path) -> IO[bytes] | None:
-        """Open and lock a part; return None if another crawl has it, or if it is large enough."""
+        """Open and lock a part. Return None if another crawl writes it, or if it is full."""
         is_new = not path.exists()
         if not is_new and path.stat().st_size >= MAX_BYTES:
             return None
-        # Unbuffered, so that written data survives if this process is killed.
+        # Not buffered, so that written records are not lost if this process is killed.
         file = path.open("ab+", buffering=0)
         is_locked = _lock(file)
         if is_locked or (is_new and is_locked is None):
@@ -101,7 +102,10 @@ class Parts:
 
 
 def _lock(file: IO[bytes]) -> bool | None:
-    """Lock a file until it is closed; return None if files can't be locked."""
+    """Lock a file until it is closed; return whether that succeeded.
+
+    False if another process has locked the file; None if files can't be locked here.
+    """
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
 
@@ -114,7 +118,7 @@ def _lock(file: IO[bytes]) -> bool | None:
 
 
 def is_damaged(path: Path) -> bool:
-    """Return whether a gzip file has anything but complete members and a last incomplete one."""
+    """Return whether a gzip file is damaged. A last member that is incomplete is no damage."""
     with path.open("rb") as file:
         return end_of_members(file) is None
 
@@ -122,7 +126,8 @@ def is_damaged(path: Path) -> bool:
 def end_of_members(file: IO[bytes]) -> int | None:
     """Return the offset after the last complete member of a gzip file (RFC 1952 §2.2).
 
-    None if it has anything but complete members and a last incomplete one.
+    Return None if the file is damaged: if it contains anything but complete members and, at its
+    end, an incomplete one.
     """
     file.seek(0)
     position = end = 0

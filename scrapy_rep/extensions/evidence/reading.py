@@ -1,4 +1,4 @@
-"""Reads evidence: the lines about a URL, and the texts that they refer to."""
+"""Reads evidence: the lines about a URL, and the robots.txt texts to which they refer."""
 
 from __future__ import annotations
 
@@ -19,23 +19,26 @@ if TYPE_CHECKING:
 
 _OF_URLS: Final = {"page", "failed", "drop", "usage"}
 DAMAGE: Final = (ValueError, LookupError, TypeError, AttributeError)
-"""Exceptions for lines that are not JSON, or that lack members."""
+"""Exceptions that are raised while a line is read that is not JSON, or that lacks members."""
 
 
 class Found(NamedTuple):
-    """A line, and the text of the robots.txt that it refers to."""
+    """A line of the evidence, and the text of the robots.txt to which it refers."""
 
     values: dict[str, Any]
+    """The members of the line."""
     text: bytes | None
-    """None if it refers to none, or if the text in the evidence has another hash."""
+    """The text of robots.txt. None if the line refers to no text, or if the text is missing or
+    doesn't have the hash in the line."""
     part: Path
-    """The file of the line."""
+    """The file that contains the line."""
 
 
 def read(path: Path, url: str) -> tuple[list[Found], set[Path]]:
-    """Return the lines about ``url``, sorted by time, and the damaged parts.
+    """Return the lines about ``url``, sorted by time, and the files that are damaged.
 
-    Raises OSError and ImportError.
+    Raises OSError if a file can't be read, and ImportError if ``path`` is a WARC file and warcio is
+    not installed.
     """
     damaged: set[Path] = set()
     reading = _in_warc if path.name.endswith(WARC) else _in_folder
@@ -50,7 +53,8 @@ def _in_folder(folder: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
     for part in _parts(lambda number: jsonl.part_name(folder, number)):
         with part.open("rb") as file:
             for line in file:
-                # Most lines are about other URLs; the last one of a killed crawl is incomplete.
+                # Most lines are about other URLs, and are not parsed. If a crawl was killed, the
+                # last line may be incomplete.
                 if sought in line and line.endswith(b"\n"):
                     try:
                         values = json.loads(line)

@@ -1,4 +1,7 @@
-"""Evidence as WARC 1.1 (ISO 28500): robots.txt as response records, lines as metadata records."""
+"""Evidence as WARC 1.1 (ISO 28500).
+
+robots.txt files are response records, and lines are metadata records.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +28,25 @@ if TYPE_CHECKING:
 
 
 def part_name(path: Path, number: int) -> Path:
-    """Return the path of the part with this number; the first one is ``path`` itself."""
+    """Return the path of the part with this number; that of the first part is ``path``."""
     if number == 1:
         return path
     return path.with_name(f"{path.name.removesuffix('.warc.gz')}-{number:05}.warc.gz")
 
 
 class Warc:
-    """Writes WARC records, each as a gzip member."""
+    """Writes lines and robots.txt files as WARC records. Each record is a gzip member."""
 
     def __init__(self, path: Path, tail: str) -> None:
-        """``tail`` has the members that all lines have."""
+        """``tail`` has the members of the JSON object that are the same in all lines."""
         self._tail = tail
         self._parts = Parts(lambda number: part_name(path, number), end_of_members, _begin)
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Write lines as metadata of the robots.txt that they refer to. Raises OSError."""
+        """Write all lines, as metadata of the robots.txt to which they refer.
+
+        Raises OSError if they can't be written.
+        """
         out = BytesIO()
         writer = _writer(out)
         written = []
@@ -60,7 +66,7 @@ class Warc:
             raise
 
     def close(self) -> None:
-        """Close the file that is being written."""
+        """Close the current part."""
         self._parts.close()
 
     def _metadata(self, writer: Any, line: Line) -> Any:
@@ -95,7 +101,10 @@ def _begin(path: Path) -> bytes:
 
 
 def _response(writer: Any, file: RobotsFile) -> Any:
-    """Return a response record with the known parts: status, some headers, and the decoded text."""
+    """Return a record of ``file`` with what is known: status, some headers, and the decoded text.
+
+    It is a response record; for the file of an override, which has no response, a resource record.
+    """
     body, answer = file.body or b"", file.answer
     if answer is None:
         return writer.create_warc_record(
@@ -131,19 +140,22 @@ def _response(writer: Any, file: RobotsFile) -> Any:
 
 
 class WarcRecord(NamedTuple):
-    """A record of a part."""
+    """A WARC record of a part."""
 
     id: str
     kind: str
     url: str | None
     refers_to: str | None
     body: Callable[[], bytes]
-    """Reads the payload. Only valid until the next record is read."""
+    """Reads the payload. It must be called before the next record is read."""
 
 
 def records(path: Path) -> Iterator[WarcRecord]:
-    """Yield the records of a part up to an incomplete one. Raises OSError."""
-    # warcio raises AttributeError for an incomplete header.
+    """Yield the records of a part. The iteration ends before an incomplete record.
+
+    Raises OSError if the file can't be read.
+    """
+    # warcio raises AttributeError if the header of a record is incomplete.
     with path.open("rb") as file, suppress(ArchiveLoadFailed, EOFError, AttributeError):
         for record in ArchiveIterator(file):
             header = record.rec_headers.get_header

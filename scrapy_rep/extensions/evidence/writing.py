@@ -1,4 +1,7 @@
-"""The thread that writes lines. If it is too slow, lines are lost; the crawl never waits."""
+"""The thread that writes lines of evidence.
+
+The crawl never waits for the thread. If the disk is too slow, lines are lost, and counted.
+"""
 
 from __future__ import annotations
 
@@ -22,25 +25,25 @@ logger: Final = logging.getLogger(__name__)
 _MAX_LINES: Final = 10_000
 """Maximum number of lines that wait to be written; further lines are lost."""
 _MAX_BYTES: Final = 64 * 1024**2
-"""Maximum size of the texts of these lines."""
+"""Maximum total size of the robots.txt texts of these lines, in bytes."""
 _BATCH: Final = 1_000
 
 
 class Form(Protocol):
-    """Writes lines in one format."""
+    """Writes lines in one format: JSON Lines or WARC."""
 
     def write(self, lines: Sequence[Line]) -> None:
-        """Write lines, all or none. Raises OSError."""
+        """Write all lines. Raises OSError if they can't be written; then none is written."""
 
     def close(self) -> None:
         """Close the files."""
 
 
 class Writing:
-    """A queue of lines, and the thread that writes them."""
+    """A queue of lines, and the thread that writes lines from the queue."""
 
     def __init__(self, form: Form, what: str, path: Path) -> None:
-        """Take the form, what the log calls it, and the path."""
+        """``form`` writes to ``path``. ``what`` is the name of the evidence in log messages."""
         self._form = form
         self._what = what
         self._path = path
@@ -57,11 +60,11 @@ class Writing:
 
     @property
     def lost(self) -> int:
-        """Number of lines that could not be written or queued."""
+        """Number of lines that could not be queued or written."""
         return self._crowded_out + self._failed
 
     def put(self, line: Line) -> None:
-        """Queue a line, without waiting."""
+        """Add a line to the queue, without waiting. If the queue is full, the line is lost."""
         nbytes = line.nbytes
         waiting = self._bytes_put - self._bytes_done
         if self._queue.qsize() >= _MAX_LINES or (waiting and waiting + nbytes > _MAX_BYTES):
@@ -76,7 +79,7 @@ class Writing:
         self._queue.put(line)
 
     async def end(self) -> None:
-        """Write the queued lines, and end the thread."""
+        """Wait until all queued lines are written, and end the thread."""
         if self._thread is not None:
             self._queue.put(None)
             await in_thread(self._thread.join)

@@ -1,4 +1,4 @@
-"""The counts of a report by origin and by rule; their number is limited."""
+"""The counts of a report by origin, by rule and by other keys. The number of rows is limited."""
 
 from __future__ import annotations
 
@@ -36,15 +36,18 @@ if TYPE_CHECKING:
     Noted = Mapping[str, Any] | None
 
 MAX_ORIGINS: Final = 100_000
-"""Maximum number of origins with a row; further ones are counted together."""
+"""Maximum number of origins with a row. Further origins are counted in one common row."""
 MAX_DROPS: Final = 10_000
-"""The same for rules."""
+"""Maximum number of rules and other causes of drops with a row. Further ones are counted in one
+common row for each reason."""
 MAX_DIFFERING: Final = 200
+"""Maximum number of requests that are listed because Scrapy's middleware decides differently."""
 MAX_URL: Final = 500
-"""Maximum length of a URL in characters."""
+"""Maximum length of a URL in characters. Longer URLs are cut."""
 SAMPLE: Final = 10
-"""Maximum number of URLs per rule; one if there are MAX_URLS in total."""
+"""Maximum number of URLs in the sample of a row; 1 after MAX_URLS URLs in all rows."""
 MAX_URLS: Final = 20_000
+"""Number of URLs in all samples after which a new row gets only one URL."""
 _BEYOND: Final = "(further origins)"
 
 
@@ -54,16 +57,17 @@ class Counts:
 
     origins: dict[str, OriginRow] = field(default_factory=dict)
     allowed: Counter[str] = field(default_factory=Counter)
-    """Requests that were allowed, by reason."""
+    """Number of requests that were allowed, by the reason of the verdict."""
     dropped: Counter[str] = field(default_factory=Counter)
-    """Requests that were dropped, by reason."""
+    """Number of requests that were dropped, by the reason of the verdict."""
     would_drop: Counter[str] = field(default_factory=Counter)
-    """Requests that a dry run has sent, by the reason for which they would have been dropped."""
+    """Number of requests that were sent only because of a dry run, by the reason of the verdict."""
     drops: dict[tuple[Any, ...], DropRow] = field(default_factory=dict)
     overrides: dict[str, OverrideRow] = field(default_factory=dict)
     exempt: RequestsRow = field(default_factory=RequestsRow)
     """Requests with ``dont_obey_robotstxt`` that were sent."""
     differing: int = 0
+    """Number of requests on which Scrapy's middleware decides differently, in a dry run."""
     differing_urls: list[DiffersRow] = field(default_factory=list)
     usage: UsageCounts = field(default_factory=UsageCounts)
     texts: Texts = field(default_factory=Texts)
@@ -71,7 +75,7 @@ class Counts:
     """Number of URLs in all samples."""
 
     def row(self, origin: str) -> OriginRow:
-        """Return the row of an origin, or the common row of the origins above the limit."""
+        """Return the row of an origin; above MAX_ORIGINS, the common row of further origins."""
         origin = short(origin, MAX_URL)
         row = self.origins.get(origin)
         if row is None:
@@ -81,7 +85,11 @@ class Counts:
         return row
 
     def count_lookup(self, record: Record, access: Access, *, fetched: bool) -> OriginRow:
-        """Count a lookup; ``access`` is the access by its record."""
+        """Count a lookup of robots.txt, which ended with ``record``; return the row of its origin.
+
+        ``access`` is what may be fetched according to ``record``. ``fetched`` is false if the
+        record comes from the store.
+        """
         row = self.row(str(record.file.origin))
         file, last = RobotsFile.from_record(record, access), record.last
         row.outcome, row.status = file.outcome, file.status
@@ -104,14 +112,18 @@ class Counts:
         row.unreachable_until = None
 
     def count_allowed(self, origin: str, verdict: Verdict) -> None:
-        """Count an allowed request."""
+        """Count an allowed request to ``origin``."""
         self.row(origin).allowed += 1
         self.allowed[verdict.reason.value] += 1
 
     def count_forbidden(
         self, url: str, origin: str, verdict: Verdict, usage: Noted = None, *, dropped: bool = True
     ) -> OriginRow:
-        """Count a dropped request, or one that a dry run would have dropped."""
+        """Count a dropped request; return the row of its origin.
+
+        If not ``dropped``, the request was sent only because of a dry run. ``usage`` is the
+        judgement about usage preferences in its meta.
+        """
         decided = DecidedBy.from_verdict(verdict, usage)
         row = self.row(origin)
         row.dropped += dropped
@@ -151,12 +163,12 @@ class Counts:
             self.urls += 1
 
     def count_override(self, url: str, override: Override) -> None:
-        """Count the decision of an override."""
+        """Count a request about which ``override`` decided."""
         new = OverrideRow(override.host, override.policy, override.reason, override.until_text)
         self.count_request(self.overrides.setdefault(override.host, new), url)
 
     def count_differing(self, url: str, verdict: Verdict, usage: Noted = None) -> None:
-        """Count a request on which the built-in would decide differently."""
+        """Count a request on which Scrapy's built-in middleware would decide differently."""
         self.differing += 1
         if len(self.differing_urls) < MAX_DIFFERING:
             url = short(without_credentials(url), MAX_URL)
@@ -165,18 +177,21 @@ class Counts:
             self.differing_urls.append(row)
 
     def note_crawl_delay(self, origin: str, delay: Delay, taken: float | None) -> None:
-        """Note the delay that an origin asks for, and the delay that is kept."""
+        """Store the delay in the robots.txt of ``origin``, and ``taken``, that of its slot."""
         field = short(f"{delay.field.name}: {delay.field.value}")
         self.row(origin).crawl_delay = DelayRow(delay.seconds, taken, field, delay.field.line)
 
     def count_back_off(self, origin: str, seconds: float) -> None:
-        """Count a pause of ``seconds``."""
+        """Count a pause of ``seconds``, during which the host of ``origin`` gets no requests."""
         row = self.row(origin)
         row.back_offs += 1
         row.back_off_seconds += seconds
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all counts as plain values; unreachable origins and frequent rules come first."""
+        """Return all counts as plain values.
+
+        Unreachable origins come first, then those with most drops; rules are sorted by drops.
+        """
         origins = sorted(
             self.origins.values(),
             key=lambda row: (
@@ -206,9 +221,9 @@ class Counts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Counts:
-        """Return the counts from the values of ``as_dict``.
+        """Return the counts from values of ``as_dict``.
 
-        Raises LookupError, TypeError and ValueError for other values.
+        Raises LookupError, TypeError or ValueError if ``values`` have another form.
         """
         origins = read_rows(OriginRow, values["origins"])
         drops = read_rows(DropRow, values["drops"])

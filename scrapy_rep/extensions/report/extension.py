@@ -1,4 +1,4 @@
-"""The extension that counts signals, and writes a report at the end of the crawl."""
+"""The extension that counts the signals of a crawl, and writes a report at its end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ logger: Final = logging.getLogger(__name__)
 
 
 class RobotsReport:
-    """Writes REP_REPORT. Errors are logged, and do not stop the crawl."""
+    """Writes the report of a crawl to REP_REPORT. Errors are logged, and do not stop the crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.of(crawler)
@@ -71,7 +71,10 @@ class RobotsReport:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Return the extension. Raises NotConfigured without REP_REPORT, and SettingsError."""
+        """Return the extension.
+
+        Raises NotConfigured if REP_REPORT is not set, and SettingsError if it is not valid.
+        """
         return cls(crawler)
 
     async def _spider_opened(self, spider: Spider) -> None:
@@ -85,7 +88,8 @@ class RobotsReport:
                 extra={"spider": spider},
             )
         self._counts = await in_thread(self._runs.read)
-        # Only now: a crawl that fails at its start is closed, too, but writes no report.
+        # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal,
+        # and then there must be no report.
         self._crawler.signals.connect(self._spider_closed, scrapy_signals.spider_closed)
 
     def _robotstxt_verdict(self, verdict: Verdict, decision: Decision) -> None:
@@ -130,7 +134,7 @@ class RobotsReport:
             self._counts.count_request(self._counts.exempt, request.url)
 
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
-        # Signals that arrive during the writing belong to no run.
+        # Signals that arrive while the report is written are not counted.
         counts, self._counts = self._counts, Counts()
         crawl = self._crawl(spider, reason, counts)
         try:

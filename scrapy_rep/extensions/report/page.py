@@ -15,11 +15,11 @@ from markupsafe import Markup, escape
 from scrapy_rep.utils.text import printable
 
 MAX_ROWS: Final = 1_000
-"""Maximum number of origins on the page; the others are summed up."""
+"""Maximum number of origins on the page. Further origins are counted together."""
 MAX_DROPS: Final = 200
-"""Maximum number of rules and other causes of drops."""
+"""Maximum number of rules and other causes of drops on the page."""
 MAX_TEXTS: Final = 4 * 1024**2
-"""Maximum size of the robots.txt texts in the page, in characters."""
+"""Maximum total size of the robots.txt texts on the page, in characters."""
 
 _OUTCOMES: Final = ("available", "unavailable", "unreachable", "not asked for")
 _LINES: Final = re.compile(r"\r\n|\r|\n")
@@ -27,7 +27,7 @@ _HERE: Final = files("scrapy_rep.extensions.report")
 
 
 def render(report: dict[str, Any]) -> str:
-    """Return the page of a report; all text of sites is escaped."""
+    """Return the HTML page for ``report``. All texts of sites are escaped."""
     origins, drops = report["origins"], report["drops"]
     rows, beyond = origins[:MAX_ROWS], origins[MAX_ROWS:]
     outcomes = Counter(row["outcome"] for row in origins)
@@ -69,7 +69,7 @@ def _template() -> jinja2.Template:
 
 
 def _texts(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the texts that rows refer to, with line numbers, up to MAX_TEXTS."""
+    """Return the robots.txt texts that ``rows`` refer to, with line numbers, up to MAX_TEXTS."""
     shown: dict[str, dict[str, Any]] = {}
     room = MAX_TEXTS
     for row in rows:
@@ -97,5 +97,5 @@ def _hash(text: str) -> str:
 
 
 def _moment(iso: str | None) -> str:
-    """Return an ISO 8601 time without the ``T`` and below-second digits."""
+    """Return an ISO 8601 time with a space instead of the ``T``, and without milliseconds."""
     return "" if iso is None else iso[:19].replace("T", " ")

@@ -1,4 +1,4 @@
-"""The rows of a report: plain values, as they are in JSON. Times are ISO 8601, in UTC."""
+"""The rows of a report. Their values are those in JSON; times are strings, ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -20,19 +20,27 @@ T = TypeVar("T")
 
 
 class DecidedBy(NamedTuple):
-    """What decided a verdict; long texts are cut."""
+    """What decided a verdict: a rule, a usage preference, or the state of the origin.
+
+    Long texts are cut.
+    """
 
     robotstxt_url: str | None
-    """The file with the rule, or with the usage preference."""
+    """The URL of the file with the rule or the usage preference."""
     rule: str | None
-    """The rule, or the usage preference with its source."""
+    """The rule, or the usage preference with its source; None if neither decided."""
     line: int | None
+    """The number of its line in the file."""
     cause: str | None
-    """Why the origin was unreachable, or the results of the usage preferences."""
+    """Why robots.txt was unreachable, or the results of the usage preferences by purpose; None if
+    neither decided."""
 
     @classmethod
     def from_verdict(cls, verdict: Verdict, usage: Mapping[str, Any] | None = None) -> DecidedBy:
-        """Return what decided ``verdict``; ``usage`` is the judgement in the request's meta."""
+        """Return what decided ``verdict``.
+
+        ``usage`` is the judgement about usage preferences in the meta of the request.
+        """
         url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
         cause = verdict.outage and verdict.outage.cause
         if verdict.reason is Reason.USAGE and usage is not None:
@@ -44,18 +52,21 @@ class DecidedBy(NamedTuple):
 
 @dataclass(slots=True)
 class DelayRow:
-    """The delay that an origin asks for, in seconds."""
+    """The delay between requests in the robots.txt of an origin. Times are in seconds."""
 
     asked: float
+    """The delay in robots.txt."""
     taken: float | None
-    """The delay that is kept."""
+    """The delay of the download slot, within the limits of the settings; None if DOWNLOAD_SLOTS
+    has a delay for the slot, which is used instead."""
     field: str
+    """The field of robots.txt, such as ``Crawl-delay: 5``."""
     line: int
 
 
 @dataclass(slots=True)
 class OriginRow:
-    """The row of an origin."""
+    """The row of an origin: its robots.txt, and the numbers of its requests."""
 
     origin: str
     outcome: str = "not asked for"
@@ -63,47 +74,50 @@ class OriginRow:
     error: str | None = None
     hops: int = 0
     asked: str | None = None
-    """When the last fetch of its robots.txt ended."""
+    """When the last fetch of robots.txt ended."""
     fetches: int = 0
     changes: int = 0
+    """Number of fetches after which the text of robots.txt differed from the former text."""
     fetched: str | None = None
-    """When the text with the valid rules was fetched; None if there is none."""
+    """When the text with the valid rules was fetched; None if no rules are valid."""
     sha256: str | None = None
-    """SHA-256 of the text."""
+    """SHA-256 of the text with the valid rules."""
     size: int = 0
-    """Size of the text in bytes, else of the last response."""
+    """Size of the text in bytes; without a text, of the last response."""
     truncated: bool = False
     allowed: int = 0
     dropped: int = 0
     would_drop: int = 0
-    """Requests that a dry run has sent."""
+    """Number of requests that were sent only because of a dry run."""
     unreachable_cause: str | None = None
-    """DecidedBy of the last outage."""
+    """The cause of the last outage."""
     unreachable_since: str | None = None
+    """When the last outage began."""
     unreachable_until: str | None = None
-    """When it was reachable again; None if it isn't yet."""
+    """When the last outage ended; None if it has not ended."""
     crawl_delay: DelayRow | None = None
     back_offs: int = 0
     """Number of pauses after 429 or 503."""
     back_off_seconds: float = 0.0
-    """Total seconds of these pauses."""
+    """Total duration of these pauses, in seconds."""
 
 
 @dataclass(slots=True)
 class DropRow:
-    """The row of a cause of drops: a rule, or the state of an origin."""
+    """The row of a cause of drops: a rule, a usage preference, or the state of robots.txt."""
 
     robotstxt_url: str | None
     reason: str
     rule: str | None
-    """The rule or the usage preference; a long one is cut."""
+    """The rule or the usage preference, cut if it is long; None if neither decided."""
     line: int | None
     dropped: bool = True
-    """False for requests that a dry run has sent."""
+    """False if the requests were sent only because of a dry run."""
     sha256: str | None = None
-    """SHA-256 of the text with the line."""
+    """SHA-256 of the text to which ``line`` refers."""
     cause: str | None = None
-    """DecidedBy of the outage, or results of the usage preferences, if that is the reason."""
+    """Why robots.txt was unreachable, or the results of the usage preferences; None if neither
+    decided."""
     requests: int = 0
     urls: list[str] = field(default_factory=list)
     """A sample of the URLs."""
@@ -111,7 +125,7 @@ class DropRow:
 
 @dataclass(slots=True)
 class OverrideRow:
-    """The row of an override that was used."""
+    """The row of an entry of REP_OVERRIDES that decided on requests."""
 
     host: str
     policy: str
@@ -131,7 +145,7 @@ class RequestsRow:
 
 @dataclass(slots=True)
 class DiffersRow:
-    """The row of a request on which the built-in decides differently."""
+    """The row of a request on which Scrapy's built-in middleware decides differently."""
 
     url: str
     allowed: bool
@@ -141,7 +155,7 @@ class DiffersRow:
 
 
 def read_rows(cls: type[T], rows: Iterable[dict[str, Any]]) -> list[T]:
-    """Return the rows of an earlier report. Raises TypeError if a value doesn't fit."""
+    """Return rows of an earlier report as objects. Raises TypeError if a value has a wrong type."""
     types = _types_of(cls)
     found = []
     for row in rows:
@@ -154,13 +168,13 @@ def read_rows(cls: type[T], rows: Iterable[dict[str, Any]]) -> list[T]:
 
 
 def check_type(value: object, *types: type) -> None:
-    """Raise TypeError if ``value``, which comes from an earlier report, has none of ``types``."""
+    """Raise TypeError if ``value``, from an earlier report, is not of one of ``types``."""
     if not isinstance(value, types):
         raise TypeError(f"{value!a:.100} is not {' or '.join(each.__name__ for each in types)}")
 
 
 def _types_of(cls: type) -> dict[str, tuple[type, ...]]:
-    """Return the types of the fields of a row, without those of their elements."""
+    """Return the types of the fields of a row class. The types of list elements are left out."""
     types = {}
     for name, hint in get_type_hints(cls).items():
         members = get_args(hint) if isinstance(hint, UnionType) else (hint,)

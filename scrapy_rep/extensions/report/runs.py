@@ -1,4 +1,4 @@
-"""The runs of a crawl with JOBDIR: a report includes the counts of earlier runs."""
+"""The runs of a crawl with JOBDIR. A report includes the counts of all earlier runs."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ _FIGURES: Final = {
     "subresources_unknown": stats.SUBRESOURCE_UNKNOWN,
     **{f"license_required_{n}": stats.LICENSE_REQUIRED.format(status=n) for n in (401, 402, 403)},
 }
-"""Stats that are summed over all runs."""
+"""Names in the report and their stats, whose values are added up over all runs."""
 
 
 class Runs:
-    """The counts of earlier runs, stored in JOBDIR as a JSON report."""
+    """The counts of earlier runs, which are stored in JOBDIR as a JSON report."""
 
     def __init__(self, jobdir: str | None) -> None:
         self._path = None if jobdir is None else Path(jobdir, _NAME)
         self._before: dict[str, Any] = {}
 
     def read(self) -> Counts:
-        """Return the counts of earlier runs."""
+        """Return the counts of earlier runs; empty ones if there are none, or after an error."""
         if self._path is None:
             return Counts()
         try:
             if not self._path.exists():
-                self._path.touch()  # so that a run counts even if it is killed
+                self._path.touch()  # if JOBDIR can't be written, that is logged now, not at the end
                 return Counts()
             report = json.loads(self._path.read_bytes() or "null")
             if report is None:
@@ -72,7 +72,10 @@ class Runs:
         return counts
 
     def figures(self, started: str, counts: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the figures of all runs."""
+        """Return the figures of all runs, including this one.
+
+        ``started`` is when this run began; ``counts`` are its stats.
+        """
         before = self._before
         return {
             "started": before.get("started", started),
@@ -81,7 +84,7 @@ class Runs:
         }
 
     def write(self, report: dict[str, Any]) -> None:
-        """Store a report for the next run."""
+        """Store ``report`` in JOBDIR for the next run. Without JOBDIR, it has no effect."""
         if self._path is None:
             return
         try:
@@ -94,7 +97,7 @@ class Runs:
 
 
 def versions_and_settings(crawler: Crawler, options: Options) -> dict[str, Any]:
-    """Return versions and changed settings of a run."""
+    """Return the versions of the software, and the settings that differ from their defaults."""
     settings = {**options.non_default(), "USER_AGENT": crawler.settings["USER_AGENT"]}
     if options.overrides:
         settings["REP_OVERRIDES"] = [asdict(override) for override in options.overrides]

@@ -1,4 +1,4 @@
-"""The texts of robots.txt in a report by hash, up to a total size."""
+"""The texts of robots.txt files in a report, by their hash. Their total size is limited."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.utils.lru import BoundedCache
 
 MAX_TEXT: Final = 64 * 1024
-"""Maximum size of a text in bytes; longer ones are cut."""
+"""Maximum size of a text in bytes. Longer texts are cut."""
 MAX_TEXTS: Final = 4 * 1024**2
-"""Maximum total size in bytes; the texts whose rules were used least recently are removed."""
+"""Maximum total size in bytes. Above it, the texts that were used least recently are removed."""
 _MAX_COUNT: Final = 10_000
 
 
 class Texts:
-    """The texts by hash."""
+    """The texts of robots.txt files, by their SHA-256."""
 
     def __init__(self) -> None:
         self._texts: BoundedCache[str, tuple[bytes, int]] = BoundedCache(
@@ -24,7 +24,7 @@ class Texts:
         )
 
     def add(self, body: bytes) -> str:
-        """Add a text; return its hash."""
+        """Add the text ``body``; return its SHA-256 in hex."""
         name = sha256(body).hexdigest()
         if self._texts.get(name) is None:
             text = body[:MAX_TEXT]
@@ -32,7 +32,7 @@ class Texts:
         return name
 
     def mark_used(self, name: str | None) -> None:
-        """Mark a text as used, because one of its rules dropped a request."""
+        """Mark the text with the hash ``name`` as used, as a request was dropped by its rule."""
         if name is not None:
             self._texts.get(name)
 
@@ -45,7 +45,7 @@ class Texts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Texts:
-        """Return the texts from the values of ``as_dict``. Raises as ``Counts.from_dict``."""
+        """Return the texts from values of ``as_dict``. Raises errors as ``Counts.from_dict``."""
         texts = cls()
         for name, value in values.items():
             check_type(value["text"], str)

@@ -1,4 +1,7 @@
-"""The counts of a report about usage preferences: results, statements and licenses."""
+"""The counts of a report about usage preferences: results, statements and licenses.
+
+A usage preference is a statement of a site about a use of its pages, such as training AI.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.usage import Usage
 
 MAX_KINDS: Final = 1_000
-"""Maximum number of statements, and of licenses, that are counted separately."""
+"""Maximum number of different statements, and of licenses, that are counted separately."""
 _BEYOND: Final = "(further ones)"
 
 
@@ -25,15 +28,16 @@ class UsageCounts:
     """Numbers of pages by their usage preferences."""
 
     results: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By purpose and result."""
+    """Number of pages by declared purpose and result."""
     statements: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    """By source, label and value."""
+    """Number of pages by source, label and value of a statement."""
     licenses: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By origin and URI."""
+    """Number of pages by origin and URI of a license."""
     refused: int = 0
+    """Number of pages for which a declared purpose is refused."""
 
     def add(self, origin: str, usage: Usage, results: Mapping[str, str], *, refused: bool) -> None:
-        """Count a page."""
+        """Count a page with the usage preferences ``usage``, judged with ``results``."""
         self.results.update(results.items())
         self.refused += refused
         keys = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
@@ -63,7 +67,7 @@ class UsageCounts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> UsageCounts:
-        """Return the counts from the values of ``as_dict``. Raises as ``Counts.from_dict``."""
+        """Return the counts from values of ``as_dict``. Raises errors as ``Counts.from_dict``."""
         rows = [row for name in ("results", "statements", "licenses") for row in values[name]]
         for number in (values["refused"], *(row["pages"] for row in rows)):
             check_type(number, int)

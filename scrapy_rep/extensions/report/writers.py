@@ -1,4 +1,4 @@
-"""The forms of a report: JSON or a page."""
+"""Chooses the form of a report, JSON or HTML, and replaces its file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[str]]:
-    """Open a temporary file that replaces ``path`` at the end. Raises OSError."""
+    """Open a temporary file, which replaces ``path`` at the end of the ``with`` block.
+
+    After an error ``path`` is unchanged. Raises OSError if the file can't be written.
+    """
     new = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with new.open("w", encoding="utf-8") as file:
@@ -28,7 +31,10 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 
 
 def renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
-    """Return the function that renders the report for ``path``. Raises SettingsError."""
+    """Return the function that renders a report as JSON, or as HTML if ``path`` ends in .html.
+
+    Raises SettingsError if ``path`` can't be written, or Jinja2 is required and not installed.
+    """
     if not path.parent.is_dir():
         raise SettingsError(f"REP_REPORT is {str(path)!r}: there is no such directory")
     render: Callable[[dict[str, Any]], str] = as_json
