@@ -83,7 +83,7 @@ class Store(Protocol):
         """Reserve the next free turn of ``key``; no other turn begins in the ``seconds`` after it.
 
         The result contains a time to wait, not a time of day: the times of turns are compared by
-        the clock of the store only. ``unused`` is the mark of a turn that was reserved and not
+        the clock of the store only. ``unused`` is the number of a turn that was reserved and not
         used: if no turn was reserved after it, its time is free again. Raises ForeignKeyError if
         another program has written ``key``, and StoreError if the store can't be written.
         """

@@ -140,10 +140,10 @@ class RedisStore:
             raise ForeignKeyError(name)
         with self._store_errors():
             _checked([reply])
-        wait, mark = reply
+        wait, number = reply
         # The server counts ``wait`` from some time between call and reply. It is added to the time
         # of the reply, so that the request is not sent too early.
-        return Turn(answered_at - called_at + wait / _MICROSECONDS, int(mark))
+        return Turn(answered_at - called_at + wait / _MICROSECONDS, int(number))
 
     async def scan_keys(self) -> AsyncIterator[str]:
         """Yield the keys of all records, unordered; a key may come twice while keys change."""

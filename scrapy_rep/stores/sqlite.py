@@ -166,8 +166,8 @@ class SQLiteStore:
         def reserve(connection: sqlite3.Connection) -> Turn:
             values = {"origin": key, "now": _microseconds(), "step": step, "unused": unused}
             connection.execute(_RESERVE, values)
-            ((mark,),) = connection.execute(_RESERVED, (key,))
-            return Turn((mark - step - called_at) / _MICROSECONDS, mark)
+            ((number,),) = connection.execute(_RESERVED, (key,))
+            return Turn((number - step - called_at) / _MICROSECONDS, number)
 
         return await self._writer.call(reserve)
 
