@@ -1,4 +1,4 @@
-"""Decodes content codings (gzip, deflate) up to a size limit.
+"""Decodes content codings and transfer codings (gzip, deflate) up to a size limit.
 
 A small body that inflates to gigabytes (a "gzip bomb") needs no more memory than the limit.
 """
@@ -30,18 +30,18 @@ _MAX_CODINGS: Final = 5
 class DecodingError(ValueError):
     """Raised if a body can't be decoded.
 
-    Content-Encoding names a coding that is not supported, or that the body doesn't have. The
-    response is invalid (SPEC F-10).
+    The headers name a coding that is not supported, or that the body doesn't have. The response is
+    invalid (SPEC F-10).
     """
 
 
 def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> bytes:
     """Return the first ``limit`` bytes of the decoded text of ``body``.
 
-    ``codings`` are the values of Content-Encoding, in the order in which they were applied
-    (RFC 9110 §8.4). If ``complete`` is false, the body was cut and may end anywhere. Raises
-    DecodingError if the body is damaged, if a complete body ends too soon, if a coding is neither
-    gzip nor deflate, and if there are more than five codings.
+    ``codings`` are the content codings (RFC 9110 §8.4) and the transfer codings (RFC 9112 §7), in
+    the order in which they were applied. If ``complete`` is false, the body was cut and may end
+    anywhere. Raises DecodingError if the body is damaged, if a complete body ends too soon, if a
+    coding is neither gzip nor deflate, and if there are more than five codings.
     """
     if not body:
         return body

@@ -127,10 +127,9 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
         return Answer(response, b"", transfer.cut, *route)
     if "download_stopped" in response.flags and not transfer.cut:
         raise DownloadStoppedError("stopped before it was complete")
-    codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
     try:
         text = decode(
-            response.body, codings.split(","), transfer.max_size + 1, complete=not transfer.cut
+            response.body, _codings_of(response), transfer.max_size + 1, complete=not transfer.cut
         )
     except DecodingError:
         if response.status in SUCCESSFUL:
@@ -143,3 +142,13 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     # that it shows that the file was longer.
     size = transfer.max_size if truncated else len(text)
     return Answer(response, text, truncated, *route, size)
+
+
+def _codings_of(response: Response) -> list[str]:
+    """Return the codings of the body of ``response``, in the order in which they were applied."""
+    codings: list[str] = []
+    # Download handlers remove the transfer coding ``chunked``, but no other (RFC 9112 §7).
+    for name in (b"Content-Encoding", b"Transfer-Encoding"):
+        values = b",".join(response.headers.getlist(name)).decode("latin-1")
+        codings += [coding.strip().lower() for coding in values.split(",")]
+    return [coding for coding in codings if coding not in {"", "chunked"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -28,6 +29,14 @@ def big(rules):
     """The steps of an answer of 40 MB that begins with ``rules``."""
     head = answer(200, rules, length=False, headers={"Content-Type": "text/plain"})[0]
     return [head, ["repeat", _LINE, _TIMES, 0], ["close"]]
+
+
+def chunks(text):
+    """The steps of an answer with ``text`` in two transfer codings (RFC 9112 §7): gzip, chunked."""
+    packed = gzip.compress(text.encode()).decode("latin-1")
+    headers = {"Content-Type": "text/plain", "Transfer-Encoding": "gzip, chunked"}
+    head = answer(200, headers=headers, length=False)[0]
+    return [head, ["send", f"{len(packed):x}\r\n{packed}\r\n0\r\n\r\n"]]
 
 
 @dataclass
@@ -72,6 +81,11 @@ def stories():
         "big": Story(
             big("User-agent: *\nDisallow: /private\n"),
             ask=["/page", "/private/d"],
+            reaches=["/page"],
+        ),
+        "packed": Story(
+            chunks("User-agent: *\nDisallow: /private\n"),
+            ask=["/page", "/private/e"],
             reaches=["/page"],
         ),
         # What browsers fetch by themselves.
