@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.url import url_is_from_any_domain
 
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY, Recheck, dropped_response
@@ -90,7 +91,7 @@ class RobotsTxtFetchMiddleware:
                 return None
         transfer = meta.get(TRANSFER_KEY)
         if transfer is not None:
-            _prepare(request, transfer)
+            _prepare(request, transfer, self._credentials_domain())
             return None
         recheck = self._recheck()
         if recheck is None or _is_as_decided(request, decided, recheck.decider):
@@ -143,6 +144,12 @@ class RobotsTxtFetchMiddleware:
         """
         return self._crawler.get_downloader_middleware(DownloaderStats)
 
+    def _credentials_domain(self) -> str | None:
+        """Return the domain for which HttpAuthMiddleware has credentials; None if it has none."""
+        named = getattr(self._crawler.spider, "http_auth_domain", None)
+        domain: str | None = named or self._crawler.settings.get("HTTPAUTH_DOMAIN")
+        return domain
+
     def _recheck(self) -> Recheck | None:
         """Return the part that decides again; None if RobotsTxtMiddleware is not in use."""
         if self._found is None and (found := part(self._crawler, Recheck)) is not None:
@@ -168,8 +175,11 @@ def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) 
     return decided[1] is None or decider.holds_for(request, decided[1])
 
 
-def _prepare(request: Request, transfer: Transfer) -> None:
-    """Remove from a request for robots.txt what other middlewares have added for pages."""
+def _prepare(request: Request, transfer: Transfer, domain: str | None) -> None:
+    """Remove from a request for robots.txt what other middlewares have added for pages.
+
+    ``domain`` is that for which the crawl has credentials; None if none is named.
+    """
     meta = request.meta
     route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}
     meta.clear()
@@ -181,8 +191,9 @@ def _prepare(request: Request, transfer: Transfer) -> None:
         request.headers.pop(name, None)
     # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.
     request.headers[b"Accept-Encoding"] = b"gzip"
-    # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add these; credentials must not follow a
-    # redirect to another origin.
+    # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add these. Credentials follow a redirect to
+    # another origin only if it belongs to the domain that the user has named for them.
     request.headers.pop(b"Cookie", None)
-    if not transfer.same_origin:
-        request.headers.pop(b"Authorization", None)
+    if transfer.same_origin or (domain and url_is_from_any_domain(request.url, [domain])):
+        return
+    transfer.without_credentials = request.headers.pop(b"Authorization", None) is not None

@@ -52,6 +52,7 @@ _PROXY_STATUS_ERROR: Final = re.compile(rb";\s*error\s*=")
 _HOST: Final = re.compile(r"(?:\[[0-9A-Fa-f:.]+\]|[^:]*)(?::[0-9]+)?").fullmatch
 _MAX_HEADER: Final = 100
 """Maximum number of bytes of a header's value that messages show."""
+_UNAUTHORIZED: Final = 401
 _PROXY_AUTHENTICATION_REQUIRED: Final = 407
 
 # Modules of the exceptions that Scrapy's handlers raise if the origin fails. The classes are not
@@ -118,8 +119,14 @@ def obstacle_in_answer(answer: Answer) -> Obstacle | None:
         return _obstacle_in_page(answer)
     if answer.sent_url is not None:
         return _obstacle_in_service(answer, answer.sent_url)
-    if answer.proxy is not None:
-        return _obstacle_in_proxy(answer, answer.proxy)
+    if answer.proxy is not None and (obstacle := _obstacle_in_proxy(answer, answer.proxy)):
+        return obstacle
+    if answer.without_credentials and answer.response.status == _UNAUTHORIZED:
+        return Obstacle(
+            "it is redirected to an origin that asks for credentials, which are for another origin",
+            _detail(answer.response, _host(answer.response.url)),
+            "set HTTPAUTH_DOMAIN to a domain that both belong to, or REP_OVERRIDES for the site",
+        )
     return None
 
 

@@ -47,6 +47,8 @@ class Transfer:
     """Whether the response was stopped because of its size."""
     sent: bool = False
     """Whether the request has reached the downloader."""
+    without_credentials: bool = False
+    """Whether credentials of the crawl were removed, because they are not meant for this origin."""
     proxy: str | None = None
     """The proxy of the request, also if HttpProxyMiddleware has set it; None without a proxy."""
     rewritten: str | None = None
@@ -81,6 +83,8 @@ class Answer:
     """The URL of the service that got the request in place of the site; None without a service."""
     sent: bool = True
     """Whether the response came from the downloader, not from a middleware."""
+    without_credentials: bool = False
+    """Whether credentials of the crawl were removed from the request."""
     size: int = 0
     """Bytes of the decoded text, at most the size limit."""
 
@@ -121,7 +125,7 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     Raises DownloadStoppedError if a signal handler of the crawl has stopped the response, and
     DecodingError if the text of a successful response can't be decoded.
     """
-    route = transfer.proxy, transfer.rewritten, transfer.sent
+    route = transfer.proxy, transfer.rewritten, transfer.sent, transfer.without_credentials
     # The text is needed for rules (2xx), and to find pages that mean 'not found' (5xx).
     if response.status // 100 not in {2, 5}:
         return Answer(response, b"", transfer.cut, *route)

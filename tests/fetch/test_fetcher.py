@@ -281,6 +281,36 @@ async def test_credentials_of_the_crawl_do_not_follow_a_redirect(web):
     assert not {"cookie", "authorization"} & other.journal[0]["headers"].keys()
 
 
+@pytest.mark.filterwarnings("ignore:Use the HTTPAUTH_USER")  # settings that Scrapy 2.14 lacks
+@pytest_twisted.ensureDeferred
+async def test_credentials_follow_a_redirect_within_their_domain(web):
+    other = web.site(robots(RULES))
+    site = web.site(redirect(other.url("/robots.txt")))
+    # Scrapy compares the domain with host and port.
+    domain = f"127.0.0.1:{other.port}"
+    attributes = {"http_user": "u", "http_pass": "p", "http_auth_domain": domain}
+    result = await crawl(site.url("/private"), **attributes)
+    assert set(result.dropped.values()) == {"rule"}
+    assert other.journal[0]["headers"]["authorization"].startswith("basic ")
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_401_without_the_credentials_of_the_crawl_allows_nothing(web):
+    """The credentials do not follow the redirect, so the target can't show its rules."""
+    other = web.site(answer(401, headers={"WWW-Authenticate": "Basic realm=x"}))
+    site = web.site(redirect(other.url("/robots.txt")))
+    result = await crawl(
+        site.url("/private"),
+        settings={
+            "DEFAULT_REQUEST_HEADERS": {"Authorization": "Basic x"},
+            "REP_UNREACHABLE_ACTION": "drop",
+        },
+    )
+    assert set(result.dropped.values()) == {"unreachable"}
+    assert site.targets == []
+    assert result.stats["robotstxt/not_of_origin_count"] == 1
+
+
 @pytest.mark.spec("F-7")
 @pytest_twisted.ensureDeferred
 async def test_a_retry_does_not_wait_for_the_download_delay_of_the_last(web, clock):
