@@ -214,7 +214,7 @@ class Decider:
     def holds_for(self, request: Request, tokens: Tokens) -> bool:
         """Return whether a decision on the URL of ``request`` for ``tokens`` is valid for it.
 
-        It is if ``request`` has the same tokens, or an override decides for all tokens.
+        It is if ``request``, as it is sent, has the same tokens, or an override decides for all.
         """
         try:
             origin = origin_of(request.url)
@@ -223,7 +223,8 @@ class Decider:
         override = self.override_of(origin)
         if override is not None and override.policy in {"ignore", "disallow"}:
             return True
-        return tokens == self.tokens_of(request, origin)
+        named = override.tokens if override is not None else ()
+        return tokens == (named or self.tokens.of_sent(request))
 
     def override_of(self, origin: Origin) -> Override | None:
         """Return the override that applies to ``origin``; None if there is none."""

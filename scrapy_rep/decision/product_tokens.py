@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from scrapy.http import Headers
+from scrapy.utils.python import without_none_values
 
 from scrapy_rep.protocol.product_tokens import tokens_of_header
 from scrapy_rep.utils.per_crawl import part_or_new
@@ -43,6 +46,16 @@ class ProductTokens:
         values = user_agents_of(request)
         if values is None:
             return self._default or self.default()
+        return self._of_values(values)
+
+    def of_sent(self, request: Request) -> tuple[str, ...]:
+        """Return the tokens of ``request`` as it is sent: without a User-Agent, it has none."""
+        if self._configured is not None:
+            return self._configured
+        values = user_agents_of(request)
+        return () if values is None else self._of_values(values)
+
+    def _of_values(self, values: list[bytes]) -> tuple[str, ...]:
         # Most requests have the same header as the request before.
         if values != self._values:
             self._values = values.copy()
@@ -58,16 +71,10 @@ class ProductTokens:
         return self._default
 
     def _user_agent(self) -> str | bytes:
-        # The first of these middlewares that has a value sets the header: DefaultHeadersMiddleware
-        # (400), then UserAgentMiddleware (500).
+        # DefaultHeadersMiddleware (400) comes first. Then UserAgentMiddleware (500) sets the header
+        # if there is none yet. It sets none if its value is empty.
         settings = self._crawler.settings
-        for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
-            if str(name).lower() == "user-agent" and value:
-                return _text(value)
-        return _text(getattr(self._crawler.spider, "user_agent", None) or settings["USER_AGENT"])
-
-
-def _text(value: Any) -> str | bytes:
-    if isinstance(value, list | tuple):
-        value = value[-1] if value else ""
-    return value if isinstance(value, str | bytes) else str(value or "")
+        headers = Headers(without_none_values(settings.getdict("DEFAULT_REQUEST_HEADERS")))
+        if b"User-Agent" in headers:
+            return headers.get(b"User-Agent") or b""
+        return getattr(self._crawler.spider, "user_agent", settings["USER_AGENT"]) or ""

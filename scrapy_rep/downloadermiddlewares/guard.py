@@ -96,7 +96,7 @@ class RobotsTxtFetchMiddleware:
         recheck = self._recheck()
         if recheck is None or _is_as_decided(request, decided, recheck.decider):
             return None
-        return recheck.process(request)
+        return recheck.process_sent(request)
 
     def process_response(
         self, request: Request, response: Response
@@ -153,7 +153,7 @@ class RobotsTxtFetchMiddleware:
     def _recheck(self) -> Recheck | None:
         """Return the part that decides again; None if RobotsTxtMiddleware is not in use."""
         if self._found is None and (found := part(self._crawler, Recheck)) is not None:
-            self._found, self._tokens_of = found, found.decider.tokens.of_request
+            self._found, self._tokens_of = found, found.decider.tokens.of_sent
         return self._found
 
     async def _check_redirect(

@@ -68,6 +68,19 @@ class Recheck:
             meta.pop(signals.META_KEY, None)
         return returned
 
+    async def process_sent(self, request: Request) -> Request | None:
+        """Do as ``process``, for a request that no other middleware will change any more.
+
+        If it has no User-Agent, it is sent without one, so that no product token applies.
+        """
+        if b"User-Agent" in request.headers:
+            return await self.process(request)
+        request.headers[b"User-Agent"] = b""
+        try:
+            return await self.process(request)
+        finally:
+            del request.headers[b"User-Agent"]
+
     async def refusal(self, hop: Request) -> Verdict | None:
         """Return the verdict because of which ``hop`` must not be sent; None if it may be sent."""
         try:

@@ -8,6 +8,7 @@ import pytest
 import pytest_twisted
 from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
+from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import HtmlResponse
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
@@ -409,3 +410,32 @@ async def test_what_is_decided_again_takes_no_second_turn(web, tmp_path):
     result = await crawl(*requests, settings=settings)
     assert sorted(site.targets) == ["/1", "/2"]
     assert result.stats["robotstxt/turns"] == 2
+
+
+FOR_TESTBOT = "User-agent: testbot\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "attributes"),
+    [
+        ({"DOWNLOADER_MIDDLEWARES": {UserAgentMiddleware: None}}, {}),
+        ({}, {"user_agent": None}),
+        ({}, {"user_agent": ""}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:The 'user_agent' spider attribute")
+@pytest_twisted.ensureDeferred
+async def test_a_request_without_a_user_agent_has_no_product_token(web, settings, attributes):
+    site = web.site(robots(FOR_TESTBOT))
+    result = await crawl(site.url("/page"), settings=settings, **attributes)
+    assert result.dropped == {site.url("/page"): "rule"}
+    assert site.targets == []
+
+
+@pytest.mark.parametrize("name", ["User-Agent", "user-agent", b"User-Agent"])
+@pytest_twisted.ensureDeferred
+async def test_the_user_agent_of_the_default_headers_however_it_is_written(web, name):
+    site = web.site(robots(FOR_TESTBOT.replace("testbot", "other")))
+    settings = {"DEFAULT_REQUEST_HEADERS": {name: "other/1.0"}}
+    result = await crawl(site.url("/page"), settings=settings)
+    assert result.fetched == [site.url("/page")]
