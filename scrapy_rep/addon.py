@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
 from scrapy.utils.misc import load_object
@@ -23,6 +24,8 @@ from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+
+logger: Final = logging.getLogger(__name__)
 
 _ORDER: Final = 100
 """The order of Scrapy's built-in RobotsTxtMiddleware."""
@@ -49,7 +52,7 @@ class Addon:
         components = settings.getdict(name)
         order: float = _ORDER
         for component in list(components):
-            if load_object(component) is BuiltInMiddleware:
+            if _loaded(component, components[component]) is BuiltInMiddleware:
                 moved = components.pop(component)
                 order = order if moved is None else moved
         # The built-in is named by its path, as in the _BASE dict: before 2.15, Scrapy would not
@@ -80,6 +83,11 @@ class Addon:
         if settings.getbool("ROBOTSTXT_OBEY"):
             # The settings are checked here, because the traceback of an error is short.
             Options.from_settings(settings)
+            if not _is_enabled(settings, name, RobotsTxtMiddleware):
+                logger.warning(
+                    "robots.txt is not obeyed, because DOWNLOADER_MIDDLEWARES disables "
+                    "RobotsTxtMiddleware"
+                )
 
 
 def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes it
@@ -90,11 +98,30 @@ def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes 
 def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
     """Add a component, unless the user has enabled or disabled it, or enabled a subclass of it."""
     components = settings.getdict(name)
-    for component, theirs in components.items():
-        found = load_object(component)
-        if found is cls:
-            return
-        if theirs is not None and isinstance(found, type) and issubclass(found, cls):
-            return
-    components[cls] = order
-    settings.set(name, components, settings.getpriority(name) or 0)
+    is_set = any(_loaded(component, theirs) is cls for component, theirs in components.items())
+    if not is_set and not _is_enabled(settings, name, cls):
+        components[cls] = order
+        settings.set(name, components, settings.getpriority(name) or 0)
+
+
+def _is_enabled(settings: BaseSettings, name: str, cls: type) -> bool:
+    """Return whether the setting ``name`` enables the component ``cls``, or a subclass of it."""
+    enabled = [
+        _loaded(component, order)
+        for component, order in settings.getdict(name).items()
+        if order is not None
+    ]
+    return any(isinstance(found, type) and issubclass(found, cls) for found in enabled)
+
+
+def _loaded(component: Any, order: float | None) -> Any:
+    """Return the object of a component; None if it is disabled and can't be imported.
+
+    Scrapy 2.14 doesn't import components that are disabled.
+    """
+    try:
+        return load_object(component)
+    except (ImportError, NameError):
+        if order is None:
+            return None
+        raise

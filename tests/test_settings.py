@@ -171,6 +171,10 @@ def test_defaults_are_valid_and_nothing_is_changed():
     assert Options().non_default() == {}
 
 
+class OwnMiddleware(scrapy_rep.RobotsTxtMiddleware):
+    pass
+
+
 @pytest_twisted.ensureDeferred
 async def test_a_wrong_value_stops_the_crawl_before_any_request(web):
     site = web.site(robots(""))
@@ -187,6 +191,31 @@ def test_a_wrong_value_stops_the_crawl_where_its_settings_are_made():
         Addon().update_settings(Settings({"REP_TIMEOUT": "soon"}))
     not_obeying = Settings({"REP_TIMEOUT": "soon", "ROBOTSTXT_OBEY": False}, priority="project")
     Addon().update_settings(not_obeying)
+
+
+@pytest.mark.parametrize(
+    ("components", "warned"),
+    [
+        ({}, False),
+        ({"scrapy_rep.RobotsTxtMiddleware": None}, True),
+        ({"scrapy_rep.RobotsTxtMiddleware": None, OwnMiddleware: 100}, False),
+    ],
+)
+def test_a_middleware_that_is_switched_off_is_told(components, warned, caplog):
+    Addon().update_settings(Settings({"DOWNLOADER_MIDDLEWARES": components}))
+    message = (
+        "robots.txt is not obeyed, because DOWNLOADER_MIDDLEWARES disables RobotsTxtMiddleware"
+    )
+    assert (message in caplog.messages) == warned
+
+
+def test_a_component_that_is_gone_may_be_switched_off():
+    # Scrapy 2.14 takes this, newer versions do not.
+    for name in ("DOWNLOADER_MIDDLEWARES", "SPIDER_MIDDLEWARES", "EXTENSIONS"):
+        for path in ("scrapy.contrib.Gone", "scrapy.exceptions.Gone"):
+            Addon().update_settings(Settings({name: {path: None}}))
+    with pytest.raises(ImportError):
+        Addon().update_settings(Settings({"EXTENSIONS": {"scrapy.contrib.Gone": 1}}))
 
 
 @pytest_twisted.ensureDeferred
