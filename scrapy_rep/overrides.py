@@ -262,12 +262,15 @@ def _until(value: Any) -> float | None:
             is_date = len(value) == len("2026-12-31")
             value = date.fromisoformat(value) if is_date else _moment(value)
         if isinstance(value, date) and not isinstance(value, datetime):
-            # The entry applies until the end of that day, in UTC.
-            value = datetime.combine(value, time(), timezone.utc) + timedelta(days=1)
+            # The entry applies until the end of that day, in UTC. There is no day after date.max.
+            end = min(value, date.max - timedelta(days=1)) + timedelta(days=1)
+            value = datetime.combine(end, time(), timezone.utc)
         if isinstance(value, datetime):
             if value.tzinfo is None:
                 value = value.replace(tzinfo=timezone.utc)
-            return float(value.timestamp())
+            until: float = value.timestamp()
+            datetime.fromtimestamp(until, timezone.utc)  # raises if the year in UTC is not valid
+            return until
     except (ValueError, OverflowError):
         pass
     raise ValueError("'until' must be a date, such as 2026-12-31, or a date and time, in UTC")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ WRONG = [
     ("REP_TIMEOUT", "1e999"),
     ("REP_MAX_REDIRECTS", -1),
     ("REP_MAX_REDIRECTS", 21),
+    ("REP_MAX_REDIRECTS", Decimal("2.9")),
     ("REP_MAX_SIZE", 0),
     ("REP_MAX_SIZE", 10**19),
     ("REP_UNREACHABLE_STALE_AFTER", -1),
@@ -76,6 +78,8 @@ WRONG = [
     ("REP_META_TAGS", 5),
     ("REP_PURPOSES", "seo"),
     ("REP_PURPOSES", [1]),
+    ("REP_PURPOSES", [None]),
+    ("REP_PURPOSES", ","),
     ("REP_USAGE_SOURCES", [["tags"]]),
     ("REP_REPORT", "report.txt"),
     ("REP_REPORT", 5),

@@ -35,9 +35,9 @@ def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
     """Return a reader of whole numbers from ``low`` to ``high``."""
 
     def read(value: Any) -> int:
-        if isinstance(value, bool | float) and value != int(value):
-            raise ValueError
         found = int(value)
+        if not isinstance(value, str) and value != found:
+            raise ValueError
         if isinstance(value, bool) or not low <= found <= high:
             raise ValueError
         return found
@@ -70,8 +70,10 @@ def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
     def read(value: Any) -> tuple[str, ...]:
         if not isinstance(value, str | list | tuple):
             raise TypeError
-        names = value.split(",") if isinstance(value, str) else value
-        found = tuple(dict.fromkeys(str(name).strip() for name in names if name))
+        names = value.split(",") if isinstance(value, str) and value else value
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError
+        found = tuple(dict.fromkeys(name.strip() for name in names))
         if not set(found) <= set(choices):
             raise ValueError
         return found

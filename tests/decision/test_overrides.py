@@ -207,6 +207,12 @@ def test_until_takes_dates_with_their_day_and_moments(until):
     assert entry.until_text == "2027-01-01 00:00:00+00:00"
 
 
+@pytest.mark.parametrize("until", ["9999-12-31", date.max, "9999-12-30"])
+def test_until_takes_the_last_day_of_the_calendar(until):
+    (entry,) = overrides_of([override("ignore", until=until)])
+    assert entry.until_text == "9999-12-31 00:00:00+00:00"
+
+
 @pytest.mark.parametrize(
     ("entries", "says"),
     [
@@ -216,6 +222,10 @@ def test_until_takes_dates_with_their_day_and_moments(until):
         ([override("allow")], "'policy' must be one of ignore, disallow, file, agent"),
         ([override("ignore", until="soon")], "'until' must be a date"),
         ([override("ignore", until=5)], "'until' must be a date"),
+        # Years in UTC that no datetime has.
+        ([override("ignore", until="9999-12-31T23:59:59-01:00")], "'until' must be a date"),
+        ([override("ignore", until="0001-01-01T00:00+14:00")], "'until' must be a date"),
+        ([override("ignore", until="9999-12-31T23:59:59.999999")], "'until' must be a date"),
         ([override("ignore", path="x")], "unknown keys: path"),
         ([override("ignore", untill="2026-01-01")], "unknown keys: untill"),
         ([override("file")], "'path' must name the file"),
