@@ -6,13 +6,13 @@ import logging
 import math
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urljoin
 
 from scrapy import Request
 from scrapy.spiders import SitemapSpider
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import absolute_url, origin_of
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import as_completed, sleep
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 logger: Final = logging.getLogger(__name__)
 
-_SCHEMES: Final = ("http://", "https://")
 _PAUSE: Final = 0.05
 """Minimum seconds to wait before robots.txt is looked up again, as a timer may end too early."""
 
@@ -62,8 +61,8 @@ class RobotsSitemapMixin:
         """
         try:
             return await self.sitemaps_of(url)
-        except CrawlClosingError:
-            pass
+        except (CrawlClosingError, CancelledError):
+            pass  # without asyncio, the error of a cancelled coroutine is an Exception
         except Exception:
             logger.exception("Error while looking for the sitemaps of %a", without_credentials(url))
         return []
@@ -81,7 +80,7 @@ class RobotsSitemapMixin:
         where = origin_of(url).robotstxt_url
         found = []
         for sitemap in await _sitemaps_in(robots, url, patience):
-            absolute = _absolute(where, sitemap)
+            absolute = absolute_url(sitemap, where)
             if absolute is None:
                 shown = short(without_credentials(sitemap))
                 logger.debug("Not a sitemap's URL, in %s: %a", where, shown)
@@ -105,15 +104,6 @@ async def _sitemaps_in(robots: Robots, url: str, patience: float) -> list[str]:
         if due is None or due == math.inf or left <= 0:
             return sitemaps
         await sleep(max(_PAUSE, min(due - time(), left)))
-
-
-def _absolute(where: str, sitemap: str) -> str | None:
-    """Return the absolute URL of a sitemap in the robots.txt at ``where``; None if not valid."""
-    try:
-        url = urljoin(where, sitemap)
-        return url if url.startswith(_SCHEMES) and Request(url) else None
-    except ValueError:
-        return None
 
 
 class RobotsSitemapSpider(RobotsSitemapMixin, SitemapSpider):

@@ -8,6 +8,7 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep import RobotsSitemapSpider
+from tests import forking
 from tests.crawling.crawl import Lines, close, crawl, stat
 from tests.crawling.web import answer, held, redirect, robots
 from tests.waiting import PATIENCE, until
@@ -130,6 +131,33 @@ async def test_a_crawl_may_close_while_a_robots_txt_is_waited_for(web):
     result = await crawl(*urls, spidercls=SitemapSpider, settings=settings, meanwhile=meanwhile)
     assert result.stats["finish_reason"] == "enough"
     assert result.messages(logging.ERROR, "") == []
+
+
+CLOSES_WHILE_IT_WAITS = """
+import sys
+from scrapy.crawler import CrawlerProcess
+from scrapy_rep import RobotsSitemapSpider
+
+class Spider(RobotsSitemapSpider):
+    name = "sitemaps"
+    sitemap_urls = sys.argv[1:]
+
+reactor = "twisted.internet.selectreactor.SelectReactor"
+settings = {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_STORE": "memory://"}
+process = CrawlerProcess({**settings, "TWISTED_REACTOR": reactor, "CLOSESPIDER_TIMEOUT": 1})
+process.crawl(Spider)
+process.start()
+"""
+
+
+def test_a_crawl_without_asyncio_may_close_while_a_robots_txt_is_waited_for(web, tmp_path):
+    site = web.site(answer(503))
+    script = tmp_path / "crawl.py"
+    script.write_text(CLOSES_WHILE_IT_WAITS)
+    run = forking.run(str(script), site.url("/robots.txt"))
+    assert "closespider_timeout" in run.stderr
+    # Scrapy itself logs an error about its start requests.
+    assert "ERROR: Error while looking for the sitemaps" not in run.stderr
 
 
 @pytest_twisted.ensureDeferred

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from itertools import islice
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urljoin
 
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
@@ -13,10 +13,11 @@ from scrapy.utils.gz import gunzip, gzip_magic_number
 from scrapy.utils.sitemap import Sitemap
 
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.protocol.origin import absolute_url
 from scrapy_rep.utils.text import printable, without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
     from scrapy.crawler import Crawler
 
@@ -44,7 +45,7 @@ class Sitemaps:
         If one is a sitemap index, the URLs in the sitemaps of the index are yielded. Raises
         CrawlClosingError if the crawl is closing.
         """
-        queue = [(urljoin(robotstxt_url, url), 0) for url in sitemaps]
+        queue = [(url, 0) for url in self._valid(sitemaps, robotstxt_url)]
         seen: set[str] = set()
         found = 0
         while queue:
@@ -58,19 +59,30 @@ class Sitemaps:
             sitemap = await self._fetch(url)
             if sitemap is None:
                 continue
-            for entry in sitemap:
-                target = urljoin(url, entry["loc"])
-                if sitemap.type != "sitemapindex":
-                    if found == _MAX_URLS:
-                        self._warn(f"{robotstxt_url}: more than {_MAX_URLS} URLs in sitemaps")
-                        return
-                    found += 1
-                    yield target
-                elif depth == _MAX_DEPTH:
+            locations = (entry["loc"] for entry in sitemap)
+            if sitemap.type == "sitemapindex":
+                if depth == _MAX_DEPTH:
                     self._warn(f"{_shown(url)}: more than {_MAX_DEPTH} indexes in each other")
-                    break
-                elif len(queue) <= _MAX_SITEMAPS:
-                    queue.append((target, depth + 1))
+                    continue
+                first = islice(locations, _MAX_SITEMAPS + 1)
+                queue += [(target, depth + 1) for target in self._valid(first, url)]
+                continue
+            for location in locations:
+                if found == _MAX_URLS:
+                    self._warn(f"{robotstxt_url}: more than {_MAX_URLS} URLs in sitemaps")
+                    return
+                found += 1
+                # The caller skips invalid URLs.
+                yield absolute_url(location, url) or location
+
+    def _valid(self, urls: Iterable[str], base: str) -> Iterator[str]:
+        """Yield the http and https URLs among ``urls``, which are named in ``base``."""
+        for url in urls:
+            absolute = absolute_url(url, base)
+            if absolute is None:
+                self._warn(f"{_shown(base)}: not a sitemap's URL: {_shown(url)}")
+            else:
+                yield absolute
 
     async def _fetch(self, url: str) -> Sitemap | None:
         try:

@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import Final, NamedTuple
+from urllib.parse import urljoin
 
 from scrapy_rep.protocol.canonical import NEEDED_ESCAPE, PLAIN, canonical_target
 from scrapy_rep.protocol.limits import (
@@ -89,6 +90,19 @@ def origin_of(url: str) -> Origin:
     if len(prefix) > ORIGIN_CACHE_KEY_LENGTH:
         return _parse_origin(prefix)
     return _cached_origin(prefix)
+
+
+def absolute_url(url: str, base: str) -> str | None:
+    """Return ``url``, which may be relative to ``base``, as an absolute http or https URL.
+
+    Return None if it isn't valid, or has another scheme.
+    """
+    try:
+        absolute = urljoin(base, url)
+        scheme = origin_of(absolute).scheme
+    except ValueError:
+        return None
+    return absolute if scheme in {"http", "https"} else None
 
 
 def target_of(url: str) -> str:

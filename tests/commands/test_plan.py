@@ -136,6 +136,24 @@ def test_sitemaps_are_followed_and_obey(web, robots_command):
     assert "/private/c.xml" in run.err
 
 
+def test_what_is_no_url_of_the_web_is_left_out(web, robots_command, tmp_path):
+    secret = tmp_path / "local.xml"
+    site = web.site()
+    secret.write_text(urlset(site.url("/secret")))
+    local, bad = secret.as_uri(), "http://[bad/map.xml"
+    paths = {
+        "/index.xml": [answer(body=index(local, bad, site.url("/a.xml")))],
+        "/a.xml": [answer(body=urlset(bad, local, "relative", site.url("/1")))],
+    }
+    body = f"Sitemap: {bad}\nSitemap: {local}\nSitemap: data:,x\nSitemap: {{}}\n"
+    site.change(robots(body.format(site.url("/index.xml").replace("http", "HTTP"))), paths=paths)
+    run = robots_command("plan", "--sitemaps", "--json", site.url("/"))
+    found = json.loads(run.out)
+    assert (found["urls"], found["allowed"], found["invalid"]) == (5, 3, 2), run.err
+    assert sorted(site.targets) == ["/a.xml", "/index.xml"]
+    assert run.err.count("not a sitemap's URL") == 5
+
+
 def test_indexes_in_each_other_end(web, robots_command):
     site = web.site()
     paths = {f"/{n}.xml": [answer(body=index(site.url(f"/{n + 1}.xml")))] for n in range(9)}

@@ -3,6 +3,7 @@
 import pytest
 
 from scrapy_rep.protocol import Origin, Reason, RobotsTxt, origin_of, target_of
+from scrapy_rep.protocol.origin import absolute_url
 
 SAME_ORIGIN = [
     ("S1_default_port_http", "http://example.com:80/a", "http://example.com/"),
@@ -219,6 +220,23 @@ def test_robotstxt_itself_is_always_allowed(url, reason):
     verdict = robots.verdict(url, "a")
     assert verdict.reason is reason
     assert verdict.allowed is (reason is Reason.ROBOTSTXT)
+
+
+@pytest.mark.parametrize(
+    ("url", "absolute"),
+    [
+        ("HTTPS://a.example/map.xml", "HTTPS://a.example/map.xml"),
+        ("/map.xml", "http://site.example/map.xml"),
+        ("//a.example/map.xml", "http://a.example/map.xml"),
+        ("file:///etc/passwd", None),
+        ("data:,x", None),
+        ("ftp://a.example/", None),
+        ("http://[bad/", None),
+        ("http://a:b/", None),
+    ],
+)
+def test_absolute_url(url, absolute):
+    assert absolute_url(url, "http://site.example/robots.txt") == absolute
 
 
 def test_the_largest_port():
