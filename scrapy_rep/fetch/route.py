@@ -212,7 +212,7 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
     elif lacks_resources(error):
         what, advice = (
             "this machine could not connect",
-            "see how many files it may open (ulimit -n)",
+            "see how many files it may open (ulimit -n), and whether it has the bind address",
         )
     elif transfer is not None and not transfer.sent:
         what = f"another middleware raised {name}"

@@ -101,8 +101,10 @@ class _Linter:
     def __init__(self) -> None:
         self._lint = Lint()
         self._named = False
+        self._has_rule = False
+        """Whether there was a rule since the last ``User-agent`` line."""
         self._between: list[int] = []
-        """Numbers of the usage lines since the last ``User-agent`` line or rule."""
+        """Numbers of the usage lines since the last ``User-agent`` line, up to the first rule."""
 
     def read(self, body: bytes) -> Lint:
         mark = next((mark for mark in _MARK if body.startswith(mark)), b"")
@@ -190,10 +192,10 @@ class _Linter:
             self._find(line.number, code, what)
         if SOURCE_OF_FIELD[line.field.lower()] == LICENSE:
             return
-        if self._named:
-            self._between.append(line.number)
-        else:
+        if not self._named:
             self._find(line.number, "usage-without-group")
+        elif not self._has_rule:
+            self._between.append(line.number)
 
     def _sitemap(self, line: Line) -> str:
         if not _FULL_URL.match(line.value):
@@ -202,6 +204,7 @@ class _Linter:
 
     def _user_agent(self, line: Line) -> str:
         self._named = True
+        self._has_rule = False
         for number in self._between:
             self._find(number, "usage-between-names")
         self._between.clear()
@@ -219,6 +222,7 @@ class _Linter:
 
     def _rule(self, line: Line) -> str:
         self._between.clear()
+        self._has_rule = True
         if line.field.lower() in usage.ABANDONED:
             self._find(line.number, "usage-abandoned", as_text(line.field))
         word = "allow" if line.kind is LineKind.ALLOW else "disallow"

@@ -54,3 +54,8 @@ def test_a_line_of_nobody():
 def test_a_line_between_names():
     lines = ["Content-Signal: search=no", "User-agent: b", "Content-Usage: train-ai=n", "Allow: /"]
     assert codes(*lines, "User-agent: c", "Allow: /") == [(2, "usage-between-names")]
+
+
+def test_a_usage_line_after_a_rule_is_between_no_names():
+    lines = ("User-agent: a", "Disallow: /x", "Content-Usage: train-ai=n", "User-agent: b")
+    assert codes(*lines, "Allow: /") == []
