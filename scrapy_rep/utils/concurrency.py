@@ -27,14 +27,17 @@ class Promise(Generic[T]):
     """A value that is set later, for one coroutine that awaits it.
 
     It is an asyncio future if asyncio is available, otherwise a Deferred. With asyncio, each await
-    of a Deferred would create a future in addition.
+    of a Deferred would create a future in addition. In both cases the coroutine goes on in the next
+    iteration of the event loop. A Deferred alone would run it at once: if each of a hundred
+    coroutines wakes the next one, that exceeds the recursion limit.
     """
 
-    __slots__ = ("_future", "has_result")
+    __slots__ = ("_future", "_is_set", "has_result")
 
     def __init__(self) -> None:
         self.has_result: bool = False
         """Whether the value was set before the waiting coroutine was cancelled."""
+        self._is_set = False
         self._future: asyncio.Future[T] | Deferred[T] = (
             asyncio.get_event_loop().create_future() if is_asyncio_available() else Deferred()
         )
@@ -43,16 +46,18 @@ class Promise(Generic[T]):
     def is_done(self) -> bool:
         """Whether a value or an error was set, or the waiting coroutine was cancelled."""
         future = self._future
-        return future.called if isinstance(future, Deferred) else future.done()
+        is_done = future.called if isinstance(future, Deferred) else future.done()
+        return self._is_set or is_done
 
     def set_result(self, value: T) -> None:
         """Set the value. No effect if ``is_done``."""
         if self.is_done:
             return
-        self.has_result = True
+        self.has_result = self._is_set = True
         future = self._future
         if isinstance(future, Deferred):
-            future.callback(value)
+            # If the coroutine is cancelled meanwhile, the Deferred ignores this call.
+            call_later(0, future.callback, value)
         else:
             future.set_result(value)
 
@@ -60,9 +65,10 @@ class Promise(Generic[T]):
         """Raise ``error`` in the waiting coroutine. No effect if ``is_done``."""
         if self.is_done:
             return
+        self._is_set = True
         future = self._future
         if isinstance(future, Deferred):
-            future.errback(error)
+            call_later(0, future.errback, error)
         else:
             future.set_exception(error)
 

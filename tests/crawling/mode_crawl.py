@@ -10,6 +10,7 @@ its output. The script is played beside the crawl; its steps are
 - ``["no flights"]``: waits until no robots.txt is being looked up,
 - ``["deferred", number]``: waits until the requests of so many origins are deferred,
 - ``["advance", seconds]``: moves the clocks of scrapy_rep,
+- ``["asked"]``: waits until ``cancels`` have been asked for,
 - ``["pause"]``, ``["unpause"]``, ``["close"]``, and ``["cancel"]`` for the first of ``cancels``,
 - ``["interrupt"]``: does what Ctrl-C does.
 """
@@ -112,8 +113,11 @@ class Player:
     async def interrupt(self):
         signal.raise_signal(signal.SIGINT)
 
-    async def cancel(self):
+    async def asked(self):
         await self.until(lambda: self.tasks)
+
+    async def cancel(self):
+        await self.asked()
         self.tasks[0].cancel()
 
 

@@ -64,6 +64,31 @@ def test_a_burst_of_requests_makes_one_fetch_and_nothing_gets_out(web, mode):
     assert result["log"] == ""
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_crawl_closes_however_many_requests_wait_for_their_turn(web, mode):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 300\n"))
+    media = [site.url(f"/{n}") for n in range(300)]
+    result = crawl(mode, [site.url("/")], cancels=media, script=[["asked"], ["close"]])
+    assert result["ends"] == ["RobotsTxtDisallowed"] * len(media)
+    assert site.targets == ["/"]
+    assert result["log"] == ""
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_all_that_wait_for_a_turn_go_on_when_a_site_takes_its_delay_back(web, mode):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 2\n"))
+
+    def meanwhile(process):
+        wait_until(lambda: site.targets)
+        site.change(robots(""))
+
+    media = [site.url(f"/{n}") for n in range(300)]
+    settings = {"REP_CACHE_TTL": 1, "REP_CACHE_TTL_MIN": 0}
+    result = crawl(mode, [site.url("/")], cancels=media, meanwhile=meanwhile, **settings)
+    assert result["ends"] == ["200"] * len(media)
+    assert result["log"] == ""
+
+
 @pytest.mark.skipif(
     scrapy.version_info[:2] != (2, 19), reason="other versions may not have this bug"
 )
