@@ -1,10 +1,10 @@
 """robots.txt for Scrapy, as defined in RFC 9309 and in Google's specification.
 
-All names for settings and imports are in ``scrapy_rep``, ``scrapy_rep.signals`` and
+The public names, for settings and imports, are in ``scrapy_rep``, ``scrapy_rep.signals`` and
 ``scrapy_rep.protocol``. Everything else is private, and may change.
 
 **In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/queue.py``, which has a
-queue for each origin (``origin_queues.py``). With ``JOBDIR`` these are on disk (``disk.py``).
+queue for each origin (``origin_queues.py``). With ``JOBDIR`` the queues are on disk (``disk.py``).
 Before a request is popped, the gate (``gate.py``) returns why and until when the request must wait
 (``hold.py``), if it must. If robots.txt is not known, a lookup is started (``lookups.py``). If it
 is unreachable, requests wait for the next try. If robots.txt has a delay between requests, they
@@ -34,10 +34,11 @@ whose URL another middleware has changed.
 
 **Lookups.** ``cache/cache.py`` has the rules of each origin in memory until they expire. If an
 origin is not there, a lookup is started (``flights.py``): one per origin, and all requests of the
-origin wait for it. It reads the record of the origin in the store. If there is no valid record, it
-fetches robots.txt with a lease, so that only one of the workers that share a store fetches it
-(``lookup.py``). ``protocol/policy.py`` makes a record from the outcome of the fetch, and determines
-what may be fetched according to a record, and until when.
+origin wait for it. The lookup reads the record of the origin (how the last fetches ended) in the
+store. If there is no valid record, it fetches robots.txt with a lease, so that only one of the
+workers that share a store fetches the file (``lookup.py``). ``protocol/policy.py`` makes a record
+from the outcome of the fetch, and determines what may be fetched according to a record, and until
+when.
 
 **The request for robots.txt.** ``fetch/fetcher.py`` sends an ordinary Scrapy request with
 ``engine.download_async``, so that the proxies, TLS settings and download handlers of the crawl are
@@ -52,8 +53,8 @@ cancellation is raised.
 its usage preferences, if the crawl has declared purposes. The extensions only receive signals:
 the report, the evidence and the periodic log line.
 
-If an error occurs anywhere in this code, the request is dropped and the error is logged. No
-request is sent without a decision.
+If an error occurs while a request is decided, the error is logged and the request is dropped. In a
+dry run the request is sent.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ class Addon:
             if _loaded(component, components[component]) is BuiltInMiddleware:
                 moved = components.pop(component)
                 order = order if moved is None else moved
-        # The built-in is named by its path, as in the _BASE dict: before 2.15, Scrapy would not
-        # recognize that the class is the same component.
+        # The built-in is named by its path, as in the _BASE dict. Scrapy before 2.15 does not
+        # recognize that a class and its path are the same component.
         components[global_object_name(BuiltInMiddleware)] = None
         settings.set(name, components, settings.getpriority(name) or 0)
         # The built-in, in the _BASE dict, is the first of the middlewares with the same order. So
@@ -66,9 +66,9 @@ class Addon:
         _enable(settings, name, RobotsTxtMiddleware, order)
         _enable(settings, name, RobotsTxtFetchMiddleware, _GUARD_ORDER)
         _enable(settings, name, RobotsTxtResponseMiddleware, _RESPONSE_ORDER)
-        # Like Scrapy's queue that it replaces, the queue doesn't support this setting.
+        # Like the queue that it replaces, RobotsAwarePriorityQueue doesn't support this setting.
         if not settings.getint("CONCURRENT_REQUESTS_PER_IP"):
-            # Settings of the user have a higher priority, and are kept.
+            # If the user has set another queue, that setting has a higher priority, and is kept.
             settings.set(
                 "SCHEDULER_PRIORITY_QUEUE",
                 "scrapy_rep.RobotsAwarePriorityQueue",
@@ -81,7 +81,7 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, priority="addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RobotParser", priority="addon")
         if settings.getbool("ROBOTSTXT_OBEY"):
-            # The settings are checked here, because the traceback of an error is short.
+            # The settings are checked here already, where the traceback of an error is short.
             Options.from_settings(settings)
             if not _is_enabled(settings, name, RobotsTxtMiddleware):
                 logger.warning(

@@ -1,6 +1,6 @@
 """Log lines, stats and a summary of dropped requests.
 
-In a dry run such requests are sent. Then the log and the stats show which would be dropped.
+In a dry run no request is dropped. The log and the stats show which requests would be dropped.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ class Drops:
     ) -> None:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
-        It is logged at INFO if it is the first of its cause. In a dry run, the request is sent, and
-        the log shows that it would be dropped. If nofollow is the reason, ``page`` is the URL of
-        the page with nofollow. If usage preferences are the reason, ``usage`` is the judgement
-        about them.
+        The first drop of each of the first causes is logged at INFO, other drops at DEBUG. In a dry
+        run, the request is sent, and the log shows that it would be dropped. If nofollow is the
+        reason, ``page`` is the URL of the page with nofollow. If usage preferences are the reason,
+        ``usage`` is the judgement about them.
         """
         (self._would_drop if self._dry_run else self._drop)(request, verdict, page, usage)
         self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
@@ -94,7 +94,7 @@ class Drops:
             line = _line(request, verdict, page, usage)
             logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
         if self._is_interactive:
-            # Written and not logged, so that it is also shown with --nolog.
+            # The line is not logged but written, so that it is also shown with --nolog.
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
@@ -119,7 +119,7 @@ class Drops:
         stats.count(self._crawler, stats.EXEMPT)
 
     def log_summary(self) -> None:
-        """Log how many links were ignored and requests exempted and dropped, and the main causes.
+        """Log the numbers of ignored links, exempt and dropped requests, and the main causes.
 
         An exempt request is one with ``dont_obey_robotstxt``.
         """

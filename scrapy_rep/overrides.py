@@ -67,7 +67,7 @@ class Override:
 
     @cached_property
     def body(self) -> bytes:
-        """The content of the file with the rules. ``Overrides`` reads it when it is created.
+        """The content of the file with the rules. It is read when ``Overrides`` is created.
 
         Raises OSError if the file can't be read.
         """
@@ -94,7 +94,7 @@ class Overrides:
     """All entries of REP_OVERRIDES. Of several that match a host, the most specific one applies."""
 
     def __init__(self, entries: Iterable[Override], clock: Callable[[], float]) -> None:
-        """Read the files of the entries. Raises OSError if a file can't be read.
+        """Read the files of entries that have not expired. Raises OSError if a file can't be read.
 
         ``clock`` returns the seconds since the epoch.
         """
@@ -150,7 +150,8 @@ class Overrides:
     ) -> Verdict | None:
         """Return the verdict of ``entry`` on ``target``, a path with its query.
 
-        None if the policy is ``agent``: then robots.txt decides, for other product tokens.
+        Return None if the policy is ``agent``: then robots.txt decides, with the product tokens of
+        ``entry``.
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT

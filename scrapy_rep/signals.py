@@ -1,4 +1,4 @@
-"""The signals of scrapy-rep. Each has its arguments in its description.
+"""The signals of scrapy-rep. The description of each signal begins with its arguments.
 
 Handlers of signals must be plain functions, not coroutine functions.
 """
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.verdict import Verdict
 
 robotstxt_verdict: Final = object()
-"""``(request, verdict)``: it was decided whether a request may be sent. Sent for all requests."""
+"""``(request, verdict)``: it was decided whether a request may be sent. The signal is sent for
+allowed and for disallowed requests."""
 robotstxt_forbidden: Final = object()
 """``(request, verdict, dropped)``: a request was dropped. In a dry run ``dropped`` is false: the
 request was sent, and would be dropped otherwise."""
@@ -36,7 +37,7 @@ robotstxt_fetched: Final = object()
 robotstxt_loaded: Final = object()
 """``(origin, request, record)``: a valid record of robots.txt was found in the store."""
 robotstxt_changed: Final = object()
-"""``(origin, old, new, request)``: a fetched robots.txt differs from the former one."""
+"""``(origin, old, new, request)``: a fetched robots.txt differs from the one before it."""
 robotstxt_overridden: Final = object()
 """``(request, override)``: an entry of REP_OVERRIDES decided instead of robots.txt."""
 robotstxt_differs: Final = object()
@@ -59,8 +60,9 @@ URL, which is decided next."""
 META_KEY: Final = "robotstxt"
 """Key of ``Request.meta`` with the verdict, as plain values."""
 
-# The receivers by signal for a sender. Only receivers that are connected with ``crawler.signals``
-# are found. To look up receivers for any sender, too, would take too long for each request.
+# Returns the receivers of a sender, by signal. Only receivers that are connected with
+# ``crawler.signals`` are found. To look up receivers for any sender, too, would take too long for
+# each request.
 _receivers_of: Final = dispatcher.connections.get
 
 
@@ -97,7 +99,7 @@ class Announcer:
             self._send(robotstxt_verdict, request=request, verdict=verdict, decision=decision)
 
     def send_forbidden(self, request: Request, verdict: Verdict, *, dropped: bool) -> None:
-        """Send the signal that ``request`` is dropped; if not ``dropped``, that it would be."""
+        """Send the signal that ``request`` is dropped; in a dry run, that it would be dropped."""
         self._send(robotstxt_forbidden, request=request, verdict=verdict, dropped=dropped)
 
     def send_record(self, record: Record, previous: Record | None, request: Request) -> None:
@@ -153,14 +155,15 @@ class Announcer:
     def send_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
         """Send the signal of the delay in the robots.txt of ``origin``.
 
-        ``taken`` is the delay of its download slot in seconds; None if DOWNLOAD_SLOTS has one.
+        ``taken`` is the delay of the download slot in seconds; None if DOWNLOAD_SLOTS has a delay
+        for the slot.
         """
         self._send(robotstxt_crawl_delay, origin=origin, delay=delay, taken=taken)
 
     def send_back_off(self, origin: Origin, status: int, seconds: float) -> None:
         """Send the signal that the host of ``origin`` gets no requests for ``seconds``.
 
-        ``status`` is that of the response with which it refused a request.
+        ``status`` is the status with which the host refused a request: 429 or 503.
         """
         self._send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
 

@@ -40,7 +40,7 @@ class RobotsSitemapMixin:
     """URLs of sitemaps, and of robots.txt files."""
 
     async def start(self) -> AsyncIterator[Any]:
-        """Yield requests for the sitemaps. Those in a robots.txt follow as soon as it is known."""
+        """Yield requests for the sitemaps; for those in a robots.txt as soon as it is known."""
         urls = list(self.sitemap_urls)
         robotstxt_urls = [url for url in urls if url.endswith("/robots.txt")]
         self.sitemap_urls = [url for url in urls if url not in robotstxt_urls]
@@ -70,9 +70,9 @@ class RobotsSitemapMixin:
     async def sitemaps_of(self, url: str) -> list[str]:
         """Return the sitemaps in the robots.txt of the origin of ``url``, as absolute URLs.
 
-        If robots.txt is unreachable, wait until it can be fetched, as long as pages wait
-        (REP_DEFER_TIMEOUT). Raises ValueError if the URL can't have a robots.txt, and
-        CrawlClosingError if the crawl closes before robots.txt is known.
+        If robots.txt is unreachable, wait until it can be fetched, for at most REP_DEFER_TIMEOUT.
+        If REP_UNREACHABLE_ACTION is ``drop``, don't wait. Raises ValueError if the URL can't have a
+        robots.txt, and CrawlClosingError if the crawl closes before robots.txt is known.
         """
         robots = Robots.of(self.crawler)  # type: ignore[attr-defined]
         options = Options.of(self.crawler)  # type: ignore[attr-defined]

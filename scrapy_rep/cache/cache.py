@@ -43,20 +43,20 @@ _MANY_RETURNS: Final = 1_000
 """Number of lookups of origins whose entry was evicted, after which the log suggests to increase
 REP_MEMORY_MAX_BYTES."""
 _MAX_ROUTE_FAILURES: Final = 10_000
-"""Maximum number of origins with an entry that no other crawl uses."""
+"""Maximum number of entries that only this crawl uses (``_route_failures``)."""
 
 
 class Census(NamedTuple):
-    """The current numbers of origins, and of requests that wait for them."""
+    """The current numbers of origins by their state, and of requests that wait for lookups."""
 
     known: int
-    """Number of origins with a valid entry in memory, also if their robots.txt is unreachable."""
+    """Number of origins with a valid entry in memory, including those in ``unreachable``."""
     waiting: int
     """Number of origins that are being looked up."""
     requests: int
-    """Number of requests that wait for these lookups."""
+    """Number of requests that wait for the lookups of origins."""
     unreachable: int
-    """Number of the known origins whose robots.txt is unreachable."""
+    """Number of origins in ``known`` whose robots.txt is unreachable."""
 
 
 class _LookupResult(NamedTuple):
@@ -64,7 +64,7 @@ class _LookupResult(NamedTuple):
 
     entry: Entry
     robots: RobotsTxt | None
-    """The robots.txt whose rules are valid; None if no rules are."""
+    """The robots.txt whose rules are valid; None if no rules are valid."""
     is_new: bool = False
     """Whether the signal ``robots_parsed`` must be sent for ``robots``."""
 
@@ -73,8 +73,8 @@ class Cache:
     """Returns the entries of origins from memory, or after a lookup.
 
     ``entries``, like the store, may be shared with other crawls of the process. ``parsed`` is
-    awaited with each robots.txt that is new in memory; ``count`` is called with the name of a stat
-    to increase.
+    called and awaited with each robots.txt that is new in memory, and the request that waited.
+    ``count`` is called with the name of a stat to increase.
     """
 
     def __init__(
@@ -95,8 +95,9 @@ class Cache:
         self._route_failures: BoundedCache[Origin, Entry] = BoundedCache(
             max_entries=_MAX_ROUTE_FAILURES
         )
-        """Entries of origins that couldn't be reached because something on the route failed, for
-        example a proxy. Other crawls may have another route, so they don't use these entries."""
+        """Entries of origins whose fetch failed on the route, for example at a proxy, or ended with
+        a redirect to a disallowed URL. The fetch of another crawl, with another proxy or other
+        rules, may succeed, so only this crawl uses these entries."""
         self._parsed = parsed
         self._count = count
         self._time = context.clock.time
@@ -120,17 +121,17 @@ class Cache:
 
     @property
     def most_lookups(self) -> int:
-        """The number of lookups that may be under way now.
+        """The maximum number of lookups that may be under way now.
 
-        It is twice REP_CONCURRENT_FETCHES, and one more for each lookup whose fetch is slow, or
-        that waits for another worker.
+        It is twice REP_CONCURRENT_FETCHES, and one more for each lookup whose fetch is slow (takes
+        more than a second), or that waits for another worker.
         """
         return 2 * self._limit.permits + self._limit.slow + self._lookup.waiting
 
     def when_slow(self, call: Callable[[], None]) -> None:
-        """Set the function to call when ``room`` has grown without the end of a lookup.
+        """Set the function to call when ``room`` has grown although no lookup has ended.
 
-        It grows when a fetch becomes slow, or when a lookup begins to wait for another worker.
+        ``room`` grows when a fetch becomes slow, or a lookup begins to wait for another worker.
         """
         self._limit.when_slow = call
 
@@ -146,7 +147,11 @@ class Cache:
         return None
 
     def has_failed_on_route(self, origin: Origin) -> bool:
-        """Return whether the last lookup of ``origin`` failed on the route to it."""
+        """Return whether the last fetch for ``origin`` has no outcome of the origin itself.
+
+        This is so if it failed on the route, for example at a proxy, or was redirected to a
+        disallowed URL.
+        """
         return origin in self._route_failures
 
     async def entry(self, origin: Origin, tokens: Tokens, page: Request) -> Entry:
@@ -160,7 +165,7 @@ class Cache:
         return found.entry
 
     async def robotstxt(self, origin: Origin, tokens: Tokens, page: Request) -> RobotsTxt | None:
-        """Look up ``origin``; return the robots.txt whose rules are valid, or None.
+        """Look up ``origin``; return the robots.txt whose rules are valid; None if no rules are.
 
         If the store has a valid record, robots.txt is not fetched. Raises CrawlClosingError if the
         crawl is closing.
@@ -168,7 +173,7 @@ class Cache:
         return (await self._flights.join(origin, tokens, page)).robots
 
     async def record(self, origin: Origin) -> Record | None:
-        """Return the record of ``origin`` in the store, or None. Nothing is fetched."""
+        """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
         return await self._lookup.stored(origin)
 
     def census(self) -> Census:
@@ -229,17 +234,17 @@ class Cache:
         self, origin: Origin, found: _LookupResult | None, page: Request
     ) -> None:
         await self._lookup.store_fetched(origin)
-        # Awaited only now, when no request waits for the lookup: a handler of the signal may itself
-        # wait for requests to this origin.
+        # The signal is sent only now, when no request waits for the lookup: a handler of the signal
+        # may itself wait for requests to this origin.
         if found is not None and found.robots is not None and found.is_new:
             await self._parsed(found.robots, page)
 
     def put_record(
         self, origin: Origin, record: Record, tokens: Tokens
     ) -> tuple[Entry, RobotsTxt | None]:
-        """Put the entry for ``record`` in memory.
+        """Put the entry for ``record`` in memory; return the entry and its robots.txt.
 
-        Return the entry, and the robots.txt whose rules are valid; None if no rules are.
+        The robots.txt is that whose rules are valid, or None if no rules are valid.
         """
         access = self._policy.access(record, self._time())
         entry = self._entries.get(origin)

@@ -39,7 +39,7 @@ class Entry:
         self.start: float = access.start
         self.end: float = access.end
         self.fingerprint: int = fingerprint_of(access)
-        """``fingerprint_of`` the ``Access`` from which the entry was made."""
+        """The hash (``fingerprint_of``) of the ``Access`` from which the entry was made."""
         # The verdict on all pages, if it doesn't depend on rules; else None.
         self._state = (
             None
@@ -85,7 +85,10 @@ class Entry:
         return tokens in self._rules
 
     def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
-        """Add the rules, the delay and the usage preferences of ``robots`` for ``tokens``."""
+        """Add the rules, the delay and the usage preferences of ``robots`` for ``tokens``.
+
+        If there are rules for too many lists of tokens, those that were added first are removed.
+        """
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             oldest = next(iter(self._rules))
             del self._rules[oldest]
@@ -102,7 +105,7 @@ class Entry:
             self._usage = {**(self._usage or {}), tokens: usage}
 
     def delay(self, tokens: Tokens) -> Delay | None:
-        """Return the delay between requests in the group for ``tokens``; None if it has none."""
+        """Return the delay in the group for ``tokens``; None if the group sets no delay."""
         return None if self._delays is None else self._delays.get(tokens)
 
     def usage(self, target: str, tokens: Tokens) -> Usage:
@@ -122,6 +125,6 @@ class Entry:
 
 def fingerprint_of(access: Access) -> int:
     """Return a hash of ``access``, which is the same for equal objects."""
-    # The body is included, because two workers may fetch different files at the same time.
+    # The body is included, because two workers may fetch different texts at the same time.
     body = None if access.copy is None else access.copy.body
     return hash((access.start, access.end, access.reason, body))

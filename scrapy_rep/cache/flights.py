@@ -74,7 +74,7 @@ class Flights(Generic[T]):
         """
         if self.closing:
             raise CrawlClosingError
-        # One promise for each request: if a request is cancelled, the others must go on waiting.
+        # One promise for each request: if one request is cancelled, all others must go on waiting.
         waiter: Promise[T] = Promise()
         flight = self._flights.get(origin)
         if flight is not None:
@@ -115,9 +115,10 @@ class Flights(Generic[T]):
     def _end(
         self, origin: Origin, flight: _Flight[T], result: T | None, failure: Exception
     ) -> None:
-        """Set the result, or ``failure`` if it is None, for all requests that wait.
+        """End ``flight``: pass ``result`` to all requests that wait for it.
 
-        If this was done already, it has no effect.
+        If ``result`` is None, ``failure`` is raised in these requests. A second call for the same
+        flight has no effect.
         """
         if self._flights.get(origin) is flight:
             del self._flights[origin]

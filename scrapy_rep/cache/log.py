@@ -43,7 +43,8 @@ class LookupLog:
         self._lines: Counter[str] = Counter()
         """Number of lines of each kind."""
         self._down: dict[SiteFile, float] = {}
-        """Files that were logged as unreachable above DEBUG, and the times since which they are."""
+        """Files that were logged as unreachable above DEBUG, with the times since which they have
+        been unreachable."""
 
     def log_fetched(self, record: Record, previous: Record | None, access: Access) -> None:
         """Log how a fetch ended. ``previous`` is the record before the fetch."""
@@ -83,7 +84,10 @@ class LookupLog:
         )
 
     def _log_reachable_again(self, record: Record, since: float | None) -> bool:
-        """Log that the file is reachable again; return False if it wasn't unreachable before."""
+        """Log that the file is reachable again, if it was unreachable; return whether it was.
+
+        ``since`` is the time in the former record since which it was unreachable, or None.
+        """
         since = self._down.pop(record.file, since)
         if since is None:
             return False

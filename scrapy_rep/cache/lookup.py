@@ -3,7 +3,7 @@
 A record contains how the last fetches of a file ended. Of all workers that share a store, only one
 fetches a file. That worker gets the lease of the file from the store, fetches the file and stores
 the record. The other workers read the store again and again until the record is there. A lease ends
-after some time: if its holder dies, another worker gets the lease.
+after some time, so that another worker gets it if the worker with the lease was killed.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ logger: Final = logging.getLogger(__name__)
 _POLL: Final = 0.05
 """Seconds after which the store is read again the first time while another worker fetches."""
 _POLL_MAX: Final = 1.0
-"""Maximum number of seconds between two such reads."""
+"""Maximum seconds between two reads of the store while another worker fetches."""
 _POLL_GROWTH: Final = 1.5
-"""Factor by which the time between two such reads grows."""
+"""Factor by which the time between two reads grows while another worker fetches."""
 _PATIENCE: Final = 3
 """Number of lease durations after which a worker that waits for the record fetches without a lease.
-Until then, two holders of the lease may have died, one after the other."""
+So it also waits if two workers get the lease, one after the other, and are killed."""
 _MAX_UNSTORED: Final = 10_000
 """Maximum number of records that are kept in memory and not stored."""
 
@@ -66,8 +66,8 @@ class LookupContext:
     fetch: Fetch
     """Fetches a file and returns the outcome. Called with the file and the request that waits."""
     send_record: SendRecord
-    """Called at the end of a lookup, with its record, the record that was stored before (the same
-    object if nothing was fetched), and the request that waited."""
+    """Called at the end of a lookup, with its record, the record before the lookup (None if there
+    was none, the same object if nothing was fetched), and the request that waited."""
     clock: Clock
     jitter: Callable[[], float]
     """Returns a random number from 0 to 1."""
@@ -110,11 +110,12 @@ class Lookup:
         self._being_stored: dict[Origin, tuple[Record, str]] = {}
         """Fetched records that are not stored yet, each with the holder of its lease."""
         self._unstored: BoundedCache[Origin, Record] = BoundedCache(max_entries=_MAX_UNSTORED)
-        """Records of fetches that failed on the route, for example at a proxy. They are not stored,
-        because other workers may have another route."""
+        """Records of fetches that failed on the route, for example at a proxy, or were redirected
+        to a disallowed URL. They are not stored, because the fetch of another worker, with another
+        proxy or other rules, may succeed."""
 
     async def record(self, origin: Origin, page: Request) -> Record:
-        """Return a valid record of ``origin``, from the store or after a fetch.
+        """Return a valid record of ``origin``: from the store, from memory, or after a fetch.
 
         ``page`` is the request that waits for the record.
         """
@@ -139,7 +140,7 @@ class Lookup:
             found = await self._get(origin)
 
     async def _pause(self, seconds: float) -> None:
-        """Wait ``seconds`` for another worker. The number of waiting lookups has no limit."""
+        """Wait ``seconds`` for another worker. Meanwhile the limit of lookups is one higher."""
         self.waiting += 1
         if self._limit.when_slow is not None:
             self._limit.when_slow()
@@ -151,8 +152,8 @@ class Lookup:
     async def stored(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None. Nothing is fetched.
 
-        It comes from the store, or from memory if it is not stored yet or its fetch failed on the
-        route (such records are not stored).
+        The record comes from the store; or from memory, if it is not stored yet, or is one of the
+        records that are never stored (``_unstored``).
         """
         if origin in self._being_stored:
             return self._being_stored[origin][0]
@@ -167,7 +168,7 @@ class Lookup:
         return record is not None and not self._policy.is_due(record, now, self._began)
 
     def _use_stored(self, origin: Origin, record: Record, page: Request) -> Record:
-        """Return ``record``, which was found in the store, after counting and logging that."""
+        """Count, log and announce that ``record`` was found in the store; return it."""
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
         self._log.log_found(record, self._policy.access(record, self._clock.time()))
@@ -200,7 +201,7 @@ class Lookup:
         self._claims += 1
         holder = f"{self._context.name}-{self._claims}"
         key = self._file(origin).key
-        # The lease is claimed after this wait, as otherwise it could end during the wait.
+        # The lease is claimed only after this wait, as it could end during the wait.
         await self._limit.acquire()
         place = Permit(self._limit, self._clock)
         try:
@@ -224,8 +225,8 @@ class Lookup:
         finally:
             place.release()
         if not record.of_origin:
-            # Not stored, because other workers may have another route to the origin. The last good
-            # copy remains in the store, and isn't needed in memory.
+            # The record is not stored, because the fetch of another worker may succeed. The last
+            # good copy remains in the store, and isn't needed in memory.
             self._unstored.put(origin, replace(record, copy=None))
             self._background.start(self._release(key, holder))
             return record
@@ -266,7 +267,7 @@ class Lookup:
             await self._store.put(record, holder)
         except StoreError as error:
             logger.debug("%s was not stored: %s", record.file, error)
-        except CancelledError:  # in Twisted a subclass of Exception, caught by the next clause
+        except CancelledError:  # in Twisted an Exception, which the next clause would catch
             raise
         except Exception:
             logger.exception("Error while a record was stored")
@@ -274,7 +275,8 @@ class Lookup:
     async def _store_for_other(self, origin: Origin, outcome: Outcome) -> None:
         """Store ``outcome`` for ``origin``, the origin that the redirects led to.
 
-        It is not stored if the store has a valid record of ``origin``, or a worker fetches it.
+        It is not stored if the store has a valid record of ``origin``, or if a worker is fetching
+        the file of ``origin``.
         """
         found = await self._get(origin)
         if not self._is_fresh(found.record) and found.holder is None:
@@ -292,7 +294,7 @@ class Lookup:
 
 
 def _answered_for(outcome: Outcome, path: str) -> Origin | None:
-    """Return the other origin for which the outcome of a redirected fetch is valid, too; or None.
+    """Return the other origin for which ``outcome`` is valid, too; None if there is none.
 
     By RFC 9309 §2.3.1.2 the outcome is valid for the origin of the first request. If the redirects
     ended at the same ``path`` of another origin, it is valid for that origin, too.

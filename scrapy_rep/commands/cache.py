@@ -150,7 +150,8 @@ class _Actions:
     async def refresh(self, file: SiteFile) -> int:
         """Fetch ``file`` as a crawl does, store the record, and print the changes.
 
-        It is fetched even if its record in the store is valid.
+        It is fetched even if its record in the store is valid. The record is not stored if the
+        fetch failed on the route, for example at a proxy.
         """
         robots = robots_of(self._crawler)
         if not file.is_robotstxt:

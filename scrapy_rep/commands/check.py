@@ -83,7 +83,10 @@ def _check_urls(
 
 
 def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Verdict | ValueError:
-    """Return the verdict on ``url`` by ``rules`` of the file ``name``, or the error."""
+    """Return the verdict of ``rules`` on ``url``; the ValueError if ``url`` is not valid.
+
+    ``name`` is the name of the file with the rules.
+    """
     try:
         origin_of(url)
     except ValueError as error:

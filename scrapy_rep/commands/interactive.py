@@ -1,4 +1,4 @@
-"""Settings for those of Scrapy's own commands for whose result a user waits.
+"""Default settings for some of Scrapy's own commands: those for whose result a user waits.
 
 The settings are added to the classes of these commands. If this package replaced the commands
 instead, its commands would be listed outside of projects, too: Scrapy checks ``requires_project``

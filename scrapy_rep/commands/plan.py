@@ -118,9 +118,9 @@ class _Plan:
         self._origins: dict[Origin, None] = {}
 
     async def make(self, urls: list[str], stream: BinaryIO | None) -> None:
-        """Count ``urls``, the URLs in ``stream``, and those in sitemaps if they are wanted.
+        """Count ``urls``, the URLs in ``stream`` and, with ``--sitemaps``, the URLs in sitemaps.
 
-        Raises CrawlClosingError if the crawl closes before all are counted.
+        Raises CrawlClosingError if the crawl closes before all URLs are counted.
         """
         for url in urls:
             await self._add(url)

@@ -65,7 +65,8 @@ _BELONGS_TO: Final = {
     "sitemaps": ("--sitemaps", "plan"),
     "evidence": ("--in", "evidence"),
 }
-"""Options that only some subcommands accept, by their attribute: the flag and the subcommands."""
+"""Options that only some subcommands accept: by attribute of ``opts``, the flag and the subcommands
+that accept it."""
 
 
 def _seconds(text: str) -> float:

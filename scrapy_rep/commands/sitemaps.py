@@ -76,7 +76,10 @@ class Sitemaps:
                 yield absolute_url(location, url) or location
 
     def _valid(self, urls: Iterable[str], base: str) -> Iterator[str]:
-        """Yield the http and https URLs among ``urls``, which are named in ``base``."""
+        """Yield the http and https URLs among ``urls``, as absolute URLs; warn of each other one.
+
+        ``base`` is the URL of the file that contains ``urls``.
+        """
         for url in urls:
             absolute = absolute_url(url, base)
             if absolute is None:

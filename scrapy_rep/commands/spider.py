@@ -36,7 +36,8 @@ class CheckResult(NamedTuple):
     verdict: Verdict | ValueError
     """The verdict, or the error if the URL can't have a verdict."""
     fetched_at: float | None = None
-    """When robots.txt was fetched, in seconds since the epoch; None if it wasn't needed."""
+    """When robots.txt was fetched, in seconds since the epoch; None if there is no record of it, or
+    an override decided."""
     usage: Judgement | None = None
     """The judgement about the usage preferences; None if the crawl has declared no purposes."""
 
@@ -55,7 +56,10 @@ class CommandSpider(Spider):
         self._results = results
 
     async def start(self) -> AsyncIterator[Any]:
-        """Await the function. Nothing is yielded."""
+        """Await the function, and append its result to the results. Nothing is yielded.
+
+        BrokenPipeError and UsageError are appended instead of raised.
+        """
         try:
             self._results.append(await self._function(self.crawler))
         except CrawlClosingError:
@@ -107,7 +111,7 @@ class CoroutineRunner:
 
 
 def robots_of(crawler: Crawler) -> Robots:
-    """Return the ``Robots`` of a crawl. Raises UsageError if the project has disabled it."""
+    """Return the ``Robots`` of a crawl. Raises UsageError if the project disables scrapy-rep."""
     try:
         return Robots.of(crawler)
     except LookupError as error:

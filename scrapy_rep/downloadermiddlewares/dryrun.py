@@ -1,7 +1,7 @@
-"""The dry run: all requests are sent, and the log has those that would be dropped or would wait.
+"""The dry run: all requests are sent. The log has those that would otherwise be dropped or wait.
 
-It also has the requests that Scrapy's built-in middleware for robots.txt, called the built-in here,
-would handle in another way.
+The log also has the requests that Scrapy's built-in middleware for robots.txt, called the built-in
+here, would handle in another way.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class BuiltIn:
         )
 
     def keep(self, evidence: Evidence, response: Response) -> None:
-        """Keep the body of an error response to a request for robots.txt."""
+        """Keep the body of an error response to a request for robots.txt, if it can be decoded."""
         codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
         try:
             body = decode(response.body, codings.split(","), MAX_BODY_BYTES, complete=False)
@@ -137,7 +137,7 @@ class DryRun:
         verdict = verdict.with_origin(origin)
         why = describe_decision(verdict, decision.usage)
         if would_wait:
-            # It isn't known whether the site would have been reachable again in time.
+            # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
             logger.info("Dry run, would defer %s: %s", show(request), why, extra=extra)
             return

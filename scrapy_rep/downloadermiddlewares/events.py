@@ -38,10 +38,10 @@ class Events:
         stats.count(self._crawler, stats.ERROR_COUNT)
 
     def count_override(self, request: Request, override: Override | None, *, again: bool) -> None:
-        """Count, and send the signal, that ``override`` applies to ``request``; log its first use.
+        """Count that ``override`` applies to ``request``, and send the signal; log its first use.
 
-        ``again`` is true if the request was given back to the scheduler before. An override with
-        product tokens was counted then.
+        ``again`` is true if the request was given back to the scheduler before: an override with
+        product tokens has been counted then. Overrides that have expired are logged first.
         """
         self.log_expired()
         if override is None or (again and override.tokens):

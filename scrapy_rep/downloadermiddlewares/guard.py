@@ -53,7 +53,7 @@ _FOLLOWED: Final = "its download handler followed a redirect"
 
 
 class RobotsTxtFetchMiddleware:
-    """The downloader middleware closest to the downloader: no other may have a higher order.
+    """The downloader middleware closest to the downloader: its order must be the highest.
 
     A request is checked again if another middleware has changed its URL, or the product tokens in
     its User-Agent. A response is checked if its URL is not that of the request, because its
@@ -101,10 +101,10 @@ class RobotsTxtFetchMiddleware:
     def process_response(
         self, request: Request, response: Response
     ) -> Response | Awaitable[Request | Response]:
-        """Pass the response to a request for robots.txt to the fetcher.
+        """Raise the response to a request for robots.txt as ``Received``, which the fetcher gets.
 
-        Check other responses if their URL is not that of the request. Raises RobotsTxtDisallowed if
-        the URL is disallowed.
+        Count any other response if it requires a license, and check it if its URL is not that of
+        the request. Raises RobotsTxtDisallowed if the URL is disallowed.
         """
         meta = request.meta
         transfer = meta.get(TRANSFER_KEY)
@@ -112,7 +112,7 @@ class RobotsTxtFetchMiddleware:
             if (scrapys := self._scrapys_stats()) is not None:
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
-        meta.pop(DECIDED_KEY, None)  # it is still there if a middleware has made the response
+        meta.pop(DECIDED_KEY, None)  # still in the meta if a middleware has made the response
         if response.status in STATUSES:
             recheck = self._recheck()
             self._licenses.check(request, response, None if recheck is None else recheck.decider)
@@ -139,8 +139,8 @@ class RobotsTxtFetchMiddleware:
     def _scrapys_stats(self) -> DownloaderStats | None:
         """Return Scrapy's DownloaderStats; None if the crawl doesn't use it.
 
-        The exceptions raised here don't reach it. So that it counts the end of each request for
-        robots.txt, too, it is called directly.
+        DownloaderStats doesn't receive the exceptions that are raised here. It is called directly,
+        so that it counts the end of each request for robots.txt, too.
         """
         return self._crawler.get_downloader_middleware(DownloaderStats)
 
@@ -178,7 +178,7 @@ def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) 
 def _prepare(request: Request, transfer: Transfer, domain: str | None) -> None:
     """Remove from a request for robots.txt what other middlewares have added for pages.
 
-    ``domain`` is that for which the crawl has credentials; None if none is named.
+    ``domain`` is the domain for which the crawl has credentials; None if no domain is named.
     """
     meta = request.meta
     route: dict[str, Any] = {key: meta[key] for key in _ROUTE if key in meta}
@@ -191,8 +191,8 @@ def _prepare(request: Request, transfer: Transfer, domain: str | None) -> None:
         request.headers.pop(name, None)
     # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.
     request.headers[b"Accept-Encoding"] = b"gzip"
-    # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add these. Credentials follow a redirect to
-    # another origin only if it belongs to the domain that the user has named for them.
+    # DEFAULT_REQUEST_HEADERS and HTTPAUTH_USER may add Cookie and Authorization. Credentials follow
+    # a redirect to another origin only if it belongs to the domain that the user has named.
     request.headers.pop(b"Cookie", None)
     if transfer.same_origin or (domain and url_is_from_any_domain(request.url, [domain])):
         return

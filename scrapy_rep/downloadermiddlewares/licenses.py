@@ -38,7 +38,8 @@ class Licenses:
     def check(self, request: Request, response: Response, decider: Decider | None) -> None:
         """Count ``response``, whose status is in STATUSES, if it requires a license.
 
-        ``request`` is not retried then. The first of these responses of each origin is logged.
+        ``request`` is not retried then. The first response of each origin that requires a license
+        is logged.
         """
         challenges = response.headers.getlist(b"WWW-Authenticate")
         if not any(asks_for_license(value.decode("latin-1")) for value in challenges):

@@ -29,9 +29,9 @@ logger: Final = logging.getLogger(__name__)
 DECIDED_KEY: Final = "_robotstxt_decided"
 """Private key of ``Request.meta``: the URL and the product tokens that were decided on.
 
-``RobotsTxtMiddleware`` sets it for ``RobotsTxtFetchMiddleware``. This middleware sets it to the URL
-of a response that it has checked, for ``RobotsTxtResponseMiddleware``. If the tokens are None, the
-decision doesn't depend on them."""
+``RobotsTxtMiddleware`` sets the key for ``RobotsTxtFetchMiddleware``, which sets it again for
+``RobotsTxtResponseMiddleware``, to the URL of a response that it has checked. If the tokens are
+None, the decision is valid for all product tokens."""
 AGAIN_KEY: Final = "_robotstxt_again"
 """Private key of ``Request.meta``: true while a decision is repeated. The request needs no turn (a
 time reserved for one request to a site with a delay), as it has had one."""
@@ -52,7 +52,11 @@ class Recheck:
         self._takes_spider = "spider" in signature(process_request).parameters
 
     async def process(self, request: Request) -> Request | None:
-        """Return what ``process_request`` of the middleware returns; raise what it raises."""
+        """Decide on ``request`` again: call ``process_request`` of RobotsTxtMiddleware with it.
+
+        Return what this call returns, and raise what it raises. If no decision was made, the
+        former verdict is removed from the meta of ``request``.
+        """
         meta = request.meta
         meta[AGAIN_KEY] = True
         spider = {"spider": self._crawler.spider} if self._takes_spider else {}
@@ -63,15 +67,16 @@ class Recheck:
         finally:
             meta.pop(AGAIN_KEY, None)
         if DECIDED_KEY not in meta:
-            # A subclass let the request pass without a decision: it has these from its former meta.
+            # A subclass let the request pass without a decision, so these keys are of a former one.
             meta.pop(NOTE_KEY, None)
             meta.pop(signals.META_KEY, None)
         return returned
 
     async def process_sent(self, request: Request) -> Request | None:
-        """Do as ``process``, for a request that no other middleware will change any more.
+        """Decide again as ``process`` does, on a request that no other middleware will change.
 
-        If it has no User-Agent, it is sent without one, so that no product token applies.
+        If ``request`` has no User-Agent, it is sent without one. Then it has no product tokens,
+        except those of ROBOTSTXT_USER_AGENT.
         """
         if b"User-Agent" in request.headers:
             return await self.process(request)
@@ -93,7 +98,7 @@ class Recheck:
         """Return ``response`` if its URL, which differs from the URL decided on, is allowed.
 
         If the crawl closes before that is known, and the scheduler stores requests, return
-        ``request``, so that the next crawl sends it again. ``how`` is the reason for the log why
+        ``request``, so that the next crawl sends it again. ``how`` is the text for the log of why
         the URL differs. Raises RobotsTxtDisallowed if the URL is disallowed.
         """
         if request.meta.get("dont_obey_robotstxt"):
@@ -125,9 +130,10 @@ class Recheck:
 def dropped_response(
     crawler: Crawler, request: Request, how: str, verdict: Verdict, url: str
 ) -> RobotsTxtDisallowed:
-    """Count and log that the response to ``request`` is dropped; return what to raise.
+    """Count and log that the response to ``request`` is dropped; return the exception to raise.
 
-    ``url`` is the URL of the response.
+    ``url`` is the URL of the response. ``verdict`` is the verdict on it, and becomes that in the
+    meta of ``request``. ``how`` is the text for the log of why the URL is not that of ``request``.
     """
     request.meta[signals.META_KEY] = signals.as_meta(verdict)
     stats.count(crawler, stats.FORBIDDEN_RESPONSE_COUNT)

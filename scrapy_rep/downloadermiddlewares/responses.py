@@ -22,7 +22,7 @@ _CHANGED: Final = "another middleware has changed its URL"
 
 
 class RobotsTxtResponseMiddleware:
-    """The downloader middleware closest to the engine: no other may have a lower order.
+    """The downloader middleware closest to the engine: its order must be the lowest.
 
     A response is checked again if another middleware has changed its URL. A middleware for a web
     service may do this, for example, if the service has followed a redirect.
@@ -43,7 +43,7 @@ class RobotsTxtResponseMiddleware:
     ) -> Response | Awaitable[Request | Response]:
         """Let ``response`` pass if it has the URL that was decided on, else decide on its URL.
 
-        Raises RobotsTxtDisallowed if its URL is disallowed.
+        Raises RobotsTxtDisallowed if the URL of ``response`` is disallowed.
         """
         decided = request.meta.pop(DECIDED_KEY, None)
         url = request.url if decided is None else decided[0]

@@ -98,11 +98,11 @@ class RobotsTxtMiddleware:
         request: Request,
         spider: Spider | None = None,  # noqa: ARG002 - subclasses for older versions of Scrapy pass it
     ) -> Awaitable[Request | None]:
-        """Let ``request`` pass, return it to the scheduler, or raise RobotsTxtDisallowed.
+        """Let ``request`` pass, return it to the scheduler, or raise an exception that drops it.
 
-        If a site has refused all requests for too long, IgnoreRequest is raised. A request waits
-        only if its robots.txt is not known or is unreachable, if its site has a delay, if too many
-        requests wait already, and in a dry run.
+        Raises RobotsTxtDisallowed if ``request`` may not be sent, and IgnoreRequest if its site has
+        refused all requests for too long. A request waits only if its robots.txt is not known or is
+        unreachable, if its site has a delay, if too many requests wait already, and in a dry run.
         """
         meta = request.meta
         noted = meta.pop(NOTE_KEY, None)
@@ -124,7 +124,7 @@ class RobotsTxtMiddleware:
             self._pass(request, decision, verdict)
         except IgnoreRequest:
             raise
-        except Exception as error:  # noqa: BLE001 - logged there
+        except Exception as error:  # noqa: BLE001 - logged by the next call
             self._drop_after_error(request, error)
         return _PASSED
 
@@ -145,7 +145,8 @@ class RobotsTxtMiddleware:
             self.gate.look_up_later(decision.origin, request)
             return self._put_off(request, note)
         if self._dry_run is not None:
-            # The decision on a URL without an origin doesn't depend on the tokens.
+            # An http URL whose host or port is not valid has no origin. The decision on it is valid
+            # for all product tokens: None means that.
             request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
             return self._dry_run.log(request, decision, note.source)
         in_turn = again or (note.source in _IN_TURN and self.gate.in_use)
@@ -219,9 +220,9 @@ class RobotsTxtMiddleware:
         except CrawlClosingError:
             if self._dry_run is not None:
                 return None
-        except CancelledError:  # in Twisted a subclass of Exception, caught by the next clause
+        except CancelledError:  # in Twisted an Exception, which the next clause would catch
             raise
-        except Exception as error:  # noqa: BLE001 - logged there
+        except Exception as error:  # noqa: BLE001 - logged by the next call
             self._drop_after_error(request, error)
             return None
         if self._waiting.seconds_before(request, decision):
@@ -229,7 +230,7 @@ class RobotsTxtMiddleware:
         return self._conclude(request, decision, note, situation)
 
     async def _take_turn(self, request: Request, decision: Decision, note: Note) -> Request | None:
-        """Wait for the turn of ``request``; let it pass if it is still allowed then."""
+        """Wait for the turn of ``request``; then decide again, and do what TRANSITIONS defines."""
         # Only a request that is given back while the crawl closes could come again for ever.
         comes_again = note.returned and self._cache.closing
         try:
@@ -239,9 +240,9 @@ class RobotsTxtMiddleware:
         except CrawlClosingError:
             situation = Situation.CLOSING_AGAIN if comes_again else Situation.CLOSING
             decision = decision._replace(verdict=None)
-        except CancelledError:  # an Exception in Twisted
+        except CancelledError:  # in Twisted an Exception, which the next clause would catch
             raise
-        except Exception as error:  # noqa: BLE001 - logged there
+        except Exception as error:  # noqa: BLE001 - logged by the next call
             self._drop_after_error(request, error)
             return None
         return self._conclude(request, decision, note, situation)
@@ -249,7 +250,8 @@ class RobotsTxtMiddleware:
     async def _put_off(self, request: Request, note: Note) -> Request:
         """Give ``request`` back to its scheduler, as too many requests wait already.
 
-        Its priority is lowered, so that requests of known origins come first.
+        Its priority is lowered, so that requests of known origins come first. If the request was
+        put off before, it is given back after a pause.
         """
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
@@ -257,7 +259,7 @@ class RobotsTxtMiddleware:
         return self._give_back(request, less=_PRIORITY_CUT)
 
     def _give_back(self, request: Request, *, less: int = 0) -> Request:
-        """Return the copy of ``request`` that the engine gives back to the scheduler."""
+        """Return the copy of ``request`` for the scheduler, its priority lowered by ``less``."""
         stats.count(self._crawler, stats.RETURNED)
         return note_returned(request, less=less)
 
@@ -272,11 +274,11 @@ class RobotsTxtMiddleware:
 
     @staticmethod
     def _pass_ungoverned(request: Request) -> Awaitable[None]:
-        request.meta.pop(META_KEY, None)  # a callback may have copied it from its response
+        request.meta.pop(META_KEY, None)  # a callback may have copied it from another request
         return _PASSED
 
     def _drop_after_error(self, request: Request, error: Exception) -> None:
-        """Drop ``request`` after an error in scrapy-rep, as it may be disallowed.
+        """Log ``error``, an error in scrapy-rep, and drop ``request``, as it may be disallowed.
 
         In a dry run the request passes.
         """

@@ -132,8 +132,8 @@ def log_cannot_defer(crawler: Crawler) -> None:
 def check_components(crawler: Crawler) -> None:
     """Check the orders of the first and the last downloader middleware.
 
-    Raises SettingsError if RobotsTxtFetchMiddleware is missing or another middleware has as high an
-    order, or if another middleware has as low an order as RobotsTxtResponseMiddleware.
+    Raises SettingsError if RobotsTxtFetchMiddleware is missing, or another middleware has at least
+    its order, or if another middleware has at most the order of RobotsTxtResponseMiddleware.
     """
     orders = {
         load_object(path): order

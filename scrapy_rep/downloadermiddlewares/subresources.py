@@ -80,14 +80,14 @@ class Subresources:
         self._lookups = Background()
 
     def close(self) -> None:
-        """Stop deciding, as the crawl is over."""
+        """Remove this object from the parts of the crawl, so that it decides no more."""
         remove_part(self._crawler, Subresources)
 
     def aborts(self, url: str, page: Request | None = None) -> bool:
         """Return whether ``url`` must not be fetched for ``page``, without waiting.
 
         If the robots.txt of its origin is not known, REP_SUBRESOURCES_UNKNOWN decides, and a lookup
-        begins for later requests.
+        begins for later requests. In a dry run the result is false.
         """
         if not url.startswith(SCHEMES):
             return False  # no request is sent for the URL (data:, blob:)

@@ -32,7 +32,7 @@ class Action(Enum):
     PASS = "pass"  # noqa: S105 - no password
     """The request goes on to the downloader."""
     DROP = "drop"
-    """RobotsTxtDisallowed is raised."""
+    """RobotsTxtDisallowed is raised; IgnoreRequest if the site refused requests for too long."""
     WAIT = "wait"
     """The request waits in the middleware until its robots.txt is known, or was tried again."""
     GIVE_BACK = "return to the scheduler"
@@ -56,7 +56,7 @@ TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
         Situation.CROWDED: (Action.WAIT, Action.WAIT, Action.PUT_OFF, Action.WAIT),
         # A request that seems direct may come from the disk queue of an earlier crawl.
         Situation.CLOSING: (Action.GIVE_BACK_IF_KEPT,) * len(Source),
-        # When a direct request is given back, the engine repeats it at once. This must not go on.
+        # A direct request that is given back comes again at once. The second time it is dropped.
         Situation.CLOSING_AGAIN: (Action.DROP,) * len(Source),
     }.items()
 }

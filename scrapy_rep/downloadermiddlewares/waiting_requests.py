@@ -34,7 +34,7 @@ _MAX_WAITING: Final = 16
 _PAUSE: Final = 1.0
 """Seconds before a request is given back again that the scheduler has returned at once."""
 _SHORT_PAUSE: Final = 0.05
-"""Seconds of this pause if half of CONCURRENT_REQUESTS wait for ``_PAUSE`` already."""
+"""Seconds used in place of ``_PAUSE`` if half of CONCURRENT_REQUESTS wait for that already."""
 
 
 class WaitingRequests:
@@ -59,7 +59,8 @@ class WaitingRequests:
         self._due: DueTimes[Promise[None]] = DueTimes(clock, self._wake)
         self._waiters: dict[Promise[None], Origin] = {}
         self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}
-        """Requests that wait for a turn, by origin and download slot, without the first of each."""
+        """Requests that wait in line for a turn, by origin and download slot. The first request of
+        a line, which tries to use the turn, is not included."""
         self._closing = False
         self.waiting: int = 0
         """Number of requests that wait for lookups."""
@@ -67,13 +68,13 @@ class WaitingRequests:
 
     @property
     def is_full(self) -> bool:
-        """Whether the maximum number of requests waits; others go back to their scheduler."""
+        """Whether the maximum number of requests waits; further ones go back to their scheduler."""
         return self.waiting >= self._most
 
     async def wait_for_decision(self, request: Request, decision: Decision) -> Decision:
         """Wait for the lookup of robots.txt, or its next try; return the decision on ``request``.
 
-        Raises CrawlClosingError if the crawl closes before.
+        Raises CrawlClosingError if the crawl closes before the decision is known.
         """
         stats.count(self._crawler, stats.WAITED)
         self.waiting += 1
@@ -91,11 +92,11 @@ class WaitingRequests:
         return 0.0 if self._turns is None else self._turns.seconds_before(request, decision)
 
     async def take_turn(self, request: Request, decision: Decision, *, direct: bool) -> Decision:
-        """Wait until ``request`` may be sent, and use a turn for it; return the decision then.
+        """Wait until ``request`` may be sent, and use a turn for it; return the newest decision.
 
         robots.txt may expire while the request waits, and may have changed. If ``direct``, the
         request doesn't come from a scheduler, and must not count for CONCURRENT_REQUESTS while it
-        waits. Raises CrawlClosingError if the crawl closes before.
+        waits. Raises CrawlClosingError if the crawl closes before the turn.
         """
         origin = decision.origin
         if self._turns is None or origin is None:

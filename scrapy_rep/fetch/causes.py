@@ -46,7 +46,7 @@ def cause_of(error: BaseException) -> str:
     if isinstance(error, FetchError | DecodingError):
         return as_message(str(error))
     chain = _chain(error)
-    # The innermost cause is the most specific, for example a TLS error that lost the connection.
+    # The innermost cause is the most specific: a TLS error, not the lost connection that followed.
     for each in reversed(chain):
         for kind in type(each).__mro__:
             if kind.__module__ == "OpenSSL.SSL":

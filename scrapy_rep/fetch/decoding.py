@@ -61,7 +61,7 @@ def decode(body: bytes, codings: list[str], limit: int, *, complete: bool) -> by
                 raise
             text = _inflate(body, others[0], limit, complete=complete)
         body = text
-        # If the text was cut at the limit, the next coding may find that it ends anywhere.
+        # A text that was cut at the limit is not complete: the next coding must accept that.
         complete = complete and len(body) < limit
     return body[:limit]
 
@@ -81,7 +81,7 @@ def _inflate(body: bytes, wbits: int, limit: int, *, complete: bool) -> bytes:
                 raise DecodingError("broken compression: it ends too soon")
             return bytes(text)
         body = stream.unused_data
-        # RFC 1952 §2.2: a gzip body may have several members. Other bytes after one are padding.
+        # RFC 1952 §2.2: a gzip body may have several members. Other bytes after them are padding.
         if not body.startswith(_MEMBER):
             return bytes(text)
     raise DecodingError(f"broken compression: more than {_MAX_MEMBERS} members")

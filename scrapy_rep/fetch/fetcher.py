@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _LATER: Final = 1.0
-"""Seconds by which ``download_timeout`` is longer than the fetcher's own limit."""
+"""Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
 _MAX_LIMITS: Final = 10_000
 """Maximum number of files for which the time limit of the next fetch is remembered."""
 _MEANWHILE: Final = ". Its pages may not be fetched"
@@ -111,8 +111,8 @@ class Fetcher:
     async def fetch(self, file: SiteFile, page: Request) -> Outcome:
         """Fetch ``file``; return the outcome: available, unavailable or unreachable.
 
-        ``page`` is the request that waits for the file. Nothing is raised but the error of a
-        cancelled fetch.
+        ``page`` is the request that waits for the file. Errors are not raised, except
+        CancelledError if the fetch is cancelled.
         """
         seconds = self._time_limit(file, page)
         chain = Chain(file, monotonic() + seconds)
@@ -294,8 +294,8 @@ class Fetcher:
         }
         transfer = Transfer(self._options.max_size, same_origin=chain.same_origin, meta=meta.copy())
         headers = _user_agent_of(page)
-        # A proxy from the environment (_scheme_proxy) is not copied, as HttpProxyMiddleware sets it
-        # for each request.
+        # A proxy from the environment (then _scheme_proxy is set) is not copied, as
+        # HttpProxyMiddleware sets it for each request.
         if "proxy" in page.meta and "_scheme_proxy" not in page.meta:
             meta["proxy"] = page.meta["proxy"]
             if "_auth_proxy" in page.meta and b"Proxy-Authorization" in page.headers:

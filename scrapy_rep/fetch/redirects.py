@@ -34,7 +34,7 @@ _MAX_LOCATION: Final = 8_000
 
 @dataclass(eq=False)
 class Chain:
-    """The requests of one fetch: that for the file, and one for each redirect that is followed.
+    """The requests of one fetch: one for the file, and one for each redirect that is followed.
 
     ``deadline`` is the time of the monotonic clock at which the fetch times out.
     """
@@ -51,7 +51,7 @@ class Chain:
 
     @property
     def urls(self) -> list[str]:
-        """The URLs of all requests, including the one that is next or under way, which is last."""
+        """The URLs of all requests; last is the URL of the request that is next or under way."""
         return [self.file.url, *self.hops]
 
     @property
@@ -74,16 +74,16 @@ class Chain:
     def check_address(self, answer: Answer) -> None:
         """Raise FetchError if a redirect led from a public host to a private address (SSRF).
 
-        The address is that from which ``answer`` came. It is not known if a proxy or a service was
-        used; then there is no check.
+        The address is that from which ``answer`` came. If a proxy or a service was used, it is not
+        known, and nothing is checked.
         """
         address = answer.response.ip_address
         if answer.is_indirect or address is None or not is_private_address(address):
             return
         if self.hops and self._public:
             raise FetchError(f"redirect from a public host to a private address: {self.urls[-1]}")
-        # The file's host name looks public, but its address is private: redirects to other private
-        # hosts are no attack.
+        # The host name of the file looks public, but its address is private. So redirects to other
+        # private hosts are no attack, and ``_public`` becomes false.
         self._public = False
 
     async def check_redirect(self, location: str, *, indirect: bool) -> None:
@@ -116,10 +116,11 @@ class Chain:
 
 
 def location_of(answer: Answer, asked: str) -> str | None:
-    """Return the target of a redirect without userinfo and fragment; None if it isn't followed.
+    """Return the target of the redirect in ``answer``, without userinfo and fragment.
 
-    It is followed if the target is a valid http or https URL (RFC 9309 §2.3.1.2). ``asked`` is the
-    URL that was to be fetched, also if a service fetched it and had a URL of its own.
+    Return None if ``answer`` is no redirect to a valid http or https URL (RFC 9309 §2.3.1.2).
+    ``asked`` is the URL that was to be fetched. If the request was sent to a service instead, a
+    relative target is relative to ``asked``.
     """
     response = answer.response
     base = response.url if answer.sent_url is None else asked

@@ -70,10 +70,10 @@ _NETWORK_MODULES: Final = frozenset(
 )
 # Before Python 3.11 these are two classes, and asyncio.TimeoutError is not an OSError.
 _TIMEOUTS: Final = (TimeoutError, asyncio.TimeoutError)
-# Scrapy has these classes since 2.15.
 _NETWORK_ERRORS: Final = (
     OSError,
     *_TIMEOUTS,
+    # Scrapy before 2.15 doesn't have these classes.
     *(
         getattr(exceptions, name)
         for name in (
@@ -103,7 +103,7 @@ class Obstacle(NamedTuple):
     what: str
     """What happened, such as ``a proxy refused``. The same for all proxies and origins."""
     detail: str
-    """The host of the proxy or service, and its response or the error."""
+    """The host of the proxy or service, and what it sent: a status and a header, or an error."""
     advice: str
     """What the user can do about it."""
     permanent: bool = False
@@ -114,7 +114,11 @@ class Obstacle(NamedTuple):
 
 
 def obstacle_in_answer(answer: Answer) -> Obstacle | None:
-    """Return what sent ``answer`` in place of the origin; None if the origin sent it."""
+    """Return the obstacle if ``answer`` is not the answer of the origin; None if it is.
+
+    It is not if something on the route sent it, or if a redirect led to an origin that requires
+    credentials, which were removed from the request.
+    """
     if not answer.sent or (answer.sent_url is not None and _is_page(answer)):
         return _obstacle_in_page(answer)
     if answer.sent_url is not None:
@@ -131,7 +135,7 @@ def obstacle_in_answer(answer: Answer) -> Obstacle | None:
 
 
 def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
-    """Return the service that sent ``answer``, a redirect which is not followed; otherwise None."""
+    """Return an obstacle if a service sent the last answer, and this is a redirect; else None."""
     if answer.sent_url is None or answer.response.status not in REDIRECTION:
         return None
     return Obstacle(
@@ -198,8 +202,8 @@ def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
 def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None) -> Obstacle | None:
     """Return the obstacle that raised ``error``; None if the error comes from the origin.
 
-    ``message`` is the printable message of ``error``. ``transfer`` is that of the request; None if
-    no request was made.
+    ``message`` is the printable message of ``error``. ``transfer`` is the transfer of the request;
+    None if no request was made.
     """
     name = f"{type(error).__module__}.{type(error).__qualname__}"
     advice, permanent = _SEE_COMPONENTS, False
@@ -241,7 +245,7 @@ def intermediary_error(response: Response, *, proxied: bool) -> str | None:
     ``proxied`` is whether the request was sent through a proxy.
     """
     header = _header_in(response, _SERVICE_ERRORS)
-    # Proxies can't add headers inside an https tunnel: there they come from the origin's side.
+    # Proxies can't add headers inside an https tunnel: there, all headers come from the origin.
     if header is None and proxied and response.url.startswith("http:"):
         header = _proxy_header(response)
     return header
@@ -261,7 +265,7 @@ def _has_groups(text: bytes) -> bool:
 
 
 def _may_be_the_sites(response: Response) -> bool:
-    """Return whether the status of ``response`` is one that proxies pass on, but don't send."""
+    """Return whether ``response`` has a status that proxies pass on, but don't send themselves."""
     return response.status in {404, 410} or response.status // 100 in {2, 3}
 
 

@@ -1,7 +1,7 @@
 """The response to a request for robots.txt, on its way from the downloader to the fetcher.
 
-``Transfer`` limits its size while it is received, ``Answer`` is the decoded response, and
-``Received`` is the exception in which it passes the other middlewares.
+``Transfer`` limits the size of the response while it is received. ``Answer`` is the decoded
+response. ``Received`` is the exception that carries the response past the other middlewares.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Transfer:
     received: int = 0
     """Number of bytes received so far."""
     cut: bool = False
-    """Whether the response was stopped because of its size."""
+    """Whether the download was stopped because the response was too large."""
     sent: bool = False
     """Whether the request has reached the downloader."""
     without_credentials: bool = False
@@ -122,8 +122,9 @@ class DownloadStoppedError(InterferenceError):
 def answer_of(response: Response, transfer: Transfer) -> Answer:
     """Return ``response`` with its decoded text, cut to the size limit.
 
-    Raises DownloadStoppedError if a signal handler of the crawl has stopped the response, and
-    DecodingError if the text of a successful response can't be decoded.
+    The text is empty if the status is neither 2xx nor 5xx. Otherwise raises DownloadStoppedError if
+    a signal handler of the crawl has stopped the response, and DecodingError if the text of a 2xx
+    response can't be decoded.
     """
     route = transfer.proxy, transfer.rewritten, transfer.sent, transfer.without_credentials
     # The text is needed for rules (2xx), and to find pages that mean 'not found' (5xx).
@@ -142,8 +143,8 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     truncated = transfer.cut or len(text) > transfer.max_size
     if truncated:
         text = whole_lines(text, transfer.max_size)
-    # The text was cut at the end of a line, below the limit. ``size`` is the limit nevertheless, so
-    # that it shows that the file was longer.
+    # The text was cut at the end of a line, below the limit. ``size`` is the limit nevertheless:
+    # Policy.reads_more compares it with the current limit.
     size = transfer.max_size if truncated else len(text)
     return Answer(response, text, truncated, *route, size)
 

@@ -2,7 +2,7 @@
 
 A store keeps records, leases and turns. A record contains how the last fetches of a file
 (robots.txt or tdmrep.json) ended. A lease is the right to fetch the file, for a limited time: only
-one worker has it, and the others wait until that worker has put the record. A turn is a time
+one worker has it, and all others wait until that worker has put the record. A turn is a time
 reserved for one request to a host with a delay, so that all workers together keep the delay.
 """
 
@@ -46,10 +46,11 @@ class Store(Protocol):
     """Stores records, leases and turns by key.
 
     The key of a record and of its lease is that of a
-    :class:`~scrapy_rep.protocol.site_file.SiteFile`; the key of a turn is the name of a host. The
-    pauses of hosts are leases with other keys. A store that outlives the process may be shared by
-    several processes: each process gets the records, leases and turns of all. The content of a
-    store is not trusted: a record that can't be decoded counts as missing.
+    :class:`~scrapy_rep.protocol.site_file.SiteFile`; the key of a turn is the name of a host. A
+    pause of a host (a time without requests after 429 or 503) is a lease with a key of its own. A
+    store that outlives the process may be shared by several processes: each process gets the
+    records, leases and turns of all processes. The content of a store is not trusted: a record that
+    can't be decoded counts as missing.
     """
 
     async def get(self, key: str) -> RecordAndLease:
@@ -62,7 +63,7 @@ class Store(Protocol):
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
 
         Return the record and the lease as they are afterwards. The record is read after the lease
-        was given: a worker that gets the lease after another worker's fetch gets the new record.
+        was given, so a worker that gets the lease after another worker's fetch gets the new record.
         Raises StoreError if the store can't be written.
         """
 

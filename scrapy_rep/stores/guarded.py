@@ -37,14 +37,14 @@ T = TypeVar("T")
 logger: Final = logging.getLogger(__name__)
 
 _PAUSE: Final = 1.0
-"""Seconds without a call of the store after the first failure; doubled with each further one."""
+"""Seconds without a call of the store after a failure; doubled with each further failure."""
 _PAUSE_MAX: Final = 30.0
 """Maximum seconds without a call of the store."""
 _QUIET: Final = 600.0
 """Minimum seconds between two warnings about a store."""
 _GRACE: Final = 0.5
-"""Seconds by which the time limit of a call is longer than that of the store. The store raises its
-own error first, whose message is clearer."""
+"""Seconds by which the time limit of a call is longer than the store's own time limit. So the store
+raises its own error first, whose message is clearer."""
 _CLOSING: Final = 5.0
 """Time limit in seconds for the last writes of a crawl, and again for closing the store."""
 
@@ -128,7 +128,10 @@ class GuardedStore:
         """The records, by key, for which a write to the store is under way."""
 
     async def get(self, key: str) -> RecordAndLease:
-        """Return the record and the lease of ``key``; of two records, the one fetched later."""
+        """Return the record and the lease of ``key``.
+
+        If both the store and the spare store have a record, the one that was fetched later counts.
+        """
         found = await self._try(self._reading, partial(self._store.get, key))
         return self._with_spare(found, await self._get_spare(key))
 
@@ -150,7 +153,7 @@ class GuardedStore:
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the former record of its file.
 
-        If the store can't be written, the record is kept in memory until it can.
+        If the store can't be written, the record is kept in memory until the store can be written.
         """
         key = record.file.key
         # From now on ``get`` returns this record, however long the store takes to write it.
@@ -177,7 +180,7 @@ class GuardedStore:
         """Reserve the next free turn of ``key``; no other turn begins in the ``seconds`` after it.
 
         While the store can't be written, or another program has written ``key``, the turn is
-        reserved among those of this process only.
+        reserved among the turns of this process only.
         """
         asked = self._clock()
         call = partial(self._store.reserve, key, seconds, unused)
@@ -193,7 +196,7 @@ class GuardedStore:
         The number of records that could not be written is logged.
         """
         for breaker in (self._reading, self._writing):
-            breaker.try_now()  # after the end of the pause it would be too late
+            breaker.try_now()  # the pause may end only after the crawl
         with suppress(TimeoutError):
             await within(_CLOSING, self._write_spare())
         lost = len(self._spare)
@@ -207,7 +210,10 @@ class GuardedStore:
         await self._spare.close()
 
     async def _get_spare(self, key: str) -> RecordAndLease:
-        """Return the lease in the spare store, and the record there or one being written."""
+        """Return the lease and the record in the spare store.
+
+        If a record of ``key`` is being written to the store, it replaces that of the spare store.
+        """
         found = await self._spare.get(key)
         being_written = self._being_written.get(key)
         return found if being_written is None else found._replace(record=being_written)
@@ -216,7 +222,7 @@ class GuardedStore:
         """Write the records of the spare store to the store, except where the store has newer ones.
 
         Each record is compared and written under its lease: without the lease, another worker could
-        store a newer record between the comparison and the write, and it would be overwritten.
+        store a newer record between the comparison and the write, which would overwrite it.
         """
         async for key in self._spare.scan_keys():
             claim = partial(self._store.claim, key, self._holder, 2 * self._timeout)
@@ -236,7 +242,10 @@ class GuardedStore:
             await self._spare.drop(key)
 
     async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
-        """Return the result of a call; None if the call fails, or ``breaker`` doesn't allow it."""
+        """Return the result of a call; None if the call fails, or ``breaker`` doesn't allow it.
+
+        The error of a failed call is logged.
+        """
         if not breaker.may_call():
             return None
         try:
@@ -248,8 +257,8 @@ class GuardedStore:
             # In Twisted a subclass of Exception, which the next clause would catch.
             breaker.ended_without_result()
             raise
-        # Also errors other than StoreError: without a record, robots.txt is fetched once more,
-        # which is better than a lookup that fails.
+        # Errors other than StoreError are caught, too: without a record, robots.txt is fetched once
+        # more, which is better than a lookup that fails.
         except Exception as error:  # noqa: BLE001 - logged by _warn
             breaker.failed()
             self._warn(error)

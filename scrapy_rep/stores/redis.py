@@ -2,7 +2,7 @@
 
 Each record, lease and turn is a key that expires, so that Redis itself deletes old ones. Calls run
 in threads, because redis-py's asyncio client only works with the asyncio reactor. Calls that wait
-at the same time are sent in one pipeline. A key whose value has another type was written by another
+at the same time are sent in one pipeline. A key whose value is not a string was written by another
 program, and is not used: each worker then fetches without that lease, or keeps the delay alone.
 """
 
@@ -43,9 +43,9 @@ _MAX_HOLDER: Final = 200
 _MICROSECONDS: Final = 1_000_000
 
 _NO_LEASE: Final = "of another type"
-"""Used as the holder of a lease whose value has another type. No worker has this name."""
+"""Used as the holder of a lease whose value is not a string. No worker has this name."""
 
-# pcall, because the value may have another type: call would raise an error.
+# pcall is used, because call would raise an error if the value is not a string.
 _RELEASE: Final = """
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
@@ -141,8 +141,8 @@ class RedisStore:
         with self._store_errors():
             _checked([reply])
         wait, number = reply
-        # The server counts ``wait`` from some time between call and reply. It is added to the time
-        # of the reply, so that the request is not sent too early.
+        # The server counts ``wait`` from some time between call and reply. Here it is added to the
+        # time of the reply, so that the request is not sent too early.
         return Turn(answered_at - called_at + wait / _MICROSECONDS, int(number))
 
     async def scan_keys(self) -> AsyncIterator[str]:
@@ -259,9 +259,9 @@ class RedisStore:
         return RecordAndLease(record, holder.decode("utf-8", "replace") or None)
 
     def _without_lease(self, found: RecordAndLease, key: str, holder: str | None) -> RecordAndLease:
-        """Return ``found`` with ``holder`` as holder of the lease if that has another type.
+        """Return ``found``; if its lease is not a string, its holder is replaced by ``holder``.
 
-        Such a lease can't be used. Each worker fetches as if it held the lease.
+        A lease that is not a string can't be used. Each worker fetches as if it held the lease.
         """
         if found.holder != _NO_LEASE:
             return found
@@ -293,7 +293,7 @@ class RedisStore:
 
 
 def _checked(replies: list[Any]) -> list[Any]:
-    """Return ``replies``. If some are exceptions, raises the first one."""
+    """Return ``replies``; if there are exceptions among them, raise the first one instead."""
     for reply in replies:
         if isinstance(reply, Exception):
             raise reply

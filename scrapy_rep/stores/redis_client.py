@@ -75,7 +75,7 @@ class Connector:
         Raises one of ERRORS if a cluster can't be reached.
         """
         if self._client is None:
-            # Made with the first call and not earlier, as making it connects to the cluster.
+            # The client of a cluster is made only now, because this opens connections.
             self._client = self._cluster(dict(self._options))
         return self._client
 

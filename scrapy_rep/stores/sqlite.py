@@ -79,9 +79,9 @@ DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY written L
 
 _MICROSECONDS: Final = 1_000_000
 _PRUNE_EVERY: Final = 300.0
-"""Seconds after a pruning (deletion of old records) until the next one follows a transaction."""
+"""Seconds between two prunings (deletions of old records), each of which follows a transaction."""
 _PRUNE_AFTER: Final = 2_000
-"""Number of records written after which the next pruning doesn't wait for these seconds."""
+"""Number of written records after which the next pruning doesn't wait for _PRUNE_EVERY."""
 _PRUNE_ROWS: Final = 2_000
 """Maximum number of records deleted in a transaction, so that other processes don't wait long."""
 _PAGE: Final = 1_000
@@ -223,7 +223,10 @@ class SQLiteStore:
         return RecordAndLease(record, name)
 
     def _write(self, jobs: list[Job]) -> None:
-        """Run jobs in one transaction: all of them succeed or fail together."""
+        """Run jobs in one transaction: all of them succeed or fail together.
+
+        Afterwards old records are deleted, if the last pruning was long ago or many were written.
+        """
         try:
             self._writing.run(lambda connection: self._transact(connection, jobs))
         except Exception as error:  # noqa: BLE001 - raised where each job is awaited
@@ -253,7 +256,7 @@ class SQLiteStore:
             now = self._clock()  # read only now: BEGIN may have waited for other processes
             connection.execute(_DROP_LEASES, {"now": now})
             connection.execute(_DROP_TURNS, {"now": _microseconds()})
-            # Records with a time far in the future, too: they were written with a wrong clock.
+            # Records from far in the future are deleted, too: they were written with a wrong clock.
             ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS
             pruned = connection.execute(_DROP_OLD, ages).rowcount
         if self._used_bytes(connection) > self._max_bytes:

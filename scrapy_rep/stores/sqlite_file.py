@@ -67,7 +67,7 @@ class Connection:
         self._file = file
         self._connection: sqlite3.Connection | None = None
         self._identity: Identity = None
-        # Another thread may close the connection.
+        # Held while the connection is used, because another thread may close it.
         self._lock = Lock()
 
     def run(self, func: Callable[[sqlite3.Connection], T]) -> T:
@@ -116,7 +116,7 @@ class Connection:
 
 
 _CREATING: Final = Lock()
-"""Held while the file is created, so that no connection opens the file before it was closed."""
+"""Held while the file is created and closed: a connection opened before would lose its locks."""
 
 
 class DatabaseFile:
@@ -133,7 +133,7 @@ class DatabaseFile:
         return identity_of(self._path)
 
     def create(self) -> Identity:
-        """Create the file if there is none; return its device and inode."""
+        """Create the file and its directory, unless they exist; return device and inode."""
         if not self._path.parent.is_dir():
             self._path.parent.mkdir(parents=True, exist_ok=True)
             logger.info("Made the directory of REP_STORE: %s", self._path.parent)
@@ -198,10 +198,10 @@ class DatabaseFile:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         version = version_of(connection, APPLICATION_ID, len(STEPS))
         if version == 0:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # has no effect on other files
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # must precede the first table
         if version < len(STEPS):
             with transaction(connection):
-                # Another process may have migrated it in the meantime.
+                # Another process may have migrated the file in the meantime.
                 migrate(connection, version_of(connection, APPLICATION_ID, len(STEPS)))
         try:
             for columns in _COLUMNS:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 _MAX_FILES: Final = 10_000
-"""Maximum number of robots.txt files in memory. Others are read from the store."""
+"""Maximum number of robots.txt files in memory. Further ones are read from the store again."""
 _CLOSING_TIME: Final = 60.0
 """Time limit in seconds for the remaining lines when the crawl closes, used twice: for lines that
 still need their robots.txt, and for the thread that writes."""
@@ -119,7 +119,8 @@ class RobotsEvidence:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the extension.
 
-        Raises NotConfigured if REP_EVIDENCE is not set, and SettingsError if it is not valid.
+        Raises NotConfigured if REP_EVIDENCE is not set, or ROBOTSTXT_OBEY is false, and
+        SettingsError if REP_EVIDENCE is not valid, or can't be written.
         """
         return cls(crawler)
 
@@ -255,7 +256,8 @@ class RobotsEvidence:
     ) -> None:
         """Write a line whose robots.txt is not in ``_files``, after reading it from the store.
 
-        This is so if another crawl of this process has looked it up, as entries are shared.
+        The file is not there if another crawl of this process has looked it up, as crawls share
+        the entries in memory, or if it was removed because of _MAX_FILES.
         """
         try:
             record = await Robots.of(self._crawler).record(request)

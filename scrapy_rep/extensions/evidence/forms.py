@@ -34,9 +34,10 @@ def common_members(settings: dict[str, Any]) -> str:
 
 
 def form_of(path: Path, tail: str) -> Form:
-    """Return the object that writes evidence to ``path``, as WARC or JSON Lines.
+    """Return the object that writes evidence to ``path``, as WARC (.warc.gz) or JSON Lines.
 
-    Raises SettingsError if ``path`` can't be written, or warcio is required and not installed.
+    The directory for JSON Lines is created if it doesn't exist. Raises SettingsError if ``path``
+    can't be written, or warcio is required and not installed.
     """
     form: Callable[[Path, str], Form] = JsonLines
     folder = path

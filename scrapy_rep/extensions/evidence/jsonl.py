@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 64 * 1024
 _MAX_KNOWN: Final = 10_000
-"""Maximum number of texts that are remembered as stored. For others, the file is looked for."""
+"""Maximum number of texts that are remembered as stored. For other texts, it is checked whether
+their file exists."""
 
 
 def part_name(folder: Path, number: int) -> Path:

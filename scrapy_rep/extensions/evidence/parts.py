@@ -21,8 +21,8 @@ class Parts:
 
     A part of an earlier crawl is continued if it has less than MAX_BYTES. If that crawl was killed,
     an incomplete record at the end of the part is removed first. A part that is damaged in another
-    way is left unchanged. Crawls at the same time write different parts, by a lock; if files can't
-    be locked, each crawl begins a new part.
+    way is left unchanged. A crawl locks the part that it writes, so crawls at the same time write
+    different parts. If files can't be locked, each crawl begins a new part.
     """
 
     def __init__(
@@ -83,7 +83,11 @@ class Parts:
 
     @staticmethod
     def _open_and_lock(path: Path) -> IO[bytes] | None:
-        """Open and lock a part. Return None if another crawl writes it, or if it is full."""
+        """Open and lock a part, and return the file.
+
+        Return None if the part is full, if another crawl writes it, or if it exists and files can't
+        be locked.
+        """
         is_new = not path.exists()
         if not is_new and path.stat().st_size >= MAX_BYTES:
             return None

@@ -25,7 +25,7 @@ logger: Final = logging.getLogger(__name__)
 _MAX_LINES: Final = 10_000
 """Maximum number of lines that wait to be written; further lines are lost."""
 _MAX_BYTES: Final = 64 * 1024**2
-"""Maximum total size of the robots.txt texts of these lines, in bytes."""
+"""Maximum total size in bytes of the robots.txt texts of the lines that wait to be written."""
 _BATCH: Final = 1_000
 
 

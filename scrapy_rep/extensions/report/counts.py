@@ -41,7 +41,7 @@ MAX_DROPS: Final = 10_000
 """Maximum number of rules and other causes of drops with a row. Further ones are counted in one
 common row for each reason."""
 MAX_DIFFERING: Final = 200
-"""Maximum number of requests that are listed because Scrapy's middleware decides differently."""
+"""Maximum number of listed requests on which Scrapy's built-in middleware decides differently."""
 MAX_URL: Final = 500
 """Maximum length of a URL in characters. Longer URLs are cut."""
 SAMPLE: Final = 10
@@ -67,7 +67,7 @@ class Counts:
     exempt: RequestsRow = field(default_factory=RequestsRow)
     """Requests with ``dont_obey_robotstxt`` that were sent."""
     differing: int = 0
-    """Number of requests on which Scrapy's middleware decides differently, in a dry run."""
+    """Number of requests in a dry run on which Scrapy's built-in middleware decides differently."""
     differing_urls: list[DiffersRow] = field(default_factory=list)
     usage: UsageCounts = field(default_factory=UsageCounts)
     texts: Texts = field(default_factory=Texts)
@@ -122,7 +122,7 @@ class Counts:
         """Count a dropped request; return the row of its origin.
 
         If not ``dropped``, the request was sent only because of a dry run. ``usage`` is the
-        judgement about usage preferences in its meta.
+        judgement about usage preferences in the meta of the request.
         """
         decided = DecidedBy.from_verdict(verdict, usage)
         row = self.row(origin)
@@ -177,7 +177,7 @@ class Counts:
             self.differing_urls.append(row)
 
     def note_crawl_delay(self, origin: str, delay: Delay, taken: float | None) -> None:
-        """Store the delay in the robots.txt of ``origin``, and ``taken``, that of its slot."""
+        """Store ``delay``, which robots.txt sets, and ``taken``, the delay of the download slot."""
         field = short(f"{delay.field.name}: {delay.field.value}")
         self.row(origin).crawl_delay = DelayRow(delay.seconds, taken, field, delay.field.line)
 

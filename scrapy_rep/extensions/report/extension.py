@@ -73,7 +73,8 @@ class RobotsReport:
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the extension.
 
-        Raises NotConfigured if REP_REPORT is not set, and SettingsError if it is not valid.
+        Raises NotConfigured if REP_REPORT is not set, or ROBOTSTXT_OBEY is false, and SettingsError
+        if REP_REPORT is not valid, or can't be written.
         """
         return cls(crawler)
 

@@ -92,7 +92,7 @@ def _texts(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[
 
 
 def _hash(text: str) -> str:
-    """Return the hash of an inline script for the Content-Security-Policy."""
+    """Return the hash of an inline script or style, for the Content-Security-Policy."""
     return "sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode()
 
 

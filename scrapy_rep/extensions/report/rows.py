@@ -1,4 +1,4 @@
-"""The rows of a report. Their values are those in JSON; times are strings, ISO 8601 in UTC."""
+"""The rows of a report, which are written as JSON. Times are strings, ISO 8601 in UTC."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DecidedBy(NamedTuple):
     rule: str | None
     """The rule, or the usage preference with its source; None if neither decided."""
     line: int | None
-    """The number of its line in the file."""
+    """The number of the line in the file with the rule or the usage preference."""
     cause: str | None
     """Why robots.txt was unreachable, or the results of the usage preferences by purpose; None if
     neither decided."""
@@ -99,7 +99,7 @@ class OriginRow:
     back_offs: int = 0
     """Number of pauses after 429 or 503."""
     back_off_seconds: float = 0.0
-    """Total duration of these pauses, in seconds."""
+    """Total duration of the pauses after 429 or 503, in seconds."""
 
 
 @dataclass(slots=True)

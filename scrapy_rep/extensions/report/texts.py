@@ -11,7 +11,7 @@ from scrapy_rep.utils.lru import BoundedCache
 MAX_TEXT: Final = 64 * 1024
 """Maximum size of a text in bytes. Longer texts are cut."""
 MAX_TEXTS: Final = 4 * 1024**2
-"""Maximum total size in bytes. Above it, the texts that were used least recently are removed."""
+"""Maximum total size of all texts in bytes. Above it, the least recently used are removed."""
 _MAX_COUNT: Final = 10_000
 
 
@@ -45,7 +45,7 @@ class Texts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Texts:
-        """Return the texts from values of ``as_dict``. Raises errors as ``Counts.from_dict``."""
+        """Return the texts from values of ``as_dict``. Raises errors like ``Counts.from_dict``."""
         texts = cls()
         for name, value in values.items():
             check_type(value["text"], str)

@@ -67,7 +67,7 @@ class UsageCounts:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> UsageCounts:
-        """Return the counts from values of ``as_dict``. Raises errors as ``Counts.from_dict``."""
+        """Return the counts from values of ``as_dict``. Raises errors like ``Counts.from_dict``."""
         rows = [row for name in ("results", "statements", "licenses") for row in values[name]]
         for number in (values["refused"], *(row["pages"] for row in rows)):
             check_type(number, int)

@@ -33,7 +33,8 @@ def replacing(path: Path) -> Iterator[IO[str]]:
 def renderer_of(path: Path) -> Callable[[dict[str, Any]], str]:
     """Return the function that renders a report as JSON, or as HTML if ``path`` ends in .html.
 
-    Raises SettingsError if ``path`` can't be written, or Jinja2 is required and not installed.
+    The file is created if it doesn't exist. Raises SettingsError if ``path`` can't be written, or
+    Jinja2 is required and not installed.
     """
     if not path.parent.is_dir():
         raise SettingsError(f"REP_REPORT is {str(path)!r}: there is no such directory")
