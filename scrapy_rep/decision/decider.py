@@ -168,7 +168,7 @@ class Decider:
     def verdict_on_hop(self, hop: Request) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
 
-        Usage preferences don't apply to these files, so the meta of ``hop`` is set to declare none.
+        Usage preferences don't apply to these files, so ``hop`` gets an empty list of purposes.
         """
         hop.meta[PURPOSES_KEY] = ()
         decision = self.known_decision(hop)

@@ -92,7 +92,7 @@ class Contents:
         return map(_value_of, _SITEMAP.finditer(self.text))
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
-        """Yield the lines of a span that have a field; with *names*, those with these fields."""
+        """Yield the lines of a span that have a field, or only those with the fields *names*."""
         search = _fields(names) if names else FIELD
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
@@ -123,7 +123,7 @@ class Contents:
             yield number, line
 
     def mentions(self, text: bytes) -> bool:
-        """Return whether a line in any case contains ``text``, a word in lower case."""
+        """Return whether any line contains ``text``, a word in lower case; case doesn't matter."""
         return text in self._lower
 
     def part(self, span: Span) -> Part:

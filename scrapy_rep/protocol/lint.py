@@ -139,7 +139,7 @@ class _Linter:
 
     def _read(self, line: Line) -> str:
         if line.kind is LineKind.OTHER and Oddity.NO_COLON in line.oddity:
-            # The lexer reads any two words as a field without a colon; here they are no field.
+            # The lexer reads any two words as a field without a colon. An unknown one is just text.
             return self._invalid(line)
         for oddity, code in (
             (Oddity.MISSPELT, "misspelt"),

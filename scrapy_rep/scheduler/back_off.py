@@ -67,9 +67,9 @@ _SHORT_CHECK_INTERVAL: Final = 0.05
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _LEASES_TO_WAIT: Final = 3
-"""Number of lease durations after the pause from which on the probe is sent without a lease."""
+"""A worker that gets no lease for this many durations of a lease sends the probe without it."""
 _MAX_HOSTS: Final = 10_000
-"""Number of hosts from which on those without a pause and waiting requests are forgotten."""
+"""Number of hosts from which on hosts with neither a pause nor waiting requests are forgotten."""
 _IGNORED_RETRY_KEY: Final = "rep_back_off"
 """Key of ``Request.meta``. The value is the begin, by the monotonic clock, of the last pause in
 which a retry of the request was not counted."""

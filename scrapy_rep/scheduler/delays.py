@@ -94,7 +94,7 @@ class Delays:
         return seconds
 
     def log_delay(self, request: Request, origin: Origin, delay: Delay | None) -> None:
-        """Log the delay that the robots.txt of ``origin`` sets, and send a signal, if it is new."""
+        """If the robots.txt of ``origin`` sets a new delay, log the delay, and send a signal."""
         if delay is None or not self._max:
             if len(self._logged):
                 self._logged.discard(origin)

@@ -216,9 +216,9 @@ class Disk:
         return self._decoded(self._data(lane.heap[0]))
 
     def read_first(self, lane: Lane, most: int) -> list[Request]:
-        """Return at most ``most`` next requests of ``lane``, without those that can't be read.
+        """Return the next requests of ``lane``, at most ``most``, without unreadable ones.
 
-        They are not removed. Raises sqlite3.Error if the file can't be read.
+        The requests are not removed. Raises sqlite3.Error if the file can't be read.
         """
         requests = []
         for key in self._keys(lane, _BEFORE_ALL, most):

@@ -62,7 +62,7 @@ class Queue(Protocol):
         """
 
     def count_deferred(self) -> tuple[int, bool]:
-        """Return how many origins have deferred requests, and whether the queue has only these.
+        """Return how many origins have deferred requests, and whether all requests are deferred.
 
         An origin counts once for each of its download slots in this queue.
         """
@@ -160,8 +160,8 @@ class Gate:
         """Return why the next request of ``origin`` may not leave yet; None if it may.
 
         ``head`` returns that request, or raises LookupError if it can't be read. If None is
-        returned, the turn of this worker is used, so the caller must let the request leave. If not,
-        the gate has begun what ends the wait, such as a lookup.
+        returned, the turn of this worker is used, so the caller must let the request leave. If a
+        ``Hold`` is returned, a lookup or the reservation of a turn is pending, if it is needed.
         """
         if not self._decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk

@@ -92,7 +92,7 @@ class WaitingLanes:
         self._due.set(lane, hold.until)
 
     def slot_is_open(self, slot: Slot) -> bool:
-        """Return whether requests may leave to ``slot``. If not, set a timer for the next pop."""
+        """Return whether requests may leave to ``slot``. If not, a timer ends the hold."""
         hold = None if self._gate is None else self._gate.hold_slot(slot.name)
         if hold is not None:
             self._due.set(slot, hold.until)

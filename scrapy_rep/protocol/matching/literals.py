@@ -48,8 +48,8 @@ class Literals:
     matches, and of no other target.
 
     A pattern that ends with ``*`` matches the same targets as without it, but has a higher
-    precedence, because it is longer (SPEC M-4). It is stored as a text, and a tail with the ``*``.
-    With its tail, a shorter text may have precedence over a longer text.
+    precedence, because it is longer (SPEC M-4). It is stored as a text without this end, and the
+    end as a tail. With its tail, a shorter text may have precedence over a longer text.
 
     ``heads`` and ``begins`` are for a fast check. If the head of a target is not in ``heads``, and
     the target begins with none of ``begins``, no pattern matches.
@@ -112,7 +112,7 @@ def _links(texts: list[str]) -> array[int] | None:
     ``texts`` are sorted. Return None if no text has such a prefix.
     """
     # In sorted order, all texts that begin with another text directly follow that text. The fastest
-    # first check is whether the next text contains the text.
+    # first check is whether the next text contains a text.
     near = compress(range(len(texts)), map(contains, islice(texts, 1, None), texts))
     prefixes = [index for index in near if texts[index + 1].startswith(texts[index])]
     if not prefixes:

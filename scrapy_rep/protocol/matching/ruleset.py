@@ -70,7 +70,8 @@ class RuleSet:
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
         texts = sorted(literals)
-        # Texts that don't begin with '/' never match (SPEC M-1). Sorted, they are first or last.
+        # Only texts that begin with '/', and the empty text of the pattern '*', can match (SPEC
+        # M-1). All other texts are at the two ends of the sorted list.
         if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
             texts = [text for text in texts if not text or text.startswith("/")]
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS

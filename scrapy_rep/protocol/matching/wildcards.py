@@ -69,8 +69,8 @@ def is_match(pattern: str, target: str) -> bool:
 def _part_of(pattern: str) -> str:
     """Return the end of the longest part of ``pattern``; all targets that match contain it.
 
-    Only the end is used, because patterns differ most there. It is short, because the time of a
-    search for a text may be proportional to the length of this text times that of the target.
+    Only the end is used, because patterns differ most there. This end is short, because the time
+    of a search for a text may be proportional to its length times the length of the target.
     """
     return max(reversed(pattern.rstrip("*$").split("*")), key=len)[-_LOOKED_FOR:]
 

@@ -77,7 +77,7 @@ class TdmRules:
 
     @classmethod
     def unread(cls, why: str) -> TdmRules:
-        """Return rules for a file that could not be fetched: ``unknown`` for all targets."""
+        """Return rules for a file that could not be fetched: all targets are ``unknown``."""
         rules = cls(b"[]")
         rules._otherwise = _unread(why)
         return rules
