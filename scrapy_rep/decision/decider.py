@@ -131,7 +131,7 @@ class Decider:
         """Return the decision on ``request`` after the lookups that it needs.
 
         ``decision`` is that of ``known_decision``, without a verdict. Raises CrawlClosingError if
-        the crawl is closed before, and LookupError if there is still no verdict.
+        the crawl is closed before the lookups end, and LookupError if there is no verdict then.
         """
         origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
@@ -153,8 +153,9 @@ class Decider:
     ) -> Decision:
         """Return the decision on ``request`` for a crawler with other product tokens.
 
-        ``decision`` is that for its own tokens. It is returned unchanged if there is an override.
-        Raises CrawlClosingError if a lookup is needed, and the crawl is closed before it ends.
+        ``decision`` is that for the tokens of ``request``. It is returned unchanged if it has no
+        entry, or an override. Raises CrawlClosingError if a lookup is needed, and the crawl is
+        closed before the lookup ends.
         """
         origin, target, _, _, entry, override, _ = decision
         if origin is None or entry is None or override is not None:
@@ -167,7 +168,7 @@ class Decider:
     def verdict_on_hop(self, hop: Request) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
 
-        Usage preferences don't apply to these files.
+        Usage preferences don't apply to these files, so ``hop`` gets an empty list of purposes.
         """
         hop.meta[PURPOSES_KEY] = ()
         decision = self.known_decision(hop)
@@ -181,8 +182,8 @@ class Decider:
     async def look_up(self, request: Request) -> Entry:
         """Look up the robots.txt for ``request``; return the entry of its origin.
 
-        Its tdmrep.json is looked up, too, if ``request`` needs it. Raises CrawlClosingError if the
-        crawl is closed before.
+        The tdmrep.json of the origin is looked up, too, if ``request`` needs it. Raises
+        CrawlClosingError if the crawl is closed before the lookups end.
         """
         origin = origin_of(request.url)
         tokens = self.tokens_of(request, origin)
@@ -212,9 +213,10 @@ class Decider:
         return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
     def holds_for(self, request: Request, tokens: Tokens) -> bool:
-        """Return whether a decision on the URL of ``request`` for ``tokens`` is valid for it.
+        """Return whether a decision that was made for ``tokens`` is valid for ``request``.
 
-        It is if ``request``, as it is sent, has the same tokens, or an override decides for all.
+        It is valid if ``request`` is sent with the same tokens, or if an override decides for all
+        tokens. It must be a decision on the URL of ``request``.
         """
         try:
             origin = origin_of(request.url)

@@ -49,7 +49,11 @@ class ProductTokens:
         return self._of_values(values)
 
     def of_sent(self, request: Request) -> tuple[str, ...]:
-        """Return the tokens of ``request`` as it is sent: without a User-Agent, it has none."""
+        """Return the tokens with which ``request`` is sent.
+
+        They are in ROBOTSTXT_USER_AGENT if it is set, else in the User-Agent header of ``request``.
+        Without such a header there are none: unlike ``of_request``, this uses no default header.
+        """
         if self._configured is not None:
             return self._configured
         values = user_agents_of(request)

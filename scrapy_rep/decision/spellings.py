@@ -27,7 +27,7 @@ _EMPTY: Final = re.compile(r";?\??\Z").sub
 
 
 def stripped_url(url: str) -> str:
-    """Return a URL as URL parsers read it: without blanks around it, tabs and line ends.
+    """Return a URL as URL parsers read it: without blanks at its ends, tabs and line breaks.
 
     Only URLs of requests with ``meta["verbatim_url"]`` have any of these characters. All other URLs
     are returned unchanged.

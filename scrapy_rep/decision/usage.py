@@ -82,7 +82,7 @@ class UsageJudge:
         )
 
     def read(self, usage: Usage) -> Usage:
-        """Return only the preferences from the sources in REP_USAGE_SOURCES."""
+        """Return the preferences in ``usage`` that come from the sources in REP_USAGE_SOURCES."""
         return usage.from_sources(self._sources)
 
     def judgement(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
@@ -129,7 +129,7 @@ def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
 
 
 def carry_over(hop: Request, request: Request) -> None:
-    """Copy the judgement from the meta of ``hop`` to that of ``request``, or remove it there.
+    """Replace the judgement in the meta of ``request`` by that of ``hop``; remove it if none.
 
     ``hop`` is a redirect that a download handler has followed for ``request``.
     """

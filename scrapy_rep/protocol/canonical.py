@@ -27,9 +27,9 @@ _FORM_OF_ESCAPE: Final = {
     )
 }
 
-# Characters that are not escaped: unreserved and reserved ones (RFC 3986 §2.2).
+# Characters that are not escaped: unreserved and reserved ones (RFC 3986 §2.2), without * and $.
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
-# The escapes of all other octets, with upper-case digits.
+# The escapes in canonical form: of all octets but the unreserved ones, with upper-case digits.
 NEEDED_ESCAPE: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
 _CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
 _PLAIN_IN_PATTERNS: Final = bytes(
@@ -70,9 +70,9 @@ def canonical_patterns(values: bytes) -> str:
 
 
 def _canonical(octets: bytes, odd: bytes) -> bytes:
-    """Return octets in canonical form; ``odd`` has those that are ``%`` or must be escaped."""
-    # A % that begins no escape can't become one: it would then be followed by a new escape, which
-    # begins with %.
+    """Return ``octets`` in canonical form. ``odd``: all octets that are ``%`` or to be escaped."""
+    # Escaping the octet behind a % that begins no escape doesn't make an escape of both: the new
+    # text behind this % begins with another %.
     for octet in set(odd.replace(b"%", b"")):
         octets = octets.replace(b"%c" % octet, _ESCAPE[octet])
     if not _OTHER_ESCAPE(octets):

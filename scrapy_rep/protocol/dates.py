@@ -37,7 +37,7 @@ _CENTURY_ENDS: Final = 68
 def read_date(text: str) -> datetime | None:
     """Return the date and time in a text; None if it contains no valid date.
 
-    A time without a zone is UTC, and a date without a time means its beginning.
+    A time without a zone is UTC. A date without a time means the beginning of the day.
     """
     text = text.lower()
     time = _time(text)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
 _BLANK: Final = rb"[ \t\v\f]*"
-# Finds the end of a field name in text in lower case. Searching for the literal "gent" is the
-# fastest; the look-behinds then check the beginning of the name.
+# Finds the end of the field name User-agent in lower-case text. To search for the literal "gent" is
+# the fastest; the look-behinds then check the text before it.
 _USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
 _ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
 _USER_AGENT_LINE: Final = lines_of(LineKind.USER_AGENT).match
@@ -92,7 +92,7 @@ class Contents:
         return map(_value_of, _SITEMAP.finditer(self.text))
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
-        """Yield the lines of a span that have a field; with *names*, only these fields."""
+        """Yield the lines of a span that have a field, or only those with the fields *names*."""
         search = _fields(names) if names else FIELD
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
@@ -123,7 +123,7 @@ class Contents:
             yield number, line
 
     def mentions(self, text: bytes) -> bool:
-        """Return whether any line contains ``text``, a word in lower case, in any case."""
+        """Return whether any line contains ``text``, a word in lower case; case doesn't matter."""
         return text in self._lower
 
     def part(self, span: Span) -> Part:
@@ -133,9 +133,10 @@ class Contents:
     def groups(self, *names: bytes) -> Iterator[tuple[list[bytes], Span]]:
         """Yield for each group the values of its ``User-agent`` lines, in lower case, and its span.
 
-        With *names*, in lower case, groups and values that don't begin with one of these are left
-        out, and a span begins at the first line with one of them. But a first line without a colon
-        directly after ``user-agent`` may be yielded with another value: the caller checks values.
+        With *names*, in lower case, values that begin with none of the names are left out, and so
+        are groups that have only such values. A span begins at the first line whose value begins
+        with a name. But this first line may have any value if no colon is directly after its
+        ``user-agent``, so the caller must check the values.
         """
         text = self.text
         search = _may_be_named(names) if names else _ANY_USER_AGENT
@@ -178,7 +179,7 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
     is a ``User-agent`` line, and is skipped.
     """
     # Most lines are Disallow lines that directly follow each other: such a run is read at once. A
-    # chunk with a LF is the last value of a run, and the lines after it.
+    # chunk that contains LF is the last value of a run, followed by the lines after the run.
     chunks = part.text.split(b"\nDisallow: ")
     values: list[bytes] = []
     words: list[int] = []
@@ -220,7 +221,7 @@ def _user_agents_and(names: tuple[str, ...]) -> re.Pattern[bytes]:
 def _may_be_named(names: tuple[bytes, ...]) -> _Search:
     """Return a search for ``User-agent`` lines whose value may begin with one of the names.
 
-    The search finds all lines without a colon directly after the field, whatever their value is.
+    A ``User-agent`` line without a colon directly after the field is found with any value.
     """
     begins = b"|".join(map(re.escape, names))
     forms = rb"(?:%s:%s(?:%s)|(?!%s:))" % (_BLANK, _BLANK, begins, _BLANK)
@@ -228,7 +229,7 @@ def _may_be_named(names: tuple[bytes, ...]) -> _Search:
 
 
 def _may_have_long_line(text: bytes) -> bool:
-    """Return whether any line may be too long.
+    """Return whether any line may be longer than MAX_LINE_BYTES.
 
     This is fast: of each MAX_LINE_BYTES bytes, only the last line end is searched for.
     """

@@ -36,7 +36,7 @@ class Oddity(Flag):
 
     NONE = 0
     MISSPELT = auto()
-    """The field begins with a known misspelling, or has more characters after its name."""
+    """The field begins with a known misspelling, or is a known name with more characters."""
     NO_COLON = auto()
     """The line has two words without a colon; the first word is the field."""
     NUL = auto()
@@ -55,8 +55,8 @@ class Line(NamedTuple):
     oddity: Oddity
 
 
-# A field has the kind of the first of these with which it begins, in any case, as in Google's
-# parser. The names are tried first, then the accepted misspellings (SPEC L-5).
+# As in Google's parser, a field has the kind of the first name below with which it begins; upper
+# and lower case are the same. The accepted misspellings are tried last (SPEC L-5).
 _NAMES: Final = {
     b"user-agent": LineKind.USER_AGENT,
     b"allow": LineKind.ALLOW,
@@ -102,7 +102,7 @@ def lex(body: bytes) -> Iterator[Line]:
 
 
 def read_line(number: int, content: bytes) -> Line:
-    """Return the line with this content, without its line end, of MAX_LINE_BYTES at most."""
+    """Return the line with this content: at most MAX_LINE_BYTES bytes, without the line end."""
     content = content.partition(b"#")[0].strip()
     if not content:
         return Line(number, LineKind.EMPTY, b"", b"", Oddity.NONE)
@@ -143,8 +143,9 @@ def line_kind_of(name: bytes) -> LineKind:
 def lines_of(*kinds: LineKind, fields: Iterable[str] = ()) -> re.Pattern[bytes]:
     """Return a pattern that matches the lines of these kinds or fields, with the LF before each.
 
-    It finds the same lines as ``read_line``. There are two regex groups for each kind, in the
-    order of ``kinds``, then two for each field; one of all these groups has the value.
+    Lines have the kind that ``read_line`` returns. A field that only begins with one of ``fields``
+    is matched, too. There are two regex groups for each kind, in the order of ``kinds``, then two
+    for each field; one of all these groups has the value.
     """
     forms = []
     for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:

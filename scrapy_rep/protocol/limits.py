@@ -16,8 +16,8 @@ MAX_LINE_BYTES: Final = 16_663
 URL in old browsers, less one byte for the NUL at the end of the string."""
 
 MAX_EFFORT: Final = 50_000
-"""Maximum number of steps for a verdict on all spellings of a URL; a step is about a microsecond
-(own choice: real URLs and rules need a few hundred steps at most)."""
+"""Maximum number of steps in which the rules are matched with all spellings of a URL; a step takes
+about a microsecond (own choice: real URLs and rules need a few hundred steps at most)."""
 
 MAX_LINT_LINES: Final = 50_000
 """Lines of a file that the linter checks, in about a second (own choice: 500 KiB of real rules have
@@ -57,8 +57,8 @@ UNREACHABLE_ALLOW_AFTER: Final = 2_592_000.0
 (RFC 9309 §2.3.1.4: "a reasonably long period of time (for example, 30 days)")."""
 
 UNREACHABLE_GAP_MAX: Final = 604_800.0
-"""Seconds between two failed tries that count as outage at most: 7 days (own choice: if the tries
-are a year apart, or the clock was wrong, the site may have been reachable in between)."""
+"""Maximum number of seconds between two failed tries that count as outage: 7 days (own choice: if
+the tries are a year apart, or the clock was wrong, the site may have been reachable in between)."""
 
 RETRY_DELAY: Final = 10.0
 """Seconds from the first failed fetch of a robots.txt to the next try (own choice)."""

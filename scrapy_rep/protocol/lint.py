@@ -104,7 +104,7 @@ class _Linter:
         self._has_rule = False
         """Whether there was a rule since the last ``User-agent`` line."""
         self._between: list[int] = []
-        """Numbers of the usage lines since the last ``User-agent`` line, up to the first rule."""
+        """Numbers of the usage lines between the last ``User-agent`` line and its first rule."""
 
     def read(self, body: bytes) -> Lint:
         mark = next((mark for mark in _MARK if body.startswith(mark)), b"")
@@ -139,7 +139,7 @@ class _Linter:
 
     def _read(self, line: Line) -> str:
         if line.kind is LineKind.OTHER and Oddity.NO_COLON in line.oddity:
-            # Any text of two words is read as a field without a colon.
+            # The lexer reads any two words as a field without a colon. An unknown one is just text.
             return self._invalid(line)
         for oddity, code in (
             (Oddity.MISSPELT, "misspelt"),
@@ -241,7 +241,7 @@ class _Linter:
         return f"{word} {value}"
 
     def _find_losers(self, rules: tuple[Rule, ...]) -> None:
-        """Find rules that never decide: a rule that matches the same URLs takes precedence."""
+        """Find rules that never decide: another rule that matches the same URLs has precedence."""
         best: dict[str, Rule] = {}
         rules = tuple(rule for rule in rules if rule.pattern.startswith(("/", "*")))
         for rule in rules:

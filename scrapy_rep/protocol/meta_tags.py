@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _WITH_VALUE: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview"})
-"""Directives with a colon. Any other name before a colon is that of a crawler."""
+"""Directives with a colon, besides unavailable_after. Other words with a colon name a crawler."""
 _UNTIL: Final = rf"unavailable_after\s*:[\s\"']*(?P<date>{DATE}|[^,;]*)"
 _parts: Final = re.compile(
     rf"{_UNTIL}|(?P<name>[^\s:,;\"']+)[\"']?\s*:|[^\s:,;\"']+", re.IGNORECASE

@@ -108,7 +108,7 @@ def absolute_url(url: str, base: str) -> str | None:
 def target_of(url: str) -> str:
     """Return path and query of a URL in canonical form, with ``/`` for an empty path.
 
-    Any str is accepted. If it has no scheme and no authority, all of it is read as path and query.
+    Any str is accepted. Without a scheme and authority, all text before ``#`` is path and query.
     """
     plain = _PLAIN_TARGET(url)
     if plain:
@@ -125,7 +125,7 @@ def _parse_origin(url: str) -> Origin:
     if _NO_AUTHORITY(match[2]):
         raise ValueError("backslash, blank or control character before the path")
     scheme = match[1].lower()
-    server = match[2].rpartition("@")[2]  # without userinfo, as error messages contain it
+    server = match[2].rpartition("@")[2]  # without userinfo, as error messages contain the server
     if server.startswith("["):
         address, bracket, rest = server[1:].partition("]")
         if not bracket or "%" in address or (rest and rest[0] != ":"):

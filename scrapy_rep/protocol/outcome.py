@@ -132,7 +132,7 @@ def outcome_of(evidence: Evidence, body: bytes, *, soft_404: bool) -> Outcome:
     if kind is Kind.UNAVAILABLE:
         return Unavailable(evidence)
     # Google's documentation: "if we are able to determine that a site is incorrectly configured to
-    # return 5xx instead of a 404". A 429 is no 5xx.
+    # return 5xx instead of a 404". A 429 is no 5xx, so it never counts as a 404.
     if soft_404 and evidence.status >= HTTPStatus.INTERNAL_SERVER_ERROR and is_not_found_page(body):
         return Unavailable(evidence)
     return Unreachable(evidence)

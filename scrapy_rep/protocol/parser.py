@@ -34,7 +34,7 @@ ANYONE: Final = "*"
 _SHORT: Final = 8_192
 """Maximum size in bytes of groups whose compiled rules are kept in an LRU cache."""
 _SHARED: Final = 64
-"""Size of this cache. Many sites have the same file, the default one of their CMS."""
+"""Number of groups in the LRU cache. Many sites have the same file: the default of their CMS."""
 _FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(r"[a-z_-]+").match
@@ -105,7 +105,7 @@ class RobotsTxt:
 
     @property
     def ungrouped(self) -> tuple[Field, ...]:
-        """The lines before the first group. Rules among them apply to no crawler."""
+        """The rules and other fields before the first group. These rules apply to no crawler."""
         lines = self._contents.fields(self._head)
         return tuple(_field(line) for line in lines if line.kind in _FIELDS)
 
@@ -129,7 +129,7 @@ class RobotsTxt:
     def fields_for(self, *tokens: str, names: Collection[str] = ()) -> tuple[Field, ...]:
         """Return the lines with other fields, such as ``Crawl-delay``, that apply to a crawler.
 
-        *tokens* are those of group_for. With *names*, in lower case, return only lines with these
+        *tokens* are as in ``group_for``. With *names*, in lower case, return only lines with these
         fields. This is fast if the file contains none of these words.
 
         No standard defines these fields. If they are between two ``User-agent`` lines, the rules
@@ -164,14 +164,14 @@ class RobotsTxt:
     def verdict(self, url: str, *tokens: str) -> Verdict:
         """Return whether a crawler may fetch a URL of the origin of this file, and why.
 
-        *tokens* are those of group_for.
+        *tokens* are as in ``group_for``.
         """
         return self.rules_for(*tokens).verdict_for(target_of(url))
 
     def usage_rules_for(self, *tokens: str) -> UsageRules:
         """Return the lines with usage preferences that apply to a crawler.
 
-        *tokens* are those of group_for. A line between ``User-agent`` lines of a group applies to
+        *tokens* are as in ``group_for``. A line between ``User-agent`` lines of a group applies to
         all of its crawlers. This is fast if the file has no usage preferences.
         """
         if not any(map(self._contents.mentions, USAGE_WORDS)):
@@ -183,7 +183,7 @@ class RobotsTxt:
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return the usage preferences of a URL of the origin of this file. Never raises.
 
-        *tokens* are those of group_for. For a disallowed URL, only licenses are returned.
+        *tokens* are as in ``group_for``. For a disallowed URL, only licenses are returned.
         """
         target = target_of(url)
         usage = self.usage_rules_for(*tokens).usage_for(target, *tokens)
@@ -207,7 +207,7 @@ class RobotsTxt:
         ]
 
     def _spans_of(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
-        """Return the first name of a crawler that has groups, else ``*``, and its groups."""
+        """Return the first name of the crawler that has groups, else ``*``; and their spans."""
         if self._last_named and self._last_named[0] == tokens:
             return self._last_named[1:]
         names = _names_of(tokens)

@@ -73,9 +73,9 @@ class Policy:
     def is_due(self, record: Record | None, now: float, began: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before pages of its origin.
 
-        A robots.txt that has expired, or was fetched with lower limits, is fetched again. One that
-        is unreachable is not fetched before its next try. But a crawl that ``began`` after the last
-        try fetches it once more, as the site may be reachable again.
+        A robots.txt that has expired, or was cut by lower limits, is fetched again. One that is
+        unreachable is not fetched before its next try. But a crawl that ``began`` after the last
+        try may fetch it earlier, as ``_may_be_over`` returns: the site may be reachable again.
         """
         if (
             record is None
@@ -142,8 +142,8 @@ class Policy:
     def _sees_more(self, record: Record) -> bool:
         """Return whether a fetch with the current settings may end otherwise than ``record``.
 
-        This is so if a limit of size or redirects cut the last fetch, and is higher now; or if it
-        found a soft 404, which no longer counts as a 404.
+        This is so if a limit of size or redirects cut the last fetch, and is higher now; or if the
+        last fetch found a soft 404, and soft 404s no longer count as 404.
         """
         if isinstance(record.last, Available):
             return self.reads_more(record.last)
@@ -157,7 +157,7 @@ class Policy:
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
     def _opened_at(self, record: Record) -> float:
-        """Return the time from which an outage allows pages; infinity if not before another try."""
+        """Return when pages are allowed in an outage; infinity if never without another try."""
         # The part that was cut may disallow any URL, so the copy can't be used without a new fetch.
         if record.copy is not None and self.reads_more(record.copy):
             return math.inf
@@ -168,9 +168,10 @@ class Policy:
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
     def _may_be_over(self, record: Record, now: float) -> bool:
-        """Return whether a new crawl may try before the next try, as the outage may be over.
+        """Return whether a new crawl may fetch before the next try, as the outage may be over.
 
-        It may if the response had no Retry-After, and the last try was ``retry_delay`` ago or more.
+        This is so if the last response had no Retry-After, and the last try was at least
+        ``retry_delay`` ago.
         """
         evidence = record.last.evidence
         return (

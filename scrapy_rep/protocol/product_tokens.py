@@ -20,7 +20,7 @@ _HEADER: Final = re.compile(r"[\s/(]").search
 # match proportional to the length of the text.
 _NAME: Final = re.compile(r"(?=[\d._-]*[^\W\d_])([\w.-]+)")
 _VERSIONED: Final = re.compile(_NAME.pattern + r"/v?[0-9]")
-# A name in a comment, without or with a version. A host with a path, such as my.bot/about, is none.
+# A name in a comment, with or without a version. A host with a path (my.bot/about) is no name.
 _WHOLE: Final = re.compile(rf"(?![\w-]*\.[\w.-]*/\D){_NAME.pattern}(?:/|\Z)")
 _BEHIND_COMPATIBLE: Final = re.compile(
     r"(?:\A|;)\s*compatible\s*;\s*([^\s;,]+)", re.IGNORECASE

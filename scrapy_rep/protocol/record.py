@@ -67,9 +67,10 @@ class Record:
         return isinstance(self.last, Available) or self.last.of_origin
 
     def encode(self) -> bytes:
-        """Return the record as bytes: the version, and compressed: length of header, header, body.
+        """Return the record as bytes: one byte with the version, then the compressed contents.
 
-        The header is JSON. Raises ValueError if ``of_origin`` is false.
+        These are the length of the header, the header in JSON, and the body of ``copy``. Raises
+        ValueError if ``of_origin`` is false.
         """
         if not self.of_origin:
             raise ValueError("what is not the origin's own answer is not stored")

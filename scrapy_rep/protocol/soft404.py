@@ -40,8 +40,8 @@ _MAX_VISIBLE: Final = 512
 def is_not_found_page(body: bytes) -> bool:
     """Return whether the first visible words of a page contain a phrase such as 'page not found'.
 
-    Words further down don't count. A maintenance page may contain such a phrase there, and all
-    pages of a site would be allowed while it is down.
+    Words further down don't count. A maintenance page may contain such a phrase there. If it
+    counted, all pages of a site would be allowed while the site is down.
     """
     text = _visible(body[:_MAX_READ].decode("utf-8", "replace"))
     words = " ".join(unescape(text).lower().split())[:_MAX_VISIBLE]

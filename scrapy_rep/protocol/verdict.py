@@ -71,7 +71,7 @@ class Outage(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether a URL may be fetched, and the rule or the state of the origin that decided.
+    """Whether a URL may be fetched, and the rule or other reason that decided.
 
     A named tuple, because it is fast to create.
     """
@@ -91,7 +91,8 @@ class Verdict(NamedTuple):
     def with_origin(self, origin: Origin | None) -> Verdict:
         """Return this verdict with the URL of the robots.txt of ``origin``.
 
-        It is unchanged if it already has such a URL, or if an override decided.
+        The verdict is returned unchanged if ``origin`` is None, if it already has such a URL, or if
+        an override decided.
         """
         if origin is None or self.robotstxt_url is not None or self.reason is Reason.OVERRIDE:
             return self

@@ -67,12 +67,12 @@ _SHORT_CHECK_INTERVAL: Final = 0.05
 _CLOCK_SLACK: Final = 0.02
 """Seconds by which the times of two workers may differ for the same pause."""
 _LEASES_TO_WAIT: Final = 3
-"""Durations of a lease for which a worker waits for others before it probes without the lease."""
+"""A worker that gets no lease for this many durations of a lease sends the probe without it."""
 _MAX_HOSTS: Final = 10_000
-"""Number of hosts from which on those without waiting requests are forgotten after their pause."""
+"""Number of hosts from which on hosts with neither a pause nor waiting requests are forgotten."""
 _IGNORED_RETRY_KEY: Final = "rep_back_off"
-"""Key of ``Request.meta``: the begin of the pause, by the monotonic clock, for which a retry of the
-request was not counted."""
+"""Key of ``Request.meta``. The value is the begin, by the monotonic clock, of the last pause in
+which a retry of the request was not counted."""
 
 
 @dataclass(eq=False)
@@ -110,7 +110,7 @@ class BackOff:
     """Holds the requests of hosts that answered a page with 429, or with 503 and Retry-After.
 
     If the pause of a host ends later than REP_DEFER_TIMEOUT after its first refusal, the requests
-    to the host are dropped until then.
+    to the host are dropped until the pause ends.
     """
 
     def __init__(self, crawler: Crawler, options: Options, pauses: Pauses, clock: Clock) -> None:
@@ -137,7 +137,7 @@ class BackOff:
         connect(self._response_downloaded, signals.response_downloaded)
 
     def listen(self, call: Callable[[Origin], None]) -> None:
-        """Call ``call`` with an origin when the answer of ``hold`` may have changed."""
+        """Call ``call`` with an origin when the result of ``hold`` for it may have changed."""
         self._listener = call
 
     def when_given_up(self, call: Callable[[], None]) -> None:
@@ -145,11 +145,15 @@ class BackOff:
         self._on_given_up = call
 
     def has_refused(self, host: str) -> bool:
-        """Return whether ``host`` has refused a request, and no response has ended its pause."""
+        """Return whether ``host`` has refused a request, and its pause was not ended since then."""
         return host in self._hosts
 
     def hold(self, origin: Origin) -> Hold | None:
-        """Return why requests of ``origin`` wait, and until when; None if the next may leave."""
+        """Return why requests of ``origin`` wait, and until when; None if the next may leave.
+
+        None is also returned while requests to the host are dropped. If the pause is over, the
+        lease for the probe is claimed, and the listener is called with the origin afterwards.
+        """
         paused = self._hosts.get(origin.host) if self._hosts else None
         if paused is None or self.has_given_up(origin.host):
             return None
@@ -169,7 +173,7 @@ class BackOff:
         return Hold(HoldReason.BACK_OFF, paused.next_check)
 
     def popped(self, host: str) -> None:
-        """Note that a request to ``host`` leaves the scheduler."""
+        """Note that a request to ``host`` leaves the scheduler: no other may leave as the probe."""
         paused = self._hosts.get(host) if self._hosts else None
         if paused is not None and paused.may_probe:
             paused.may_probe = False
@@ -178,7 +182,7 @@ class BackOff:
             paused.next_check = paused.released_at + _SHORT_CHECK_INTERVAL
 
     def has_given_up(self, host: str) -> bool:
-        """Return whether requests to ``host`` are to be dropped."""
+        """Return whether requests to ``host`` are to be dropped now."""
         paused = self._hosts.get(host)
         if paused is None or not paused.given_up:
             return False
@@ -205,8 +209,8 @@ class BackOff:
     def _request_left_downloader(self, request: Request) -> None:
         paused = self._paused_host(request)
         if paused and paused.probe is request:
-            # The host has not responded, for example because of a timeout. If other requests had to
-            # wait for one another because of that, they could wait for hours.
+            # The host has not responded to the probe, for example because of a timeout. The pause
+            # ends: if each waiting request became a probe in turn, the last could wait for hours.
             self._end_pause(host_of(request), paused)
 
     def _paused_host(self, request: Request) -> _PausedHost | None:
@@ -254,7 +258,7 @@ class BackOff:
 
     @staticmethod
     def _ignore_retry(request: Request, paused: _PausedHost) -> None:
-        """Don't count a retry of a request that was under way when the pause began."""
+        """Don't count the next retry of ``request``, which was under way when the pause began."""
         # Once per pause: a request that no queue holds would otherwise be retried for ever.
         if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
             request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
@@ -306,7 +310,7 @@ class BackOff:
         self._announcer.send_back_off(origin, status, seconds)
 
     def _pause_for(self, host: str, paused: _PausedHost, seconds: float) -> None:
-        # A request that is the probe now was sent before: its response can't end the new pause.
+        # A probe under way was sent before this new pause: its response must not end the pause.
         paused.probe, paused.may_probe = None, False
         self._pause_until(host, paused, self._clock.monotonic() + seconds)
         self._start_task(self._share_pause(host, paused, seconds))
@@ -346,13 +350,14 @@ class BackOff:
         self._adopt_pause(host, paused, await self._pauses.begin(host, seconds))
 
     async def _claim_probe(self, host: str, paused: _PausedHost) -> None:
-        """Claim the lease for the probe, and let one request leave if this worker gets it.
+        """Claim the lease for the probe. If this worker gets the lease, one request may leave.
 
-        If another worker has begun a longer pause, wait for the end of that pause instead.
+        It may also leave if the lease was not available for ``_LEASES_TO_WAIT`` leases. If another
+        worker has begun a longer pause, wait for the end of that pause instead.
         """
         is_ours, left = await self._pauses.claim(host)
         if self._hosts.get(host) is not paused or self._clock.monotonic() < paused.until:
-            return  # meanwhile the pause was ended or extended by a response
+            return  # meanwhile a response has ended or extended the pause
         now = paused.claimed_at = self._clock.monotonic()
         paused.next_check = now + (_CHECK_INTERVAL if left is None else max(left, _CLOCK_SLACK))
         paused.may_probe = is_ours or (

@@ -73,13 +73,13 @@ class Backlog:
     def keeps_on_disk(self, slot: str, passed: str) -> bool:
         """Return whether a new request to ``slot`` stays on disk only.
 
-        If not, it goes to a lane in memory: the lanes of the slot were loaded, or there are none.
-        ``passed`` is the name of the last slot that this round has served.
+        If not, it goes to a lane in memory. The lanes that the slot has on disk are then loaded, by
+        this call if necessary. ``passed`` is the name of the last slot that this round has served.
         """
         if slot in self._lanes.slots:
             return False
         if self._lanes.on_disk:
-            # Slots with names between these two were loaded: this round doesn't read them again.
+            # Slots with names in this range were loaded: this round doesn't read them again.
             if passed < slot <= self._reached:
                 rows = self._read(lambda: self._disk.groups_of(slot))
                 self._load(rows or [])
@@ -104,8 +104,8 @@ class Backlog:
     def may_unload(self, lane: Lane) -> bool:
         """Return whether to remove ``lane``, of which a request was popped, from memory.
 
-        Its requests then count as on disk, until the next round loads them. A slot with several
-        lanes stays, as the order of its lanes is known only in memory.
+        If so, this call counts its requests as on disk, and the next round loads them. A slot with
+        several lanes stays, as the order of its lanes is known only in memory.
         """
         if not lane.size or len(self._lanes) <= _MAX_LANES or lane.slot.lanes > 1:
             return False
@@ -126,7 +126,7 @@ class Backlog:
         return self._given_up.pop((slot, origin), 0)
 
     def begin_round(self) -> None:
-        """Load slots from the first name on again, if this round has loaded up to the last."""
+        """Begin a new round at the first name, if this round has loaded the last slot on disk."""
         if self._is_through:
             self._reached = ""
             self._is_through = False
@@ -153,7 +153,7 @@ class Backlog:
     def _read(
         self, read: Callable[[], list[tuple[str, str, int]]]
     ) -> list[tuple[str, str, int]] | None:
-        """Return the rows of ``read``; None if it fails, or failed a short time ago."""
+        """Return the rows of ``read``. If it fails, log the error; return None for some seconds."""
         now = self._clock.monotonic()
         if now < self._load_at:
             return None
@@ -181,7 +181,7 @@ class Backlog:
                 origin = _read_origin(name)
                 if (slot, origin) in self._given_up:
                     continue
-                # The number of requests may be too low after rows that could not be read.
+                # ``on_disk`` may be too low: after failures to read it was set to 0.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)
                 if isinstance(origin, str):
                     log_left(self._crawler, slot, size)

@@ -84,7 +84,8 @@ class Delays:
     def of_request(self, request: Request, delay: Delay | None) -> float:
         """Return the delay in seconds before ``request``, whose robots.txt sets ``delay``.
 
-        The result is 0 if only the delay of its download slot applies.
+        The result is 0 if only the delay of its download slot applies. Otherwise ``hold`` applies
+        to this slot from now on.
         """
         name = slot_name(self._crawler, request)
         seconds = 0.0 if name in self._slots_with_own_delay else self._bounded(delay)
@@ -93,7 +94,7 @@ class Delays:
         return seconds
 
     def log_delay(self, request: Request, origin: Origin, delay: Delay | None) -> None:
-        """Log the delay that the robots.txt of ``origin`` sets, once for each change."""
+        """If the robots.txt of ``origin`` sets a new delay, log the delay, and send a signal."""
         if delay is None or not self._max:
             if len(self._logged):
                 self._logged.discard(origin)
@@ -132,7 +133,7 @@ class Delays:
         return Hold(HoldReason.SLOT, self._clock.monotonic() + seconds) if seconds else None
 
     def _bounded(self, delay: Delay | None) -> float:
-        """Return the seconds of ``delay``, bounded by REP_CRAWL_DELAY_MIN and _MAX."""
+        """Return the seconds of ``delay``, within REP_CRAWL_DELAY_MIN and REP_CRAWL_DELAY_MAX."""
         asked = 0.0 if delay is None else delay.seconds
         return max(self._min, min(asked, self._max))
 

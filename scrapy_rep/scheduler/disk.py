@@ -75,7 +75,7 @@ _LEAST: Final = -(1 << 63)
 _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
 """A sort key that comes before the keys of all requests."""
 _RETRY_DELAY: Final = 1.0
-"""Seconds before rows are deleted again after a first failure; doubled after each further one."""
+"""Seconds after a first failure to delete rows until the next try; doubled after each failure."""
 _RETRY_DELAY_MAX: Final = 64.0
 _PICKLE: Final = b"\x80"
 """First byte of a pickle; a dict written by marshal never begins with it."""
@@ -193,7 +193,7 @@ class Disk:
 
         :raises ValueError: if it can't be written; Scrapy's scheduler then keeps it in memory.
         """
-        # With another priority, it could not be read again by SQLite or Scrapy's Request.
+        # SQLite stores integers of 64 bits only, and Scrapy's Request accepts only an integer.
         if not (isinstance(priority, int) and _LEAST < priority < -_LEAST):
             raise ValueError(f"its priority is {-priority}, and no integer of 64 bits")
         try:
@@ -209,16 +209,16 @@ class Disk:
         raise ValueError("the requests can't be written to JOBDIR")
 
     def read(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``, which stays.
+        """Return the next request of ``lane`` without removing it.
 
         Raises UnreadableError if the request can't be read, and sqlite3.Error if the file can't.
         """
         return self._decoded(self._data(lane.heap[0]))
 
     def read_first(self, lane: Lane, most: int) -> list[Request]:
-        """Return the next ``most`` requests of ``lane``, without those that can't be read.
+        """Return the next requests of ``lane``, at most ``most``, without unreadable ones.
 
-        They stay. Raises sqlite3.Error if the file can't be read.
+        The requests are not removed. Raises sqlite3.Error if the file can't be read.
         """
         requests = []
         for key in self._keys(lane, _BEFORE_ALL, most):
@@ -297,7 +297,7 @@ class Disk:
     def _is_gone(self) -> bool:
         try:
             return identity_of(self._path) != self._identity
-        except OSError:  # the file system doesn't answer, so this is not known
+        except OSError:  # the file system fails, so the file may still be there
             return False
 
     def _log_lost(self) -> None:
@@ -311,7 +311,7 @@ class Disk:
             )
 
     def close(self) -> bool:
-        """Close the file; return whether requests are left for the next crawl."""
+        """Delete finished rows and close the file; return whether requests are left on disk."""
         with closing(self._connection):
             self.delete_finished()
             self._log_lost()
@@ -323,7 +323,7 @@ class Disk:
     # Requests left by Scrapy's queue.
 
     def to_move(self) -> list[tuple[str, list[int], int]]:
-        """Return name, priorities and number of moved requests of each slot with others left."""
+        """Return each slot with requests to move: its name, priorities, and how many were moved."""
         rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
         return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
@@ -353,9 +353,9 @@ class Disk:
 
     @contextmanager
     def _log_write_errors(self, otherwise: str) -> Iterator[None]:
-        """Log if the ``with`` block can't write the file, only for the first failure in a row.
+        """Suppress an error of SQLite in the ``with`` block; log only the first in a row.
 
-        ``otherwise`` is the consequence, for the log line.
+        ``otherwise`` is the consequence of the error, for the log line.
         """
         try:
             yield

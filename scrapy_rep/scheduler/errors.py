@@ -20,14 +20,14 @@ RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
 
 
 def log_error(crawler: Crawler, error: BaseException, message: str, of: object) -> None:
-    """Log ``message``, formatted with ``of``, and the traceback of ``error``; count it."""
+    """Log ``message``, formatted with ``of``, and the traceback of ``error``; count the error."""
     stats.count(crawler, stats.QUEUE_ERRORS)
     of = show(of) if isinstance(of, Request) else of
     logger.error(message, of, exc_info=error, extra={"spider": crawler.spider})
 
 
 def log_unreadable(crawler: Crawler, request: str, reason: BaseException | None) -> None:
-    """Log that ``request`` can't be read, without a traceback as there may be many; count it."""
+    """Log and count an unreadable request, without a traceback, as there may be many of them."""
     stats.count(crawler, stats.QUEUE_ERRORS)
     stats.count(crawler, stats.QUEUE_UNREADABLE)
     logger.error(
@@ -39,7 +39,7 @@ def log_unreadable(crawler: Crawler, request: str, reason: BaseException | None)
 
 
 def log_left(crawler: Crawler, slot: str, requests: int) -> None:
-    """Log that the requests of a lane can't be read, and are left on disk; count it."""
+    """Log that the requests of a lane can't be read, and are left on disk; count an error."""
     stats.count(crawler, stats.QUEUE_ERRORS)
     logger.error(
         "The requests of %s can't be read, and are left in JOBDIR: %d",

@@ -160,7 +160,8 @@ class Gate:
         """Return why the next request of ``origin`` may not leave yet; None if it may.
 
         ``head`` returns that request, or raises LookupError if it can't be read. If None is
-        returned, the turn of this worker is used, so the caller must let the request leave.
+        returned, the turn of this worker is used, so the caller must let the request leave. If a
+        ``Hold`` is returned, a lookup or the reservation of a turn is pending, if it is needed.
         """
         if not self._decider.needs_robotstxt(origin):
             return None  # an earlier crawl, without this override, wrote the request to disk
@@ -216,7 +217,7 @@ class Gate:
 
     @property
     def deferred(self) -> int:
-        """Number of origins with deferred requests in the scheduler, per queue and slot."""
+        """Number of origins with deferred requests; each counts once per queue and slot."""
         return sum(number for number, _ in (queue.count_deferred() for queue in self._queues))
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
@@ -239,14 +240,14 @@ class Gate:
 
     @property
     def cannot_defer(self) -> bool:
-        """Whether requests should be deferred by the settings, but no queue keeps them."""
+        """Whether the settings require that requests are deferred, but no queue keeps them."""
         return self._defers and not self.in_use
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request`` is to wait for the next try of its unreachable robots.txt.
 
-        A component awaits the response to a direct request. So this request waits only if the next
-        try comes within its download timeout.
+        A direct request is one whose response a component awaits. It waits only if the next try
+        comes within its download timeout. Other requests wait only if a queue can keep them.
         """
         return self._defers and self.would_defer(source, request, entry)
 

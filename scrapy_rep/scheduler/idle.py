@@ -65,7 +65,7 @@ class Idle:
         """Whether the last call of the scheduler has raised an error."""
 
     def begin(self) -> None:
-        """Check, from now on, each time that the engine gets no request from the scheduler."""
+        """From now on, send the signal, if due, whenever the engine gets no request to send."""
         if not self._is_listening:
             self._is_listening = True
             self._crawler.signals.connect(self._send_if_due, signals.scheduler_empty)
@@ -145,7 +145,7 @@ def line_about(
 def line_about_others(origins: int, seconds: float) -> str:
     """Return a log line about origins with deferred requests in Redis.
 
-    ``origins`` is their number, ``seconds`` the time until the first of them is tried.
+    ``origins`` is their number, ``seconds`` the time until the next try of a robots.txt.
     """
     what = counted(origins, "unreachable origin")
     return f"Waiting for {what}: the next try is in {max(0.0, seconds):.0f} s"

@@ -86,7 +86,7 @@ class Lookups:
         return not self._pending and self._may_begin
 
     def add(self, origin: Origin, request: Request | None = None) -> None:
-        """Add a pending lookup of ``origin``, if there is none.
+        """Add a pending lookup of ``origin``, unless one is pending or under way.
 
         ``request`` must be given if no queue has a request that waits for the origin.
         """

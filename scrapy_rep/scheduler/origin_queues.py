@@ -42,13 +42,13 @@ class Memory:
 
     @staticmethod
     def read(lane: Lane) -> Request:
-        """Return the next request of ``lane``, which stays."""
+        """Return the next request of ``lane`` without removing it."""
         request: Request = lane.heap[0][3]
         return request
 
     @staticmethod
     def read_first(lane: Lane, most: int) -> list[Request]:
-        """Return the next requests of ``lane``, at most ``most``; they stay."""
+        """Return the next requests of ``lane``, at most ``most``, without removing them."""
         return [item[3] for item in nsmallest(most, lane.heap)]
 
     @staticmethod
@@ -101,7 +101,7 @@ class Lane:
         """Number of failures in a row to read its requests from disk."""
 
     def head(self) -> Request:
-        """Return the next request, which stays. Raises LookupError if none can be read."""
+        """Return the next request without removing it. Raises LookupError if none can be read."""
         return self.lanes.head(self)
 
     def first(self, most: int) -> list[Request]:
@@ -119,7 +119,7 @@ class Slot:
         self.lanes: int = 0
         """Number of lanes. A slot without lanes is removed."""
         self.ranks: list[tuple[Rank, Lane]] = []
-        """The heap. A pair is skipped if the lane has another rank now, or none."""
+        """The heap of ranks and lanes. A pair is skipped if its lane has another rank, or none."""
 
     def next(self) -> Lane | None:
         """Return the lane with the least rank; None if no lane has a rank."""

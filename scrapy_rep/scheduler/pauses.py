@@ -48,7 +48,7 @@ class Pauses:
         self._name = uuid4().hex
 
     async def begin(self, host: str, seconds: float) -> float | None:
-        """Store a pause of ``host``, unless a longer one is stored or a worker holds the lease.
+        """Store a pause of ``host``, unless a longer one is stored or another worker has the lease.
 
         Return the seconds left of the pause that is stored then; None if there is none.
         """
@@ -63,7 +63,10 @@ class Pauses:
         return left
 
     async def claim(self, host: str) -> Claim:
-        """Claim the lease for the probe. If the store fails, this worker may send the probe."""
+        """Claim the lease for the probe of ``host``.
+
+        If the store fails, the error is logged, and this worker may send the probe.
+        """
         holder: str | None = None
         try:
             holder = (await self._store.claim(lease_of(host), self._name, LEASE)).holder
@@ -72,7 +75,7 @@ class Pauses:
         return Claim(holder in {None, self._name}, self._seconds_left(holder))
 
     async def end(self, host: str) -> None:
-        """End the lease of this worker, because the host has answered its probe."""
+        """Release the lease of this worker, because the pause of ``host`` is over."""
         await self._store.release(lease_of(host), self._name)
 
     async def until(self, host: str) -> float | None:

@@ -175,8 +175,8 @@ class RobotsAwarePriorityQueue:
                 continue
             if self._gate is not None:
                 if lane.origin is None and self._origin(request) is not None:
-                    # It was written by an earlier crawl, in which an override governed it, so
-                    # it is in a lane without origin.
+                    # An earlier crawl, in which an override governed the request, has written it to
+                    # a lane without origin: it goes to the lane of its origin.
                     with suppress(ValueError):  # if it can't be written, it waits in the middleware
                         self.push(request)
                         continue
@@ -209,7 +209,7 @@ class RobotsAwarePriorityQueue:
     # Lanes.
 
     def _head(self, lane: Lane) -> Request:
-        """Return the next request of ``lane``, which stays; pop those that can't be read.
+        """Return the next request of ``lane`` without removing it; pop those that can't be read.
 
         :raises LookupError: if none of its requests can be read.
         """
@@ -335,6 +335,6 @@ class RobotsAwarePriorityQueue:
         try:
             return self._waiting.may_leave(lane)
         except Exception as error:  # noqa: BLE001 - logged
-            # The middleware decides again; if it fails, too, it drops the request.
+            # The middleware decides again. If that fails, too, the middleware drops the request.
             log_error(self._crawler, error, "Error while asking whether %s is open", lane.origin)
             return True

@@ -81,10 +81,10 @@ class _Deferring(Base):
         self._crawler = spider.crawler
         self._clock = Clock()
         self._waiting: dict[Origin, tuple[Request, Hold]] = {}
-        """Origins that wait for a lookup or a turn of this worker; each with a request and its
-        hold."""
+        """Origins that this worker handles until their hold ends, such as a lookup or a turn; each
+        with a request and the hold."""
         self._due: DueTimes[Origin | None] = DueTimes(self._clock, self._wake)
-        """When the wait of these origins ends; key None: when the next origin in Redis is due."""
+        """When the wait of each origin ends; key None: when the next origin in Redis is due."""
         self._woken: deque[Origin] = deque()
         """Origins for which the gate is called again at the next pop."""
         self._extra = ExtraConcurrency(self._crawler)
@@ -154,12 +154,12 @@ class _Deferring(Base):
             return None
         most = MOST_COMPARED if failed_routes else 1
         requests = [self._decode_request(data) for data in self._requests.first(str(origin), most)]
-        # If other workers have taken all requests of the origin, the one that began the wait.
+        # If other workers have popped all requests of the origin, the one known here is used.
         requests = requests or [waiting[0]]
         return first_by_other_route(requests, failed_routes) or requests[0]
 
     def count_deferred(self) -> tuple[int, bool]:
-        """Return how many origins are deferred, and whether this worker waits for no origin."""
+        """Return how many origins in Redis are deferred; and if this worker waits for no origin."""
         return self._deferred, not self._waiting
 
     def idle_line(self) -> str:
@@ -200,7 +200,7 @@ class _Deferring(Base):
             else:
                 self._add_waiting(str(origin), request, is_ours=False)
         except Exception as error:  # noqa: BLE001 - logged
-            # It is not in Redis any more. As a direct request, it waits in the middleware.
+            # The request is no longer in Redis. As a direct request, it waits in the middleware.
             log_error(self._crawler, error, "%s could not be kept in Redis", request)
             return self._with_source(request, Source.DIRECT)
         return None
@@ -226,11 +226,11 @@ class _Deferring(Base):
         return self._ask_gate(origin, request, age / 1000)
 
     def _ask_gate(self, origin: Origin, request: Request, age: float = 0.0) -> Request | None:
-        """Return the next request of an origin with requests in the second set, if it may leave.
+        """Return the next request of an origin in the second set; None if it may not leave.
 
-        Then the gate is called for the request after it. If this may leave, too, all requests of
-        the origin go back to the queue. ``age`` is the time in seconds since the first request was
-        deferred.
+        If it may, the gate is also called for the request after it. If that may leave, too, all
+        requests of the origin go back to the queue. ``age`` is the time in seconds since the first
+        request was deferred.
         """
         name = str(origin)
         hold = self._hold(origin, lambda: self._first(name))
@@ -252,7 +252,7 @@ class _Deferring(Base):
         return None
 
     def _note_wait(self, origin: Origin, request: Request, hold: Hold) -> None:
-        """Note that this worker waits for a lookup or a turn of ``origin``; begin the lookup."""
+        """Note that this worker waits until ``hold`` of ``origin`` ends; begin a pending lookup."""
         self._waiting[origin] = self._waiting.get(origin, (request,))[0], hold
         self._due.set(origin, hold.until)
         if hold.reason is HoldReason.LOOKUP and self._gate is not None:
@@ -285,7 +285,7 @@ class _Deferring(Base):
     # Requests in Redis.
 
     def _first(self, name: str) -> Request:
-        """Return the next request of an origin, which stays.
+        """Return the next request of an origin without removing it.
 
         Raises LookupError if it can't be read, or if there is none.
         """
@@ -307,7 +307,7 @@ class _Deferring(Base):
         self._requests.add_waiting(name, -request.priority, data, is_ours=is_ours)
 
     def _requeue_or_defer(self, name: str, hold: Hold | None) -> None:
-        """Defer the requests of an origin until ``hold`` ends; without it, requeue them."""
+        """Defer the requests of an origin until ``hold`` ends; if it is None, requeue them."""
         if hold is None:
             self._requests.requeue(name)
         else:

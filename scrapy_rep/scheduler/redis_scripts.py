@@ -232,16 +232,19 @@ class RedisRequests:
     def add_waiting(self, name: str, score: int, data: Any, *, is_ours: bool) -> None:
         """Add a request that waits for a lookup or a turn.
 
-        If ``is_ours``, this worker does the lookup or waits for the turn.
+        If ``is_ours``, this worker does the lookup or waits for the turn; if not, any worker may.
         """
         self._run(ADD_WAITING, name, _LEASE if is_ours else 0, -1, score, data)
 
     def requeue(self, name: str) -> None:
-        """Give the waiting requests of an origin back to the queue."""
+        """Give the waiting requests of an origin back to the queue, at most ``_BATCH`` of them.
+
+        If there are more, the origin is due again at once.
+        """
         self._run(REQUEUE, name, _BATCH)
 
     def defer_all(self, name: str, seconds: float) -> int:
-        """Defer the waiting requests of an origin for ``seconds``; return how many become so."""
+        """Defer waiting requests of an origin for ``seconds``; return how many become deferred."""
         return int(self._run(DEFER, name, round(1000 * seconds), self._timeout))
 
     def overdue(self, name: str) -> Any:
@@ -249,7 +252,7 @@ class RedisRequests:
         return self._run(OVERDUE, name)
 
     def first(self, name: str, most: int = 1) -> list[Any]:
-        """Return the next requests of an origin, at most ``most``; they stay."""
+        """Return the next requests of an origin, at most ``most``, without removing them."""
         found: list[Any] = self._run(FIRST, name, most)
         return found
 

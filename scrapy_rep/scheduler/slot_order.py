@@ -1,8 +1,8 @@
 """The order of download slots: that of Scrapy's DownloaderAwarePriorityQueue, at less cost.
 
 At every pop, Scrapy's queue counts the active downloads of each slot, and chooses a slot with the
-fewest: of several, the next one by name, after the last name the first again. With thousands of
-slots most are idle: they have no downloads. To count them all at each pop would be slow.
+fewest: of several, the next one by name; after the last name comes the first. With thousands of
+slots most are idle: they have no downloads. To go through all slots at each pop would be slow.
 
 Here the name of an idle slot goes into a heap, and its downloads are not counted until its name is
 reached. This is done in rounds: a round goes through the names once, in their order. At a pop, the
@@ -77,7 +77,7 @@ class Rotation:
             else:
                 yield slot
         self.passed = self._last
-        # Only slots with downloads are left: no more than there are downloads.
+        # Only slots with downloads are left. They are few, so they can be sorted at each pop.
         for name in sorted(self._new, key=self._by_load):
             self._new.remove(name)
             if (busy := self._slots.get(name)) is not None:

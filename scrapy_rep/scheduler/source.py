@@ -46,14 +46,14 @@ DIRECT: Final = Note(Source.DIRECT, returned=False, put_off=False)
 
 
 def note_source(request: Request, source: Source) -> None:
-    """Note the source of ``request`` in its meta; the original values stay noted."""
+    """Note the source of ``request`` in its meta, without changing other values of the note."""
     request.meta[NOTE_KEY] = [source.value, *request.meta.get(NOTE_KEY, ())[1:]]
 
 
 def note_returned(request: Request, *, less: int = 0) -> Request:
     """Return the copy of ``request`` for the scheduler, with its priority lowered by ``less``."""
-    # The next scheduler notes its own source. If there is none, the request counts as direct, and
-    # is not given back again and again.
+    # DIRECT is replaced when a scheduler returns the request. If none does, the request counts as
+    # direct, and is not given back again and again.
     noted = [Source.DIRECT.value, request.dont_filter, request.priority]
     # The dupefilter has seen the request, and would drop it.
     return request.replace(
@@ -64,7 +64,7 @@ def note_returned(request: Request, *, less: int = 0) -> Request:
 
 
 def read_note(request: Request, noted: list[Any]) -> Note:
-    """Return ``noted`` as a note, and restore the original values of ``request``.
+    """Return ``noted`` as a note; restore the original dont_filter and priority of ``request``.
 
     ``noted`` is the list that the meta of the request had.
     """

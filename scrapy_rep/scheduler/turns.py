@@ -70,7 +70,7 @@ class _Turn:
     at: float = math.inf
     """When the turn begins; infinity while it is being reserved."""
     number: int | None = None
-    """Identifies the turn in the store, which needs this to take it back."""
+    """The number of the turn in the store, by which the worker can give the turn back."""
     margin: float = 0.0
     """Seconds that are reserved in addition to the delay. The turn may be used that much later."""
     origins: dict[Origin, None] = field(default_factory=dict)
@@ -142,6 +142,7 @@ class Turns:
         """Use the turn of the host of ``origin`` for ``request``, and return None.
 
         If the turn has not come, or the download slot is busy, return why and until when to wait.
+        If there is no turn, or it was missed, begin to reserve a new one.
         """
         now = self._clock.monotonic()
         busy = self._delays.seconds_until_free(request)
@@ -152,7 +153,7 @@ class Turns:
         if turn is None:
             turn = self._start_reserving(host, seconds, _Turn(now))
         elif turn.at <= now:
-            # The store may have lost the last turn, so the worker keeps the delay without it, too.
+            # The store may have lost the last turn, so this worker also keeps its own delay.
             used = self._used.get(host)
             own = -math.inf if used is None else used[0] + _OWN_PART * seconds
             if now < own:

@@ -39,7 +39,7 @@ class WaitingLanes:
     """Lets lanes wait as long as the gate requires.
 
     Requests of an unreachable origin are deferred for up to REP_DEFER_TIMEOUT. If the next try of
-    its robots.txt is later than that, they leave marked as overdue, and the middleware drops them.
+    its robots.txt is later, the requests leave as overdue, and the middleware drops them.
     """
 
     def __init__(self, crawler: Crawler, gate: Gate | None, lanes: Lanes, clock: Clock) -> None:
@@ -50,7 +50,7 @@ class WaitingLanes:
         self._lanes = lanes
         self._clock = clock
         self._by_origin: dict[Origin, tuple[Lane, ...]] = {}
-        """The lanes that the gate lets wait."""
+        """The lanes that wait because of the gate, by origin."""
         self._due: DueTimes[Lane | Slot] = DueTimes(clock, self._wake)
         self._woken: deque[Lane] = deque()
         """Lanes whose wait has ended since the last pop."""
@@ -92,7 +92,7 @@ class WaitingLanes:
         self._due.set(lane, hold.until)
 
     def slot_is_open(self, slot: Slot) -> bool:
-        """Return whether requests may leave to ``slot``. If not, the engine pops after its hold."""
+        """Return whether requests may leave to ``slot``. If not, a timer ends the hold."""
         hold = None if self._gate is None else self._gate.hold_slot(slot.name)
         if hold is not None:
             self._due.set(slot, hold.until)
@@ -163,7 +163,7 @@ class WaitingLanes:
                 yield lane.origin, lane.hold, lane.size
 
     def stop(self) -> int:
-        """Stop the timer; count the deferred requests, and return their number."""
+        """Stop the timer; return the number of deferred requests, and add it to the stats."""
         self._due.close()
         self._extra.raise_for(0)
         requests = sum(lane.size for lane in self._deferred)
@@ -186,7 +186,7 @@ class WaitingLanes:
         nudge(self._crawler)
 
     def _release(self, lane: Lane) -> None:
-        """Remove ``lane`` from the lanes that the gate lets wait."""
+        """Remove ``lane`` from the lanes that wait because of the gate."""
         if lane.origin not in self._by_origin:
             return
         others = tuple(each for each in self._by_origin.pop(lane.origin, ()) if each is not lane)

@@ -24,7 +24,7 @@ logger: Final = logging.getLogger(__name__)
 
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 _logged: Final[WeakSet[Response]] = WeakSet()
-"""Pages for which the warning was logged. Two middlewares read each page, but it is logged once."""
+"""Pages for which the warning was logged. Two middlewares read each page, but log it once."""
 
 
 def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, str]] | None:

@@ -56,13 +56,14 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if tags:
             request.meta[TAGS_KEY] = {"noindex": tags.noindex, "nofollow": tags.nofollow}
         else:
-            # The callback of the page before may have copied its meta, with its tags.
+            # The callback of another page may have copied the meta of that page, with the tags.
             request.meta.pop(TAGS_KEY, None)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         """Drop ``request`` if the page that links to it has ``nofollow``.
 
-        A request for the same page, such as a retry, is kept.
+        Requests for the same page, such as a retry, and requests with ``dont_obey_robotstxt`` are
+        kept. In a dry run all are kept, and the drop is only counted and logged.
         """
         if not _has_directive(response, "nofollow") or response is None:
             return request
@@ -77,7 +78,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         return request if self._dry_run else None
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Drop or mark ``item`` if its page has ``noindex``."""
+        """Drop or mark ``item`` if its page has ``noindex``; a dry run drops no items."""
         if not _has_directive(response, "noindex"):
             return item
         stats.count(self.crawler, stats.TAGS_NOINDEX)

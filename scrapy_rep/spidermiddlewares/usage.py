@@ -29,7 +29,7 @@ ITEM_FIELD: Final = "robots_usage"
 class RobotsUsageMiddleware(BaseSpiderMiddleware):
     """Drops or marks items by the usage preferences for their page.
 
-    These are in robots.txt, tdmrep.json, headers and meta elements.
+    The preferences are in robots.txt, tdmrep.json, headers and meta elements.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -43,7 +43,8 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
     def process_spider_input(self, response: Response) -> None:
         """Judge the preferences in the page, together with those in robots.txt and tdmrep.json.
 
-        The latter are in the meta of its request. If there are none, the page is not read.
+        The latter are in the judgement in the meta of the request. If there is none, the page is
+        not read. The new judgement replaces that in the meta, and is counted.
         """
         request = response.request
         values = noted_judgement(request)
@@ -62,7 +63,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         self._judge.count(request, judgement)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
-        """Drop or mark ``item`` by the judgement of its page, if there is one."""
+        """Drop or mark ``item`` by the judgement of its page, if any; a dry run drops no items."""
         values = noted_judgement(None if response is None else response.request)
         if values is None:
             return item

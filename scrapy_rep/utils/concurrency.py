@@ -87,7 +87,7 @@ async def sleep(seconds: float) -> None:
 
 
 def trap_cancelled(failure: Failure) -> None:
-    """Errback that ignores a cancellation. For tasks that no coroutine awaits."""
+    """Errback for tasks that no coroutine awaits: ignore a cancellation, raise other errors."""
     if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
         failure.raiseException()
 
@@ -209,7 +209,7 @@ def _end(jobs: list[Job]) -> None:
 
 
 def _run_each(jobs: list[Job]) -> None:
-    """Run jobs one after another."""
+    """Run jobs one after another, then deliver their results."""
     for job in jobs:
         job.run()
     deliver_results(jobs)

@@ -1,6 +1,6 @@
 """All uses of Scrapy's download slots: their names, delays, and when they are free.
 
-Their attributes are private. Another version of Scrapy may lack some; ``missing`` returns one.
+Their attributes are private, and another version of Scrapy may lack some of them: see ``missing``.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
 
 def delay_of_new_slots(crawler: Crawler) -> float:
     """Return the delay that Scrapy sets for a new download slot, in seconds."""
-    # AutoThrottle sets it in the downloader; before Scrapy 2.19 it sets it in the spider.
+    # AutoThrottle stores its delay in the downloader, before Scrapy 2.19 in the spider.
     delay = crawler.settings.getfloat("DOWNLOAD_DELAY")
     delay = getattr(crawler.spider, "download_delay", delay)
     return float(getattr(downloader_of(crawler), "_delay", delay))
@@ -126,8 +126,8 @@ def delay_of_new_slots(crawler: Crawler) -> float:
 def configured_delay(crawler: Crawler, name: str, seconds: float | None = None) -> float:
     """Return the delay of the download slot ``name`` in seconds, according to Scrapy's settings.
 
-    It is that in DOWNLOAD_SLOTS, else ``seconds``, or DOWNLOAD_DELAY if that is None. AutoThrottle
-    may set another delay, which is not included.
+    It is the delay in DOWNLOAD_SLOTS, else ``seconds``; if ``seconds`` is None, DOWNLOAD_DELAY.
+    AutoThrottle may set another delay, which is not included.
     """
     if seconds is None:
         seconds = crawler.settings.getfloat("DOWNLOAD_DELAY")

@@ -48,7 +48,7 @@ def _seconds(limit: Any) -> float:
 
 
 class Route(NamedTuple):
-    """What a fetch of robots.txt takes from the page that waits for it."""
+    """The values that a fetch of robots.txt takes from the page request that waits for it."""
 
     proxy: str
     bindaddress: str

@@ -87,7 +87,7 @@ def a_list_of(choices: Sequence[str]) -> str:
 
 
 def path(value: Any) -> str | None:
-    """Return ``value``, a path, as a string; None if it is None or empty."""
+    """Return ``value``, a path, as a string; None if ``value`` is None or empty."""
     if value is None or value == "":
         return None
     if not isinstance(value, str | PathLike):

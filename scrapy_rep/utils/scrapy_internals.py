@@ -1,8 +1,9 @@
 """All uses of private attributes of Scrapy's engine and requests.
 
 Private attributes of download slots are used in ``download_slots``. Another version of Scrapy may
-lack some attributes. The queue and the gate, which determines which requests must wait, are used
-only if ``missing`` returns None. All other functions of this module work without the attributes.
+lack some attributes. RobotsAwarePriorityQueue is used only if ``missing`` returns None.
+``has_only_waiting_requests`` and ``has_pending_requests`` need the attributes. All other functions
+of this module work without them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ class TooCostlyError(Exception):
 
 
 class Effort:
-    """The steps left for a verdict on all spellings of a URL; a step is about a microsecond."""
+    """The budget of steps for the verdict on all spellings of a URL; a step takes about 1 µs."""
 
     __slots__ = ("_left",)
 
@@ -18,7 +18,7 @@ class Effort:
         self._left = MAX_EFFORT
 
     def spend(self, steps: int) -> None:
-        """Use some steps. Raises TooCostlyError if fewer steps are left."""
+        """Subtract ``steps`` from the budget. Raises TooCostlyError if fewer steps are left."""
         self._left -= steps
         if self._left < 0:
             raise TooCostlyError

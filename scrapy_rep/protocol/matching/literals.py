@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.matching.packed import Deciding
 
 END: Final = "$~"
-"""Appended to targets: ``$``, which anchored patterns end with, and the greatest character of
-patterns, so that a leaf that begins with the target and ``$`` is less."""
+"""Appended to targets: ``$``, with which anchored patterns end, and ``~``, the greatest character
+of patterns. With ``~``, a target is greater than a leaf (some patterns joined to one str) whose
+first pattern is the target and ``$``, so that bisection finds this leaf."""
 _ABOVE: Final = "\x7f"
 """A character greater than all characters of patterns."""
 HEAD: Final = slice(4)
@@ -47,8 +48,8 @@ class Literals:
     matches, and of no other target.
 
     A pattern that ends with ``*`` matches the same targets as without it, but has a higher
-    precedence, because it is longer (SPEC M-4). It is stored as a text and a tail. With its tail, a
-    shorter text may have precedence over a longer text.
+    precedence, because it is longer (SPEC M-4). It is stored as a text without this end, and the
+    end as a tail. With its tail, a shorter text may have precedence over a longer text.
 
     ``heads`` and ``begins`` are for a fast check. If the head of a target is not in ``heads``, and
     the target begins with none of ``begins``, no pattern matches.
@@ -57,7 +58,7 @@ class Literals:
     __slots__ = ("_leaves", "_links", "_tails", "_words", "begins", "heads")
 
     def __init__(self, texts: list[str], words: dict[str, int], tails: dict[str, str]) -> None:
-        """``texts`` are sorted. ``words`` and ``tails`` are by text; few texts have a tail."""
+        """``texts`` are sorted. ``words`` (see ``packed``) and ``tails`` have texts as keys."""
         self._leaves = packed_strings(texts)
         self._words = packed_numbers([words[text] for text in texts])
         self._links = _links(texts)
@@ -106,12 +107,12 @@ class Literals:
 
 
 def _links(texts: list[str]) -> array[int] | None:
-    """Return, for each sorted text, one more than the index of its longest proper prefix, or 0.
+    """Return for each text 1 + the index of the longest other text that is its prefix, else 0.
 
-    Return None if no text has such a prefix.
+    ``texts`` are sorted. Return None if no text has such a prefix.
     """
-    # The texts that begin with another text follow it directly. The fastest first check is whether
-    # the next text contains it.
+    # In sorted order, all texts that begin with another text directly follow that text. The fastest
+    # first check is whether the next text contains a text.
     near = compress(range(len(texts)), map(contains, islice(texts, 1, None), texts))
     prefixes = [index for index in near if texts[index + 1].startswith(texts[index])]
     if not prefixes:

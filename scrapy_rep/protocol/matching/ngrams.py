@@ -23,12 +23,12 @@ _LONGEST: Final = 8
 _SHORTEST: Final = 4
 """Minimum length of a gram, except for strings that are shorter."""
 _FEW: Final = 16
-"""Up to this number of grams of one length, the text is searched for each gram; above, its pieces
-are looked up."""
+"""Up to this number of grams of one length, the text is searched for each gram. If there are more,
+the pieces of the text are looked up in the index."""
 _COMPARED: Final = 3
-"""Number of grams at the end of a string, where strings differ; the rarest of these is indexed."""
+"""Number of last grams of a string of which the rarest is indexed: strings differ at their end."""
 _SLICES: Final = 256
-"""Number of slices of one length that are kept; texts with more slices are rare."""
+"""Number of slices of one length that are kept for later calls; few texts have more slices."""
 
 
 class GramIndex:
@@ -67,7 +67,7 @@ class GramIndex:
 
 
 def _gram_size(strings: Sequence[str]) -> int:
-    """Return the length of grams: nearly all strings have it at least; within the limits."""
+    """Return the length of grams, within the limits: nearly all strings are at least as long."""
     lengths = sorted(map(len, set(strings)))
     return max(_SHORTEST, min(_LONGEST, lengths[: _FEW + 1][-1]))
 

@@ -37,7 +37,7 @@ def string_at(leaves: Sequence[str], index: int) -> str:
 
 
 def packed_numbers(numbers: Collection[int]) -> array[int]:
-    """Return numbers from 0 to 2**32 - 1 in an array with the smallest possible items."""
+    """Return numbers from 0 to 2**32 - 1 in an array with items of 2 bytes, or 4 if needed."""
     try:
         return array("H", numbers)
     except OverflowError:

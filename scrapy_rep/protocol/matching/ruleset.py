@@ -49,7 +49,10 @@ class RuleSet:
     __slots__ = ("_literals", "_raws", "_wildcards")
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, bytes]) -> None:
-        """``patterns`` are the words by pattern; ``raws`` are values that differ from a pattern."""
+        """``patterns`` has the word (see ``rules_of``) of each pattern.
+
+        ``raws`` has, by pattern, the values as written that differ from their pattern.
+        """
         literals = dict(patterns)
         literals.pop("", None)
         tails: dict[str, str] = {}
@@ -67,7 +70,8 @@ class RuleSet:
                 tails[text] = pattern[len(text) :]
                 literals[text] = word
         texts = sorted(literals)
-        # Texts with another first character never match (SPEC M-1). They are at the ends.
+        # Only texts that begin with '/', and the empty text of the pattern '*', can match (SPEC
+        # M-1). All other texts are at the two ends of the sorted list.
         if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
             texts = [text for text in texts if not text or text.startswith("/")]
         self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
@@ -111,8 +115,8 @@ class RuleSet:
         """Return whether a target may be fetched, and the rule that decides.
 
         *target* is canonical, as ``target_of`` returns it. The longest pattern that matches
-        decides, and of patterns of the same length an ``Allow``. *effort* is the number of steps
-        left for all spellings of a URL. If it is used up, the target is disallowed.
+        decides, and of patterns of the same length an ``Allow``. *effort* is the budget of steps
+        that all spellings of a URL share. If it is used up, the target is disallowed.
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
@@ -170,7 +174,10 @@ def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, 
 
 
 def matching(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
-    """Yield all of ``rules`` that match ``target``."""
+    """Yield all of ``rules`` that match ``target``.
+
+    An ``Allow`` of an index file also matches its directory; then the directory is its pattern.
+    """
     for rule in rules:
         patterns = {rule.pattern: 2 * rule.line + rule.allow}
         _add_directories(patterns)
@@ -182,7 +189,7 @@ def matching(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
 def _add_directories(rules: dict[str, int]) -> bool:
     """Add rules that allow the directories of allowed index files, as in Google's parser.
 
-    Return whether any was added.
+    Return whether any rule was added.
     """
     added = False
     for pattern in [pattern for pattern in rules if _INDEX_FILE in pattern]:

@@ -69,8 +69,8 @@ def is_match(pattern: str, target: str) -> bool:
 def _part_of(pattern: str) -> str:
     """Return the end of the longest part of ``pattern``; all targets that match contain it.
 
-    It is the end because patterns differ there the most. It is short because the time of a search
-    for it may be proportional to the product of its length and that of the target.
+    Only the end is used, because patterns differ most there. This end is short, because the time
+    of a search for a text may be proportional to its length times the length of the target.
     """
     return max(reversed(pattern.rstrip("*$").split("*")), key=len)[-_LOOKED_FOR:]
 
@@ -85,7 +85,7 @@ class Wildcards:
     __slots__ = ("_index", "_leaves", "_parts", "_words", "begins", "parts")
 
     def __init__(self, rules: dict[str, int]) -> None:
-        """``rules`` are the words by pattern."""
+        """``rules`` has the word (see ``packed``) of each pattern."""
         patterns = sorted(rules, key=len, reverse=True)
         self._leaves = packed_strings(patterns)
         self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
@@ -109,7 +109,7 @@ class Wildcards:
         self.parts = tuple(others)
 
     def decide(self, target: str, other: Deciding | None, effort: Effort | None) -> Deciding | None:
-        """Return pattern and word of the rule that decides, which may be ``other``.
+        """Return pattern and word of the rule that decides: one of these rules, or ``other``.
 
         Raises TooCostlyError if this requires more steps than ``effort`` has left.
         """

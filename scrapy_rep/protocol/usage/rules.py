@@ -43,7 +43,7 @@ SOURCE_OF_FIELD: Final = {
 """The source of the statements of each field; fields are in lower case."""
 USAGE_FIELDS: Final = tuple(field.decode() for field in SOURCE_OF_FIELD)
 USAGE_WORDS: Final = (b"content-usage", b"content-signal", b"license", b"allowaitraining")
-"""Each of these fields contains one of these words, so a file without them has no usage lines."""
+"""Each of USAGE_FIELDS contains one of these words: a file without them has no usage lines."""
 
 _PATH: Final = re.compile(rb"(?s)(/[^ \t]*)[ \t]*(.*)").fullmatch
 _LINE_BYTES: Final = 500
@@ -53,7 +53,7 @@ _LINE_BYTES: Final = 500
 def usage_lines(lines: Iterable[Line]) -> list[Line]:
     """Return the usage lines in ``lines``, at most one more than MAX_USAGE_BYTES has room for.
 
-    By this line, UsageRules recognizes that there are too many.
+    By this additional line, UsageRules recognizes that there are too many.
     """
     found: list[Line] = []
     room = MAX_USAGE_BYTES
@@ -144,7 +144,7 @@ def _rule_of(source: str, line: Line) -> _Rule | None:
 
 
 def path_and_statement(value: bytes) -> tuple[bytes, bytes]:
-    """Return the path in the value of a line, which may be empty, and the text after it."""
+    """Return the path in the value of a line, empty if there is none, and the text after it."""
     parts = _PATH(value)
     return (parts[1], parts[2]) if parts else (b"", value)
 

@@ -51,7 +51,8 @@ class TdmRules:
     """The rules of a tdmrep.json.
 
     ``body`` may be any bytes. The first object whose location matches a target decides. If the file
-    is not valid, its statements are unknown. If it is too long to be read, all pages are reserved.
+    is not valid, all targets have a statement with the value ``unknown``. If it is too long to be
+    read, all pages are reserved.
     """
 
     __slots__ = ("_otherwise", "_rules", "nbytes")
@@ -76,7 +77,7 @@ class TdmRules:
 
     @classmethod
     def unread(cls, why: str) -> TdmRules:
-        """Return the rules of a file that could not be fetched: its statements are unknown."""
+        """Return rules for a file that could not be fetched: all targets are ``unknown``."""
         rules = cls(b"[]")
         rules._otherwise = _unread(why)
         return rules
@@ -90,9 +91,9 @@ class TdmRules:
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a dict of the members of an object; of members with the same name the last counts.
+    """Return a dict of the members of a JSON object; of those with one name the last counts.
 
-    But if any of several ``tdm-reservation`` is ``1``, this one counts.
+    But if one of several members ``tdm-reservation`` is ``1``, that member counts.
     """
     reservations = [m for m in members if m[0] == RESERVATION and _text(m[1]) == _RESERVED]
     return dict([*members, *reservations])

@@ -191,8 +191,9 @@ class Usage:
 def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Return statements without repetitions, in the order of places and lines.
 
-    Of statements that differ only in text or line, the first is kept. So their number is limited,
-    whatever a site sends, and no disallow is lost.
+    Of statements that differ only in text or line, the first is kept. Licenses and policies are
+    kept for each URI, up to MAX_USAGE_URIS. So the number of statements is limited, whatever a site
+    sends, and no disallow is lost.
     """
     first: dict[tuple[str, ...], Statement] = {}
     uris = 0
