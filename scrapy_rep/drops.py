@@ -78,10 +78,10 @@ class Drops:
         reason, ``page`` is the URL of the page with nofollow. If usage preferences are the reason,
         ``usage`` is the judgement about them.
         """
-        (self._would_drop if self._dry_run else self._drop)(request, verdict, page, usage)
+        (self._log_would_drop if self._dry_run else self._log_drop)(request, verdict, page, usage)
         self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
 
-    def _drop(
+    def _log_drop(
         self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
     ) -> None:
         request.meta[META_KEY] = as_meta(verdict)
@@ -89,7 +89,7 @@ class Drops:
             note_judgement(request, usage)
         stats.count(self._crawler, stats.FORBIDDEN)
         stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
-        level, more = self._level(verdict, usage)
+        level, more = self._count_cause(verdict, usage)
         if logger.isEnabledFor(level):
             line = _line(request, verdict, page, usage)
             logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
@@ -101,7 +101,7 @@ class Drops:
             line = _line(request, verdict, page, usage)
             sys.stderr.write(f"{line}. To ignore {what}: -s {setting}=False\n")
 
-    def _would_drop(
+    def _log_would_drop(
         self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
     ) -> None:
         stats.count(self._crawler, stats.DRY_RUN_FORBIDDEN)
@@ -146,7 +146,7 @@ class Drops:
             extra={"spider": self._crawler.spider},
         )
 
-    def _level(self, verdict: Verdict, usage: Judgement | None) -> tuple[int, str]:
+    def _count_cause(self, verdict: Verdict, usage: Judgement | None) -> tuple[int, str]:
         """Count a drop; return the level of its log line, and the text to append to the line."""
         self._dropped += 1
         cause = _cause_of(verdict, usage)

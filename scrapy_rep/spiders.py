@@ -47,14 +47,14 @@ class RobotsSitemapMixin:
         async for request in super().start():  # type: ignore[misc]
             yield request
         seen = set(self.sitemap_urls)
-        async for sitemaps in as_completed(self._sitemaps_or_none(url) for url in robotstxt_urls):
+        async for sitemaps in as_completed(self._sitemaps_or_empty(url) for url in robotstxt_urls):
             for sitemap in sitemaps:
                 if sitemap not in seen:
                     seen.add(sitemap)
                     callback = self._parse_sitemap  # type: ignore[attr-defined]
                     yield Request(sitemap, callback=callback)
 
-    async def _sitemaps_or_none(self, url: str) -> list[str]:
+    async def _sitemaps_or_empty(self, url: str) -> list[str]:
         """Return the sitemaps of one robots.txt. After an error, log it and return an empty list.
 
         So the sitemaps of the other robots.txt files are still used.

@@ -117,7 +117,7 @@ class Cache:
     @property
     def room(self) -> int:
         """The number of further lookups that may be started now."""
-        return self.most_lookups - len(self._flights) - self.tdmrep.fetching
+        return self.most_lookups - len(self._flights) - self.tdmrep.lookups_under_way
 
     @property
     def most_lookups(self) -> int:
@@ -128,12 +128,12 @@ class Cache:
         """
         return 2 * self._limit.permits + self._limit.slow + self._lookup.waiting
 
-    def when_slow(self, call: Callable[[], None]) -> None:
+    def listen_for_room(self, call: Callable[[], None]) -> None:
         """Set the function to call when ``room`` has grown although no lookup has ended.
 
         ``room`` grows when a fetch becomes slow, or a lookup begins to wait for another worker.
         """
-        self._limit.when_slow = call
+        self._limit.on_room = call
 
     def known_entry(self, origin: Origin) -> Entry | None:
         """Return the entry of ``origin`` in memory; None if there is none, or it has expired."""

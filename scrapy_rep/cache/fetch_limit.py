@@ -28,7 +28,7 @@ class FetchLimit:
         self.permits = permits
         self.slow = 0
         """Number of slow fetches. They have given up their places."""
-        self.when_slow: Callable[[], None] | None = None
+        self.on_room: Callable[[], None] | None = None
         """Called when a fetch becomes slow, or a lookup begins to wait for another worker."""
         self._free = permits
         self._waiting: deque[Promise[None]] = deque()
@@ -70,8 +70,8 @@ class Permit:
         self._slow = True
         self._limit.slow += 1
         self._limit.release()
-        if self._limit.when_slow is not None:
-            self._limit.when_slow()
+        if self._limit.on_room is not None:
+            self._limit.on_room()
 
     def release(self) -> None:
         """Release the place, if the fetch still has it. Called when the fetch has ended."""

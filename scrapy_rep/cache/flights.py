@@ -95,7 +95,7 @@ class Flights(Generic[T]):
 
     async def finish(self) -> None:
         """Wait until all lookups and all calls of ``after`` have ended."""
-        await self._tasks.end()
+        await self._tasks.finish()
 
     async def _run(self, flight: _Flight[T], origin: Origin, tokens: Tokens, page: Request) -> None:
         result: T | None = None

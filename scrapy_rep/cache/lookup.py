@@ -135,15 +135,15 @@ class Lookup:
             # Another worker fetches the file. It stores the record at the end.
             if pause == _POLL:
                 self._count(stats.STORE_WAITED)
-            await self._pause(pause)
+            await self._wait_for_worker(pause)
             pause = min(_POLL_MAX, pause * _POLL_GROWTH)
             found = await self._get(origin)
 
-    async def _pause(self, seconds: float) -> None:
+    async def _wait_for_worker(self, seconds: float) -> None:
         """Wait ``seconds`` for another worker. Meanwhile the limit of lookups is one higher."""
         self.waiting += 1
-        if self._limit.when_slow is not None:
-            self._limit.when_slow()
+        if self._limit.on_room is not None:
+            self._limit.on_room()
         try:
             await sleep(seconds)
         finally:
@@ -161,7 +161,7 @@ class Lookup:
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
-        await self._background.end()
+        await self._background.finish()
 
     def _is_fresh(self, record: Record | None) -> TypeGuard[Record]:
         now = self._clock.time()

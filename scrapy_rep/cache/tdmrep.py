@@ -49,7 +49,7 @@ class TdmrepCache:
         self._flights: Flights[TdmRules] = Flights(self._look_up, self._after_lookup)
 
     @property
-    def fetching(self) -> int:
+    def lookups_under_way(self) -> int:
         """Number of lookups under way, without lookups that wait for another worker."""
         return len(self._flights) - self._lookup.waiting
 

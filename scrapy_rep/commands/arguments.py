@@ -7,7 +7,7 @@ from pathlib import Path
 
 from scrapy.exceptions import UsageError
 
-from scrapy_rep.commands.terminal import with_scheme
+from scrapy_rep.commands.terminal import scheme_hint
 from scrapy_rep.protocol.lexer import whole_lines
 
 
@@ -26,7 +26,7 @@ def read_file(path: str) -> bytes:
     try:
         return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     except OSError as error:
-        hint = with_scheme(path) if isinstance(error, FileNotFoundError) else ""
+        hint = scheme_hint(path) if isinstance(error, FileNotFoundError) else ""
         raise UsageError(f"{path}: {error.strerror}{hint}", print_help=False) from None
 
 

@@ -22,8 +22,8 @@ from scrapy_rep.commands.terminal import (
     EXIT_OK,
     EXIT_UNKNOWN,
     coloured,
+    scheme_hint,
     section,
-    with_scheme,
 )
 from scrapy_rep.decision.usage import PURPOSES_KEY
 from scrapy_rep.exceptions import describe
@@ -234,7 +234,7 @@ def _file(text: str) -> SiteFile:
     try:
         origin, path = split_url(text)
     except ValueError as error:
-        raise UsageError(f"{text}: {error}{with_scheme(text)}", print_help=False) from None
+        raise UsageError(f"{text}: {error}{scheme_hint(text)}", print_help=False) from None
     return SiteFile(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)
 
 

@@ -18,7 +18,7 @@ from scrapy_rep.commands.terminal import (
     Progress,
     ago,
     coloured,
-    with_scheme,
+    scheme_hint,
 )
 from scrapy_rep.decision.strictest import verdict_of_rules
 from scrapy_rep.decision.usage import describe_decision
@@ -55,7 +55,7 @@ def check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         print(_line(url, result, started, as_json=opts.json), flush=True)
 
     if opts.file:
-        tokens, spellings = runner.names()
+        tokens, spellings = runner.tokens_and_spellings()
         body = read_robotstxt(opts.file, runner.options.max_size)
         rules = RobotsTxt.parse(body).rules_for(*tokens)
         name = name_of(opts.file)
@@ -114,7 +114,7 @@ def _line(url: str, result: CheckResult, started: float, *, as_json: bool) -> st
         if as_json:
             return json.dumps({"url": url, "error": str(verdict)})
         word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
-        return f"{word}  {shown}  {printable(str(verdict))}{with_scheme(url)}"
+        return f"{word}  {shown}  {printable(str(verdict))}{scheme_hint(url)}"
     if as_json:
         return json.dumps({"url": url, **verdict.as_dict(), "from_store": remembered})
     word = coloured(_WORDS[status], f"{_WORDS[status]:10}")

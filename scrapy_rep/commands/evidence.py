@@ -15,7 +15,7 @@ from scrapy import Request
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.arguments import one
-from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured, span, with_scheme
+from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured, scheme_hint, span
 from scrapy_rep.extensions.evidence.reading import DAMAGE, read
 from scrapy_rep.utils.text import counted, printable, without_credentials
 
@@ -44,7 +44,7 @@ def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> i
     try:
         url = Request(url).url
     except ValueError as error:
-        raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
+        raise UsageError(f"{url}: {error}{scheme_hint(url)}", print_help=False) from None
     try:
         found, damaged = read(path, url)
     except ImportError:

@@ -14,7 +14,7 @@ from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import name_of, one, read_robotstxt
 from scrapy_rep.commands.check import status_of
 from scrapy_rep.commands.spider import robots_of
-from scrapy_rep.commands.terminal import coloured, section, with_scheme
+from scrapy_rep.commands.terminal import coloured, scheme_hint, section
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.strictest import verdict_of_rules
 from scrapy_rep.decision.usage import PURPOSES_KEY, describe_decision
@@ -85,7 +85,7 @@ def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) 
     try:
         origin_of(url)
     except ValueError as error:
-        raise UsageError(f"{url}: {error}{with_scheme(url)}", print_help=False) from None
+        raise UsageError(f"{url}: {error}{scheme_hint(url)}", print_help=False) from None
     started = time()
     # With purposes, the crawl may fetch tdmrep.json, too.
     meta = {PURPOSES_KEY: opts.purpose} if opts.purpose else None
@@ -105,7 +105,7 @@ def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) 
 
 def _by_file(url: str, path: str, runner: CoroutineRunner) -> Explained:
     """Return the result for ``url`` according to the rules in the local file ``path``."""
-    tokens, spellings = runner.names()
+    tokens, spellings = runner.tokens_and_spellings()
     body = read_robotstxt(path, runner.options.max_size)
     robots = RobotsTxt.parse(body)
     verdict = verdict_of_rules(robots.rules_for(*tokens), url, spellings)

@@ -28,8 +28,8 @@ from scrapy_rep.commands.terminal import (
     EXIT_UNKNOWN,
     Progress,
     coloured,
+    scheme_hint,
     span,
-    with_scheme,
 )
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
@@ -162,11 +162,11 @@ class _Plan:
         except ValueError as error:
             self._invalid += 1
             self._done += 1
-            self._warn(f"{printable(without_credentials(url))}: {error}{with_scheme(url)}")
+            self._warn(f"{printable(without_credentials(url))}: {error}{scheme_hint(url)}")
             return
         if self._sitemaps is not None and not from_sitemap:
             self._origins[origin] = None
-        if decision is not None and self._is_known(decision) and origin not in self._waiting:
+        if decision is not None and self._has_verdicts(decision) and origin not in self._waiting:
             await self._count(request, decision)
             return
         # There is one task for all waiting URLs of an origin, so that a site that hangs delays only
@@ -178,7 +178,7 @@ class _Plan:
             self._waiting[origin] = [request]
             deferred_from_coro(self._count_waiting(origin))
 
-    def _is_known(self, decision: Decision) -> bool:
+    def _has_verdicts(self, decision: Decision) -> bool:
         verdict, entry = decision.verdict, decision.entry
         if verdict is None or self._other is None or entry is None:
             return verdict is not None
@@ -226,7 +226,7 @@ class _Plan:
     def _delay_between(self, request: Request, decision: Decision, own: float) -> float:
         if self._delays is None or decision.entry is None:
             return own
-        return max(own, self._delays.of_request(request, decision.entry.delay(decision.tokens)))
+        return max(own, self._delays.delay_of(request, decision.entry.delay(decision.tokens)))
 
     async def _read_sitemaps(self, origins: Iterator[Origin]) -> None:
         for origin in origins:

@@ -76,7 +76,7 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _tokens(option: str, value: str) -> None:
+def _check_tokens(option: str, value: str) -> None:
     """Raise UsageError if ``value``, of the flag ``option``, contains no product token."""
     with suppress(ValueError):
         if tokens_of_setting(value):
@@ -186,9 +186,9 @@ class Command(ScrapyCommand):
         if not any(load_object(addon) is Addon for addon in addons):
             settings.set("ADDONS", {**addons, "scrapy_rep.Addon": 500}, priority="cmdline")
         if opts.other_agent is not None:
-            _tokens("--other-agent", opts.other_agent)
+            _check_tokens("--other-agent", opts.other_agent)
         if opts.agent is not None:
-            _tokens("--agent", opts.agent)
+            _check_tokens("--agent", opts.agent)
             settings.set("ROBOTSTXT_USER_AGENT", opts.agent, priority="cmdline")
         if args[:1] == ["plan"] and opts.purpose:
             settings.set("REP_PURPOSES", opts.purpose, priority="cmdline")

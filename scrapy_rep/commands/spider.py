@@ -99,7 +99,7 @@ class CoroutineRunner:
             raise results[0]
         return results[0]
 
-    def names(self) -> tuple[tuple[str, ...], Spellings]:
+    def tokens_and_spellings(self) -> tuple[tuple[str, ...], Spellings]:
         """Return the product tokens of the crawler, and the spellings of URLs. No crawl is run.
 
         Spellings are the forms in which download handlers may send a URL.

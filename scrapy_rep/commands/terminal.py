@@ -42,7 +42,7 @@ def section(title: str, lines: list[str]) -> list[str]:
     return [coloured("heading", title), *(f"  {line}" for line in lines)]
 
 
-def with_scheme(text: str) -> str:
+def scheme_hint(text: str) -> str:
     """Return a hint for a message if ``text`` may be a URL without its scheme; else an empty text.
 
     The hint suggests the URL with a scheme.

@@ -212,7 +212,7 @@ class Decider:
         override = self.override_of(origin)
         return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
-    def holds_for(self, request: Request, tokens: Tokens) -> bool:
+    def is_valid_for(self, request: Request, tokens: Tokens) -> bool:
         """Return whether a decision that was made for ``tokens`` is valid for ``request``.
 
         It is valid if ``request`` is sent with the same tokens, or if an override decides for all
@@ -262,7 +262,7 @@ class Decider:
             return judgement.usage
         if entry is None:
             return Usage(tokens=tokens)
-        usage = self.usage.read(entry.usage(target, tokens))
+        usage = self.usage.filter_sources(entry.usage(target, tokens))
         # A site has no preferences for the use of a page that it disallows.
         return (
             usage.from_sources(())

@@ -43,10 +43,9 @@ class ProductTokens:
         """Return the tokens of ``request``, the most specific first; there may be none."""
         if self._configured is not None:
             return self._configured
-        values = user_agents_of(request)
-        if values is None:
+        if user_agents_of(request) is None:
             return self._default or self.default()
-        return self._of_values(values)
+        return self.of_sent(request)
 
     def of_sent(self, request: Request) -> tuple[str, ...]:
         """Return the tokens with which ``request`` is sent.
@@ -57,9 +56,8 @@ class ProductTokens:
         if self._configured is not None:
             return self._configured
         values = user_agents_of(request)
-        return () if values is None else self._of_values(values)
-
-    def _of_values(self, values: list[bytes]) -> tuple[str, ...]:
+        if values is None:
+            return ()
         # Most requests have the same header as the request before.
         if values != self._values:
             self._values = values.copy()

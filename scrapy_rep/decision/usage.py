@@ -81,13 +81,13 @@ class UsageJudge:
             self.purposes if named is None else _checked_purposes(named, show(request), ValueError)
         )
 
-    def read(self, usage: Usage) -> Usage:
+    def filter_sources(self, usage: Usage) -> Usage:
         """Return the preferences in ``usage`` that come from the sources in REP_USAGE_SOURCES."""
         return usage.from_sources(self._sources)
 
     def judgement(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
         """Return the judgement of the preferences ``usage`` for these purposes."""
-        usage = self.read(usage)
+        usage = self.filter_sources(usage)
         results = {purpose: usage.result(purpose) for purpose in purposes}
         return Judgement(usage, results, self.refuses(results))
 

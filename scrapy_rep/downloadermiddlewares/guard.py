@@ -18,7 +18,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.url import url_is_from_any_domain
 
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
-from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY, Recheck, dropped_response
+from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY, Recheck, drop_response
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
 from scrapy_rep.utils.per_crawl import part
 
@@ -91,9 +91,9 @@ class RobotsTxtFetchMiddleware:
                 return None
         transfer = meta.get(TRANSFER_KEY)
         if transfer is not None:
-            _prepare(request, transfer, self._credentials_domain())
+            _remove_additions(request, transfer, self._credentials_domain())
             return None
-        recheck = self._recheck()
+        recheck = self._find_recheck()
         if recheck is None or _is_as_decided(request, decided, recheck.decider):
             return None
         return recheck.process_sent(request)
@@ -114,9 +114,9 @@ class RobotsTxtFetchMiddleware:
             raise Received(answer_of(response, transfer))
         meta.pop(DECIDED_KEY, None)  # still in the meta if a middleware has made the response
         if response.status in STATUSES:
-            recheck = self._recheck()
+            recheck = self._find_recheck()
             self._licenses.check(request, response, None if recheck is None else recheck.decider)
-        if response.url == request.url or (recheck := self._recheck()) is None:
+        if response.url == request.url or (recheck := self._find_recheck()) is None:
             return response
         return self._check_redirect(recheck, request, response)
 
@@ -127,7 +127,7 @@ class RobotsTxtFetchMiddleware:
         """
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:
-            raise dropped_response(self._crawler, request, _FOLLOWED, *refused) from exception
+            raise drop_response(self._crawler, request, _FOLLOWED, *refused) from exception
         if TRANSFER_KEY in request.meta:
             if isinstance(exception, Received):
                 # A middleware has sent a request of its own with a copy of the meta of ``request``.
@@ -150,7 +150,7 @@ class RobotsTxtFetchMiddleware:
         domain: str | None = named or self._crawler.settings.get("HTTPAUTH_DOMAIN")
         return domain
 
-    def _recheck(self) -> Recheck | None:
+    def _find_recheck(self) -> Recheck | None:
         """Return the part that decides again; None if RobotsTxtMiddleware is not in use."""
         if self._found is None and (found := part(self._crawler, Recheck)) is not None:
             self._found, self._tokens_of = found, found.decider.tokens.of_sent
@@ -161,7 +161,7 @@ class RobotsTxtFetchMiddleware:
     ) -> Request | Response:
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:  # the response is an error page of the browser
-            raise dropped_response(self._crawler, request, _FOLLOWED, *refused)
+            raise drop_response(self._crawler, request, _FOLLOWED, *refused)
         checked = await recheck.check(request, response, _FOLLOWED)
         if checked is response:
             request.meta[DECIDED_KEY] = response.url, None
@@ -172,10 +172,10 @@ def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) 
     """Return whether ``decided``, URL and tokens of a decision, still holds for ``request``."""
     if decided is None or decided[0] != request.url:
         return False
-    return decided[1] is None or decider.holds_for(request, decided[1])
+    return decided[1] is None or decider.is_valid_for(request, decided[1])
 
 
-def _prepare(request: Request, transfer: Transfer, domain: str | None) -> None:
+def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:
     """Remove from a request for robots.txt what other middlewares have added for pages.
 
     ``domain`` is the domain for which the crawl has credentials; None if no domain is named.

@@ -120,14 +120,12 @@ class Recheck:
             if await self.process(hop) is not None:
                 return request.replace(dont_filter=True)
         except RobotsTxtDisallowed as error:
-            raise dropped_response(
-                self._crawler, request, how, error.verdict, response.url
-            ) from error
+            raise drop_response(self._crawler, request, how, error.verdict, response.url) from error
         carry_over(hop, request)
         return response
 
 
-def dropped_response(
+def drop_response(
     crawler: Crawler, request: Request, how: str, verdict: Verdict, url: str
 ) -> RobotsTxtDisallowed:
     """Count and log that the response to ``request`` is dropped; return the exception to raise.

@@ -75,7 +75,7 @@ class RobotsTxtMiddleware:
         self._takes_turns = parts.turns is not None
         self._back_off = parts.back_off
         if parts.back_off is not None:
-            parts.back_off.when_given_up(self._check_all)
+            parts.back_off.listen_for_give_up(self._start_checking_all)
         self.decider: Decider = parts.decider
         """Decides whether a request is allowed."""
         self.gate: Gate = parts.gate
@@ -128,7 +128,7 @@ class RobotsTxtMiddleware:
             self._drop_after_error(request, error)
         return _PASSED
 
-    def _check_all(self) -> None:
+    def _start_checking_all(self) -> None:
         self._checks_all = True
 
     def _apply_transition(
@@ -153,7 +153,7 @@ class RobotsTxtMiddleware:
         if not in_turn and self._waiting.seconds_before(request, decision):
             return self._take_turn(request, decision, note)
         returned = self._conclude(request, decision, note, situation)
-        return _PASSED if returned is None else _return_at_once(returned)
+        return _PASSED if returned is None else _as_awaitable(returned)
 
     def _situation(self, request: Request, decision: Decision, note: Note) -> Situation:
         verdict = decision.verdict
@@ -302,11 +302,11 @@ class RobotsTxtMiddleware:
         remove_part(self._crawler, Recheck)
 
 
-async def _return_at_once(request: Request) -> Request:
+async def _as_awaitable(request: Request) -> Request:
     return request
 
 
-class _Passed:
+class _CompletedAwaitable:
     """An awaitable that ends at once. All requests share one, to save the time to create it."""
 
     def __await__(self) -> Generator[None, None, None]:
@@ -314,4 +314,4 @@ class _Passed:
         yield
 
 
-_PASSED: Final = _Passed()
+_PASSED: Final = _CompletedAwaitable()

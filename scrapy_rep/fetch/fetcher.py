@@ -114,7 +114,7 @@ class Fetcher:
         ``page`` is the request that waits for the file. Errors are not raised, except
         CancelledError if the fetch is cancelled.
         """
-        seconds = self._time_limit(file, page)
+        seconds = self._next_time_limit(file, page)
         chain = Chain(file, monotonic() + seconds)
         if file.is_robotstxt:
             self._count(stats.REQUEST_COUNT)
@@ -143,7 +143,7 @@ class Fetcher:
             self._count(stats.UNREACHABLE_COUNT.format(cause=cause))
         return outcome
 
-    def _time_limit(self, file: SiteFile, page: Request) -> float:
+    def _next_time_limit(self, file: SiteFile, page: Request) -> float:
         """Return the time limit in seconds of a fetch for ``page``, including its redirects.
 
         It is REP_TIMEOUT, or the time limit of the crawl if that is shorter. A still shorter limit
@@ -164,7 +164,7 @@ class Fetcher:
                 answer = await self._download(chain, page)
                 obstacle = obstacle_in_answer(answer)
                 if obstacle is not None:
-                    return self._not_of_origin(chain, obstacle, answer)
+                    return self._outcome_of_obstacle(chain, obstacle, answer)
                 chain.check_address(answer)
                 location = location_of(answer, chain.urls[-1])
                 if location is not None:
@@ -180,7 +180,7 @@ class Fetcher:
             verdict = self._verdict_on(Request(location, headers=_user_agent_of(page)))
             obstacle = obstacle_in_redirect(verdict, location)
             if obstacle is not None:
-                return self._not_of_origin(chain, obstacle, answer)
+                return self._outcome_of_obstacle(chain, obstacle, answer)
             if not chain.may_lead_to(verdict):
                 message = as_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
@@ -193,7 +193,7 @@ class Fetcher:
         """
         obstacle = obstacle_in_last_answer(answer)
         if obstacle is not None:
-            return self._not_of_origin(chain, obstacle, answer)
+            return self._outcome_of_obstacle(chain, obstacle, answer)
         if location is None:
             evidence = chain.evidence(answer)
             outcome = outcome_of(evidence, answer.text, soft_404=self._options.soft_404)
@@ -245,9 +245,9 @@ class Fetcher:
         obstacle = obstacle_in_error(error, message, chain.transfer)
         if obstacle is None:
             return Unreachable(chain.evidence(error=message))
-        return self._not_of_origin(chain, obstacle)
+        return self._outcome_of_obstacle(chain, obstacle)
 
-    def _not_of_origin(
+    def _outcome_of_obstacle(
         self, chain: Chain, obstacle: Obstacle, answer: Answer | None = None
     ) -> Unreachable:
         self._count(stats.NOT_OF_ORIGIN_COUNT)

@@ -16,9 +16,9 @@ from scrapy_rep.protocol.lexer import (
     FIELD,
     FIELD_BUT_SITEMAP,
     LineKind,
-    lines_of,
+    line_pattern,
+    normalise_lines,
     read_line,
-    text_of,
 )
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
@@ -35,13 +35,13 @@ _BLANK: Final = rb"[ \t\v\f]*"
 # the fastest; the look-behinds then check the text before it.
 _USER_AGENT: Final = rb"gent(?:(?<=\suser[- ]agent)|(?<=\suseragent))"
 _ANY_USER_AGENT: Final = re.compile(_USER_AGENT).search
-_USER_AGENT_LINE: Final = lines_of(LineKind.USER_AGENT).match
-_RULE: Final = lines_of(LineKind.ALLOW, LineKind.DISALLOW)
-_RUN: Final = lines_of(LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW)
-_SITEMAP: Final = lines_of(LineKind.SITEMAP)
+_USER_AGENT_LINE: Final = line_pattern(LineKind.USER_AGENT).match
+_RULE: Final = line_pattern(LineKind.ALLOW, LineKind.DISALLOW)
+_RUN: Final = line_pattern(LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW)
+_SITEMAP: Final = line_pattern(LineKind.SITEMAP)
 _END_OF_RUN: Final = FIELD_BUT_SITEMAP.search
 _OF_FIRST_KIND: Final = 2
-"""Number of regex groups for the first kind of line in a pattern of ``lines_of``."""
+"""Number of regex groups for the first kind of line in a pattern of ``line_pattern``."""
 
 # ``in`` is faster with an int than with bytes.
 _LF: Final = ord("\n")
@@ -67,13 +67,13 @@ class Part(NamedTuple):
 
 
 class Contents:
-    """The lines of a body as ``text_of`` returns them, each cut to MAX_LINE_BYTES."""
+    """The lines of a body as ``normalise_lines`` returns them, each cut to MAX_LINE_BYTES."""
 
     __slots__ = ("_lower", "text")
 
     def __init__(self, body: bytes) -> None:
         """``body`` may be any bytes."""
-        text = text_of(body)
+        text = normalise_lines(body)
         if 0 in text:
             text = text.replace(b"\0", b"#")  # NUL ends the content of a line, as # does
         if _may_have_long_line(text):
@@ -93,7 +93,7 @@ class Contents:
 
     def fields(self, span: Span, names: tuple[str, ...] = ()) -> Iterator[Line]:
         """Yield the lines of a span that have a field, or only those with the fields *names*."""
-        search = _fields(names) if names else FIELD
+        search = _field_pattern(names) if names else FIELD
         return (read_line(number, line[0]) for number, line in self._numbered(search, span))
 
     def agents_and_fields(self, span: Span, names: tuple[str, ...]) -> Iterator[tuple[Line, bool]]:
@@ -139,7 +139,7 @@ class Contents:
         ``user-agent``, so the caller must check the values.
         """
         text = self.text
-        search = _may_be_named(names) if names else _ANY_USER_AGENT
+        search = _search_for_names(names) if names else _ANY_USER_AGENT
         number = counted = 0
         first = self._user_agent(search, 0)
         while first:
@@ -208,17 +208,17 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
 
 
 @lru_cache
-def _fields(names: tuple[str, ...]) -> re.Pattern[bytes]:
-    return lines_of(fields=names)
+def _field_pattern(names: tuple[str, ...]) -> re.Pattern[bytes]:
+    return line_pattern(fields=names)
 
 
 @lru_cache
 def _user_agents_and(names: tuple[str, ...]) -> re.Pattern[bytes]:
-    return lines_of(LineKind.USER_AGENT, fields=names)
+    return line_pattern(LineKind.USER_AGENT, fields=names)
 
 
 @lru_cache
-def _may_be_named(names: tuple[bytes, ...]) -> _Search:
+def _search_for_names(names: tuple[bytes, ...]) -> _Search:
     """Return a search for ``User-agent`` lines whose value may begin with one of the names.
 
     A ``User-agent`` line without a colon directly after the field is found with any value.

@@ -89,7 +89,7 @@ _CR: Final = ord("\r")
 
 def lex(body: bytes) -> Iterator[Line]:
     """Yield every line of a robots.txt body, which may be any bytes."""
-    for number, line_of_text in enumerate(text_of(body).split(b"\n")[1:], 1):
+    for number, line_of_text in enumerate(normalise_lines(body).split(b"\n")[1:], 1):
         raw = line_of_text.removesuffix(b"\r")
         content = raw.partition(b"#")[0].partition(b"\0")[0]
         oddity = Oddity.NONE
@@ -140,7 +140,7 @@ def line_kind_of(name: bytes) -> LineKind:
     return LineKind.OTHER
 
 
-def lines_of(*kinds: LineKind, fields: Iterable[str] = ()) -> re.Pattern[bytes]:
+def line_pattern(*kinds: LineKind, fields: Iterable[str] = ()) -> re.Pattern[bytes]:
     """Return a pattern that matches the lines of these kinds or fields, with the LF before each.
 
     Lines have the kind that ``read_line`` returns. A field that only begins with one of ``fields``
@@ -168,7 +168,7 @@ def _beginning(names: Iterable[bytes]) -> bytes:
     return b"(?:%s)" % b"|".join(names)
 
 
-def text_of(body: bytes) -> bytes:
+def normalise_lines(body: bytes) -> bytes:
     """Return a body without byte order mark, and with LF before each line (SPEC L-1).
 
     A CR before LF may stay in the text. It counts as white space at the end of the line.

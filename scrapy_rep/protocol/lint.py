@@ -109,15 +109,15 @@ class _Linter:
     def read(self, body: bytes) -> Lint:
         mark = next((mark for mark in _MARK if body.startswith(mark)), b"")
         if mark:
-            self._find(None, "byte-order-mark")
+            self._add_finding(None, "byte-order-mark")
         if _HTML.match(body, len(mark)):
-            self._find(None, "html")
+            self._add_finding(None, "html")
         if len(body) > MAX_BODY_BYTES:
-            self._find(None, "too-large", f"the file has {len(body):,} bytes")
+            self._add_finding(None, "too-large", f"the file has {len(body):,} bytes")
             body = whole_lines(body, MAX_BODY_BYTES)
         end = next(islice(_LINE_END.finditer(body), MAX_LINT_LINES - 1, None), None)
         if end and end.end() < len(body):
-            self._find(None, "too-many-lines")
+            self._add_finding(None, "too-many-lines")
             body = body[: end.start()]
         raws = _LINE_END.split(body[len(mark) :])
         lines = list(lex(body))
@@ -126,21 +126,21 @@ class _Linter:
                 Reading(line.number, as_text(raws[line.number - 1]), self._read(line))
             )
         for group in RobotsTxt.parse(body).groups:
-            self._find_losers(group.rules)
+            self._add_never_wins(group.rules)
         kinds = {line.kind for line in lines}
         if not self._named and kinds & {LineKind.ALLOW, LineKind.DISALLOW}:
-            self._find(None, "no-group")
+            self._add_finding(None, "no-group")
         self._lint.findings.sort(key=lambda finding: finding.line or 0)
         return self._lint
 
-    def _find(self, line: int | None, code: str, what: str = "") -> None:
+    def _add_finding(self, line: int | None, code: str, what: str = "") -> None:
         text = f"{what}: {CODES[code]}" if what else CODES[code]
         self._lint.findings.append(Finding(line, code, text))
 
     def _read(self, line: Line) -> str:
         if line.kind is LineKind.OTHER and Oddity.NO_COLON in line.oddity:
             # The lexer reads any two words as a field without a colon. An unknown one is just text.
-            return self._invalid(line)
+            return self._read_invalid(line)
         for oddity, code in (
             (Oddity.MISSPELT, "misspelt"),
             (Oddity.NO_COLON, "no-colon"),
@@ -149,112 +149,112 @@ class _Linter:
         ):
             if oddity in line.oddity:
                 name = as_text(line.field) if code == "misspelt" else ""
-                self._find(line.number, code, name)
+                self._add_finding(line.number, code, name)
         try:
             (line.field + line.value).decode()
         except UnicodeDecodeError:
-            self._find(line.number, "not-utf-8")
+            self._add_finding(line.number, "not-utf-8")
         readers = {
-            LineKind.EMPTY: self._empty,
-            LineKind.INVALID: self._invalid,
-            LineKind.OTHER: self._other,
-            LineKind.SITEMAP: self._sitemap,
-            LineKind.USER_AGENT: self._user_agent,
-            LineKind.ALLOW: self._rule,
-            LineKind.DISALLOW: self._rule,
+            LineKind.EMPTY: self._read_empty,
+            LineKind.INVALID: self._read_invalid,
+            LineKind.OTHER: self._read_other,
+            LineKind.SITEMAP: self._read_sitemap,
+            LineKind.USER_AGENT: self._read_user_agent,
+            LineKind.ALLOW: self._read_rule,
+            LineKind.DISALLOW: self._read_rule,
         }
         return readers[line.kind](line)
 
     @staticmethod
-    def _empty(_: Line) -> str:
+    def _read_empty(_: Line) -> str:
         return ""
 
-    def _invalid(self, line: Line) -> str:
-        self._find(line.number, "skipped")
+    def _read_invalid(self, line: Line) -> str:
+        self._add_finding(line.number, "skipped")
         return "nothing: skipped"
 
-    def _other(self, line: Line) -> str:
-        self._use(line)
+    def _read_other(self, line: Line) -> str:
+        self._check_usage(line)
         name = as_text(line.field.lower())
         if name not in OTHER_FIELDS:
-            self._find(line.number, "unknown-field", as_text(line.field))
+            self._add_finding(line.number, "unknown-field", as_text(line.field))
             return "an unknown field"
         value = as_text(line.value)
         if name in DELAY_FIELDS and value.strip("0.") and not delay_in([Field(name, value, 0)]):
-            self._find(line.number, "delay-not-taken", value)
+            self._add_finding(line.number, "delay-not-taken", value)
             return f"{name} that is not taken"
         return f"{name}, beyond the standard"
 
-    def _use(self, line: Line) -> None:
+    def _check_usage(self, line: Line) -> None:
         if line.field.lower() not in SOURCE_OF_FIELD:
             return
         for code, what in usage.findings_in(line):
-            self._find(line.number, code, what)
+            self._add_finding(line.number, code, what)
         if SOURCE_OF_FIELD[line.field.lower()] == LICENSE:
             return
         if not self._named:
-            self._find(line.number, "usage-without-group")
+            self._add_finding(line.number, "usage-without-group")
         elif not self._has_rule:
             self._between.append(line.number)
 
-    def _sitemap(self, line: Line) -> str:
+    def _read_sitemap(self, line: Line) -> str:
         if not _FULL_URL.match(line.value):
-            self._find(line.number, "relative-sitemap", as_text(line.value))
+            self._add_finding(line.number, "relative-sitemap", as_text(line.value))
         return f"sitemap {as_text(line.value)}"
 
-    def _user_agent(self, line: Line) -> str:
+    def _read_user_agent(self, line: Line) -> str:
         self._named = True
         self._has_rule = False
         for number in self._between:
-            self._find(number, "usage-between-names")
+            self._add_finding(number, "usage-between-names")
         self._between.clear()
         name = _NAME.match(line.value)
         if name is None:
-            self._find(line.number, "no-name", as_text(line.value))
+            self._add_finding(line.number, "no-name", as_text(line.value))
             return "a group for nobody"
         if name[0] == b"*":
             return "a group for anyone"
         if name.end() < len(line.value):
-            self._find(line.number, "beyond-the-name", as_text(line.value))
+            self._add_finding(line.number, "beyond-the-name", as_text(line.value))
         wide = _WIDE_NAME.match(line.value)
         other = f" or {as_text(wide[0])}" if wide and wide[0] != name[0] else ""
         return f"a group for {as_text(name[0]).lower()}{other.lower()}"
 
-    def _rule(self, line: Line) -> str:
+    def _read_rule(self, line: Line) -> str:
         self._between.clear()
         self._has_rule = True
         if line.field.lower() in usage.ABANDONED:
-            self._find(line.number, "usage-abandoned", as_text(line.field))
+            self._add_finding(line.number, "usage-abandoned", as_text(line.field))
         word = "allow" if line.kind is LineKind.ALLOW else "disallow"
         if not self._named:
-            self._find(line.number, "rule-without-group")
+            self._add_finding(line.number, "rule-without-group")
             return f"{word} for nobody"
         value = as_text(line.value)
         if not line.value:
             return f"{word} nothing"
         if line.value[:1] not in {b"/", b"*"}:
             code = "full-url" if _URL.match(line.value) else "no-slash"
-            self._find(line.number, code, value)
+            self._add_finding(line.number, code, value)
             return f"{word} that never matches"
         if b"$" in line.value[:-1]:
-            self._find(line.number, "dollar-inside", value)
+            self._add_finding(line.number, "dollar-inside", value)
         return f"{word} {value}"
 
-    def _find_losers(self, rules: tuple[Rule, ...]) -> None:
+    def _add_never_wins(self, rules: tuple[Rule, ...]) -> None:
         """Find rules that never decide: another rule that matches the same URLs has precedence."""
         best: dict[str, Rule] = {}
         rules = tuple(rule for rule in rules if rule.pattern.startswith(("/", "*")))
         for rule in rules:
-            same = _same(rule)
+            same = _match_key(rule)
             if same not in best or _rank(rule) > _rank(best[same]):
                 best[same] = rule
         for rule in rules:
-            winner = best[_same(rule)]
+            winner = best[_match_key(rule)]
             if winner is not rule:
-                self._find(rule.line, "never-wins", f"line {winner.line} goes before it")
+                self._add_finding(rule.line, "never-wins", f"line {winner.line} goes before it")
 
 
-def _same(rule: Rule) -> str:
+def _match_key(rule: Rule) -> str:
     """Return a key that is equal for patterns that match the same targets."""
     return rule.pattern.rstrip("*") or "/"
 

@@ -142,7 +142,7 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
     failed = kind is Kind.UNREACHABLE
     if type(tries) is not int or tries < 0 or {since is None, next_try is None} != {not failed}:
         raise RecordError("record that contradicts itself")
-    return Record(SiteFile.of_key(key), outcome, copy, since, seconds, tries, next_try)
+    return Record(SiteFile.from_key(key), outcome, copy, since, seconds, tries, next_try)
 
 
 def _inflate(data: bytes, max_size: int) -> bytes:

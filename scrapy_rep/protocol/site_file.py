@@ -19,7 +19,7 @@ class SiteFile(NamedTuple):
     """``/robots.txt``, or ``/.well-known/tdmrep.json``."""
 
     @classmethod
-    def of_key(cls, key: str) -> SiteFile:
+    def from_key(cls, key: str) -> SiteFile:
         """Return the file with this ``key``. Raises ValueError if no file has it."""
         origin, path = split_url(key)
         file = cls(origin) if path == "/" else cls(origin, path)

@@ -140,7 +140,7 @@ class BackOff:
         """Call ``call`` with an origin when the result of ``hold`` for it may have changed."""
         self._listener = call
 
-    def when_given_up(self, call: Callable[[], None]) -> None:
+    def listen_for_give_up(self, call: Callable[[], None]) -> None:
         """Call ``call`` when the requests to a host are to be dropped until its pause ends."""
         self._on_given_up = call
 

@@ -70,7 +70,7 @@ class Backlog:
         """When to read again after a failure, by the monotonic clock."""
         lanes.on_disk = disk.count()
 
-    def keeps_on_disk(self, slot: str, passed: str) -> bool:
+    def choose_disk(self, slot: str, passed: str) -> bool:
         """Return whether a new request to ``slot`` stays on disk only.
 
         If not, it goes to a lane in memory. The lanes that the slot has on disk are then loaded, by
@@ -81,7 +81,7 @@ class Backlog:
         if self._lanes.on_disk:
             # Slots with names in this range were loaded: this round doesn't read them again.
             if passed < slot <= self._reached:
-                rows = self._read(lambda: self._disk.groups_of(slot))
+                rows = self._read(lambda: self._disk.lane_sizes_of(slot))
                 self._load(rows or [])
                 if rows is not None:
                     return False
@@ -94,14 +94,14 @@ class Backlog:
 
     def has_slot(self, slot: str) -> bool:
         """Return whether there are requests to ``slot`` on disk."""
-        return bool(self._disk.groups_of(slot))
+        return bool(self._disk.lane_sizes_of(slot))
 
     def push(self, slot: str, origin: Origin | None, *item: Any) -> None:
         """Write a request that stays on disk. Raises ValueError as ``Disk.write`` does."""
         self._disk.write(slot, origin, *item)
-        self._lanes.on_disk += 1 + self.retry(slot, origin)
+        self._lanes.on_disk += 1 + self.take_given_up(slot, origin)
 
-    def may_unload(self, lane: Lane) -> bool:
+    def move_to_disk(self, lane: Lane) -> bool:
         """Return whether to remove ``lane``, of which a request was popped, from memory.
 
         If so, this call counts its requests as on disk, and the next round loads them. A slot with
@@ -118,7 +118,7 @@ class Backlog:
         """Don't load ``lane``, which can't be read, again until a request is added to it."""
         self._given_up[lane.slot.name, lane.origin] = lane.size
 
-    def retry(self, slot: str, origin: Origin | None) -> int:
+    def take_given_up(self, slot: str, origin: Origin | None) -> int:
         """Let a lane that was given up be loaded again; return its number of requests.
 
         The caller counts them again. The number is 0 if the lane was not given up.
@@ -140,7 +140,7 @@ class Backlog:
         while self._lanes.on_disk and not self._is_through and self._may_load():
             if before is not None and before <= self._reached:
                 return False
-            rows = self._read(lambda: self._disk.groups(self._reached, _STEP))
+            rows = self._read(lambda: self._disk.lane_sizes(self._reached, _STEP))
             if rows is None:
                 return False
             self._is_through = len(rows) < _STEP

@@ -77,11 +77,11 @@ class Delays:
         """Whether all sites have a delay, also those whose robots.txt sets none."""
         return self._min > 0
 
-    def may_delay(self, entry: Entry) -> bool:
+    def may_have_delay(self, entry: Entry) -> bool:
         """Return whether the requests of an origin may have a delay."""
         return self.has_minimum or (self._max > 0 and entry.asks_for_delay)
 
-    def of_request(self, request: Request, delay: Delay | None) -> float:
+    def delay_of(self, request: Request, delay: Delay | None) -> float:
         """Return the delay in seconds before ``request``, whose robots.txt sets ``delay``.
 
         The result is 0 if only the delay of its download slot applies. Otherwise ``hold`` applies
@@ -117,7 +117,7 @@ class Delays:
     def hold(self, name: str) -> Hold | None:
         """Return why no request may leave to the download slot ``name`` yet; None if one may.
 
-        Only slots for which ``of_request`` has returned a delay are held.
+        Only slots for which ``delay_of`` has returned a delay are held.
         """
         slot = slot_of(self._crawler, name) if name in self._slots else None
         if slot is None:

@@ -28,7 +28,7 @@ from scrapy_rep.utils.scrapy_internals import in_progress
 from scrapy_rep.utils.sqlite import (
     ForeignFileError,
     NewerFileError,
-    begin_log,
+    enable_wal,
     identity_of,
     version_of,
 )
@@ -135,33 +135,33 @@ class Disk:
         number: int = self._run("SELECT count(*) FROM requests WHERE NOT unreadable").fetchone()[0]
         return number
 
-    def groups(self, after: str, lanes: int) -> list[tuple[str, str, int]]:
+    def lane_sizes(self, after: str, lanes: int) -> list[tuple[str, str, int]]:
         """Return slot, origin and number of requests of each lane in the next slots, sorted.
 
         The slots are those after the slot ``after``. Fewer lanes than ``lanes`` are returned only
         if no more are left; more are returned if the last slot has more, as slots are never split.
         Raises sqlite3.Error if the file can't be read.
         """
-        rows = self._groups("slot > ?", after, lanes)
+        rows = self._lane_sizes("slot > ?", after, lanes)
         if len(rows) == lanes:
             last = rows[-1][0]
             while rows and rows[-1][0] == last:
                 rows.pop()
-            rows += self.groups_of(last)
+            rows += self.lane_sizes_of(last)
         return rows
 
-    def groups_of(self, slot: str) -> list[tuple[str, str, int]]:
+    def lane_sizes_of(self, slot: str) -> list[tuple[str, str, int]]:
         """Return slot, origin and number of requests of each lane of ``slot``.
 
         Raises sqlite3.Error if the file can't be read.
         """
-        return self._groups("slot = ?", slot, -1)
+        return self._lane_sizes("slot = ?", slot, -1)
 
-    def _groups(self, where: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
+    def _lane_sizes(self, where: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
         taken = ",".join(map(str, (*self._in_progress, *self._ended, *self._unmarked)))
         return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
 
-    def find_next(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
+    def set_next_key(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
         """Set ``lane.heap`` to the sort key of the first request after the key ``after``.
 
         The heap is empty if there is none. Raises sqlite3.Error if the file can't be read.
@@ -176,7 +176,7 @@ class Disk:
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request`` to ``lane``. Raises ValueError as ``write`` does."""
         key = self.write(lane.slot.name, lane.origin, priority, start, order, request)
-        # A lane with requests but no key could not be read yet; find_next() sets its key later.
+        # A lane with requests but no key could not be read yet; set_next_key() sets its key later.
         if key < lane.heap[0] if lane.heap else not lane.size:
             lane.heap = [key]
 
@@ -234,7 +234,7 @@ class Disk:
         """
         key = lane.heap[0]
         data = self._data(key)
-        self.find_next(lane, key)
+        self.set_next_key(lane, key)
         number = abs(key[2])
         try:
             request = self._decoded(data)
@@ -327,7 +327,7 @@ class Disk:
         rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
         return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
-    def set_moved(self, slot: str, requests: int) -> None:
+    def set_moved_count(self, slot: str, requests: int) -> None:
         """Store the number of requests of ``slot`` that have been moved."""
         self._run("UPDATE to_move SET moved = ? WHERE slot = ?", (requests, slot))
 
@@ -404,7 +404,7 @@ def _open_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise SettingsError(f"{path} was {error} and is not changed") from None
     except ForeignFileError as error:
         raise SettingsError(f"{path} is a database {error} and is not changed") from None
-    begin_log(connection)
+    enable_wal(connection)
     connection.execute("BEGIN EXCLUSIVE")
     for statement in () if version else _SCHEMA:
         connection.execute(statement)

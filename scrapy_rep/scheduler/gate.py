@@ -115,7 +115,7 @@ class Gate:
         """Begins pending lookups, as many as there is room for."""
         self.idle: Idle = Idle(crawler, self._only_deferred, self._idle_line)
         """Sends ``spider_idle`` while all requests that are left are deferred."""
-        cache.when_slow(self._has_room_again)
+        cache.listen_for_room(self._start_lookups)
         if turns is not None:
             turns.listen(self._notify)
         if back_off is not None:
@@ -184,7 +184,7 @@ class Gate:
             hold = self._back_off.hold(origin)
         else:
             hold = None
-        if hold is None and self._turns and self._delays and self._delays.may_delay(entry):
+        if hold is None and self._turns and self._delays and self._delays.may_have_delay(entry):
             hold = self._turns.hold(origin, head)
         if hold is None and self._back_off is not None:
             self._back_off.popped(origin.host)
@@ -277,7 +277,7 @@ class Gate:
 
     # Callbacks of the cache, the lookups, the turns and the back-off.
 
-    def _has_room_again(self) -> None:
+    def _start_lookups(self) -> None:
         self._lookups.begin()
         nudge(self._crawler)  # at the next pop, a queue on disk may load more lanes
 

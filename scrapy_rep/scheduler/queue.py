@@ -134,7 +134,7 @@ class RobotsAwarePriorityQueue:
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = 1 if moved else self._start_order if start else self._order
         item = -request.priority, start, order, request
-        if self._backlog is not None and self._backlog.keeps_on_disk(slot, self._rotation.passed):
+        if self._backlog is not None and self._backlog.choose_disk(slot, self._rotation.passed):
             self._backlog.push(slot, origin, *item)
         else:
             self._push(self._lanes.lane(slot, origin), *item)
@@ -147,7 +147,9 @@ class RobotsAwarePriorityQueue:
         except BaseException:
             self._resize(lane, lane.size)
             raise
-        left = 0 if self._backlog is None else self._backlog.retry(lane.slot.name, lane.origin)
+        left = (
+            0 if self._backlog is None else self._backlog.take_given_up(lane.slot.name, lane.origin)
+        )
         self._lanes.resize(lane, lane.size + 1 + left)
         if left:
             lane.heap.clear()  # the requests left on disk may come first: _activate reads the key
@@ -182,7 +184,7 @@ class RobotsAwarePriorityQueue:
                         continue
                 note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
                 self._gate.idle.popped()
-            if self._backlog is not None and self._backlog.may_unload(lane):
+            if self._backlog is not None and self._backlog.move_to_disk(lane):
                 self._resize(lane, 0)
             return request
         return None
@@ -275,7 +277,7 @@ class RobotsAwarePriorityQueue:
         """Rank ``lane`` after it was loaded from disk, or after its wait has ended."""
         try:
             if not lane.heap and self._disk is not None:
-                self._disk.find_next(lane)
+                self._disk.set_next_key(lane)
         except Exception as error:  # noqa: BLE001 - logged
             log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
             self._retry_later(lane)
@@ -299,13 +301,13 @@ class RobotsAwarePriorityQueue:
 
     def _select(self) -> Lane | None:
         """Return the lane to pop the next request from; None if no request may leave."""
-        for woken, hold in self._waiting.woken():
+        for woken, hold in self._waiting.pop_woken():
             self._activate(woken)
             if hold.reason is HoldReason.TURN:
                 self._rotation.add_at_front(woken.slot)
         try:
             for slot in self._rotation.pop_each():
-                if not self._is_open(slot):
+                if not self._slot_is_free(slot):
                     self._rotation.add(slot)
                 elif (lane := self._ready_lane(slot)) is not None:
                     self._rotation.add(slot)
@@ -315,9 +317,9 @@ class RobotsAwarePriorityQueue:
             if self._gate is not None:
                 self._gate.look_up()
 
-    def _is_open(self, slot: Slot) -> bool:
+    def _slot_is_free(self, slot: Slot) -> bool:
         try:
-            return self._waiting.slot_is_open(slot)
+            return self._waiting.slot_is_free(slot)
         except Exception as error:  # noqa: BLE001 - logged
             log_error(
                 self._crawler, error, "Error while asking whether %s has enough to do", slot.name
@@ -327,13 +329,13 @@ class RobotsAwarePriorityQueue:
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the first lane of ``slot`` whose next request may leave, or None."""
         while (lane := slot.next()) is not None:
-            if self._may_leave(lane):
+            if self._let_leave(lane):
                 return lane
         return None
 
-    def _may_leave(self, lane: Lane) -> bool:
+    def _let_leave(self, lane: Lane) -> bool:
         try:
-            return self._waiting.may_leave(lane)
+            return self._waiting.let_leave(lane)
         except Exception as error:  # noqa: BLE001 - logged
             # The middleware decides again. If that fails, too, the middleware drops the request.
             log_error(self._crawler, error, "Error while asking whether %s is open", lane.origin)

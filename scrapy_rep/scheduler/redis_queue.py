@@ -119,7 +119,7 @@ class _Deferring(Base):
             self._gate.look_up()
         while self._woken:
             origin = self._woken.popleft()
-            self._extra.raise_for(len(self._woken))
+            self._extra.increase_for(len(self._woken))
             waiting = self._waiting.pop(origin, None)
             if waiting is not None and (taken := self._ask_gate(origin, waiting[0])) is not None:
                 return taken
@@ -186,13 +186,13 @@ class _Deferring(Base):
         try:
             origin = self._origin(request)
             if origin is None:
-                return self._with_source(request, Source.QUEUE)
+                return self._note_popped(request, Source.QUEUE)
             hold = self._hold(origin, lambda: request)
             if hold is None:
-                return self._with_source(request, Source.QUEUE)
+                return self._note_popped(request, Source.QUEUE)
             if hold.reason is HoldReason.UNREACHABLE:
                 if self._is_overdue(hold):
-                    return self._with_source(request, Source.OVERDUE)
+                    return self._note_popped(request, Source.OVERDUE)
                 self._defer(str(origin), request, hold)
             elif hold.reason is not HoldReason.LOOKUP or has_room or origin in self._waiting:
                 self._add_waiting(str(origin), request)
@@ -202,7 +202,7 @@ class _Deferring(Base):
         except Exception as error:  # noqa: BLE001 - logged
             # The request is no longer in Redis. As a direct request, it waits in the middleware.
             log_error(self._crawler, error, "%s could not be kept in Redis", request)
-            return self._with_source(request, Source.DIRECT)
+            return self._note_popped(request, Source.DIRECT)
         return None
 
     def _due_in_redis(self, name: bytes | str, age: int, data: Any) -> Request | None:
@@ -242,11 +242,11 @@ class _Deferring(Base):
                     self._requeue_or_defer(name, hold)
                 else:
                     self._note_wait(origin, request, hold)
-            return self._with_source(self._read(data), Source.QUEUE)
+            return self._note_popped(self._read(data), Source.QUEUE)
         if hold.reason is not HoldReason.UNREACHABLE:
             self._note_wait(origin, request, hold)
         elif self._is_overdue(hold, age):
-            return self._with_source(self._read(self._requests.overdue(name)), Source.OVERDUE)
+            return self._note_popped(self._read(self._requests.pop_overdue(name)), Source.OVERDUE)
         else:
             self._requeue_or_defer(name, hold)
         return None
@@ -260,7 +260,7 @@ class _Deferring(Base):
 
     def _wake(self, due: list[Origin | None]) -> None:
         self._woken += [origin for origin in due if origin is not None]
-        self._extra.raise_for(len(self._woken))
+        self._extra.increase_for(len(self._woken))
         nudge(self._crawler)
 
     def _is_overdue(self, hold: Hold, age: float = 0.0) -> bool:
@@ -276,7 +276,7 @@ class _Deferring(Base):
     def _origin(self, request: Request) -> Origin | None:
         return None if self._gate is None else self._gate.origin_governing(request)
 
-    def _with_source(self, request: Request | None, source: Source) -> Request | None:
+    def _note_popped(self, request: Request | None, source: Source) -> Request | None:
         if self._gate is not None and request is not None:
             self._gate.idle.popped()
             note_source(request, source)

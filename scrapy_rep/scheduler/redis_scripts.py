@@ -247,7 +247,7 @@ class RedisRequests:
         """Defer waiting requests of an origin for ``seconds``; return how many become deferred."""
         return int(self._run(DEFER, name, round(1000 * seconds), self._timeout))
 
-    def overdue(self, name: str) -> Any:
+    def pop_overdue(self, name: str) -> Any:
         """Remove and return a request, or None, of an origin whose next try comes too late."""
         return self._run(OVERDUE, name)
 

@@ -177,5 +177,5 @@ class Mover:
                 if request is not None:
                     self._push(request, moved=True)
                     self._moved += 1
-                self._disk.set_moved(slot, number)
+                self._disk.set_moved_count(slot, number)
             yield

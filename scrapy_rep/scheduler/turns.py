@@ -117,9 +117,9 @@ class Turns:
         entry, verdict = decision.entry, decision.verdict
         if entry is None or verdict is None or not verdict.allowed:
             return 0.0
-        if decision.origin is None or not self._delays.may_delay(entry):
+        if decision.origin is None or not self._delays.may_have_delay(entry):
             return 0.0
-        return self._delays.of_request(request, entry.delay(decision.tokens))
+        return self._delays.delay_of(request, entry.delay(decision.tokens))
 
     def listen(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin that waits for a turn when the time of the turn is known."""

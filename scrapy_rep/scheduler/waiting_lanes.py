@@ -61,7 +61,7 @@ class WaitingLanes:
         if gate is not None:
             gate.attach(self)
 
-    def may_leave(self, lane: Lane) -> bool:
+    def let_leave(self, lane: Lane) -> bool:
         """Return whether the next request of ``lane`` may leave. If not, let the lane wait.
 
         If none of its requests can be read, the lane is empty afterwards, and doesn't wait.
@@ -70,12 +70,12 @@ class WaitingLanes:
             return True
         if lane in self._in_turn:
             self._in_turn.discard(lane)
-            self._extra.raise_for(len(self._in_turn))
+            self._extra.increase_for(len(self._in_turn))
         hold = self._gate.hold(lane.origin, lane.head)
         if not lane.size:
             return False
         if hold is not None and hold.reason is HoldReason.UNREACHABLE:
-            if self._is_overdue(lane, hold.until):
+            if self._set_overdue(lane, hold.until):
                 return True
         elif hold is None or hold.reason is not HoldReason.LOOKUP:
             self._deferred.discard(lane)
@@ -91,14 +91,14 @@ class WaitingLanes:
         lane.hold, lane.rank = hold, None
         self._due.set(lane, hold.until)
 
-    def slot_is_open(self, slot: Slot) -> bool:
+    def slot_is_free(self, slot: Slot) -> bool:
         """Return whether requests may leave to ``slot``. If not, a timer ends the hold."""
         hold = None if self._gate is None else self._gate.hold_slot(slot.name)
         if hold is not None:
             self._due.set(slot, hold.until)
         return hold is None
 
-    def woken(self) -> Iterator[tuple[Lane, Hold]]:
+    def pop_woken(self) -> Iterator[tuple[Lane, Hold]]:
         """Yield each lane whose wait has ended since the last call, and its former hold."""
         while self._woken:
             lane = self._woken.popleft()
@@ -116,7 +116,7 @@ class WaitingLanes:
         self._deferred.discard(lane)
         self._in_turn.discard(lane)
         self._due.discard(lane)
-        self._release(lane)
+        self._discard_waiting(lane)
 
     # What the gate calls.
 
@@ -165,7 +165,7 @@ class WaitingLanes:
     def stop(self) -> int:
         """Stop the timer; return the number of deferred requests, and add it to the stats."""
         self._due.close()
-        self._extra.raise_for(0)
+        self._extra.increase_for(0)
         requests = sum(lane.size for lane in self._deferred)
         if requests:
             stats.count(self._crawler, stats.DEFERRED_WAITING, requests)
@@ -177,15 +177,15 @@ class WaitingLanes:
     def _wake(self, due: list[Lane | Slot]) -> None:
         lanes = [each for each in due if isinstance(each, Lane)]
         for lane in lanes:
-            self._release(lane)
+            self._discard_waiting(lane)
         self._woken += lanes
         self._in_turn = {
             lane for lane in lanes if lane.hold is not None and lane.hold.reason is HoldReason.TURN
         }
-        self._extra.raise_for(len(self._in_turn))
+        self._extra.increase_for(len(self._in_turn))
         nudge(self._crawler)
 
-    def _release(self, lane: Lane) -> None:
+    def _discard_waiting(self, lane: Lane) -> None:
         """Remove ``lane`` from the lanes that wait because of the gate."""
         if lane.origin not in self._by_origin:
             return
@@ -193,7 +193,7 @@ class WaitingLanes:
         if others:
             self._by_origin[lane.origin] = others
 
-    def _is_overdue(self, lane: Lane, until: float) -> bool:
+    def _set_overdue(self, lane: Lane, until: float) -> bool:
         """Return whether the next try of robots.txt comes too late for ``lane``.
 
         ``until`` is the time of this try. If it is not too late, the lane is marked as deferred.

@@ -63,11 +63,11 @@ class Breaker:
         """Whether the last call failed."""
         return self._pause > 0
 
-    def may_call(self) -> bool:
+    def begin_call(self) -> bool:
         """Return whether a call may be made now.
 
-        If it may, the caller must report how it ended: with ``failed``, ``succeeded`` or
-        ``ended_without_result``.
+        If it may, the caller must report how it ended: with ``report_failure``,
+        ``report_success`` or ``report_no_result``.
         """
         if not self.is_open:
             return True
@@ -76,13 +76,13 @@ class Breaker:
         self._trying = True
         return True
 
-    def failed(self) -> None:
+    def report_failure(self) -> None:
         """Report that a call failed: no call is allowed before the next pause is over."""
         self._pause = min(_PAUSE_MAX, self._pause * 2) or _PAUSE
         self._until = self._clock() + self._pause
         self._trying = False
 
-    def succeeded(self) -> bool:
+    def report_success(self) -> bool:
         """Report that a call succeeded; return whether it is the first one after a failure."""
         first = self.is_open
         self._pause = 0.0
@@ -93,7 +93,7 @@ class Breaker:
         """End the pause, so that the next call is allowed at once."""
         self._until = self._clock()
 
-    def ended_without_result(self) -> None:
+    def report_no_result(self) -> None:
         """Report that a call neither succeeded nor failed, for example as it was cancelled."""
         self._trying = False
 
@@ -246,24 +246,24 @@ class GuardedStore:
 
         The error of a failed call is logged.
         """
-        if not breaker.may_call():
+        if not breaker.begin_call():
             return None
         try:
             result = await within(self._timeout + _GRACE, call())
         except ForeignKeyError:
-            breaker.ended_without_result()
+            breaker.report_no_result()
             return None
         except (CancelledError, asyncio.CancelledError):
             # In Twisted a subclass of Exception, which the next clause would catch.
-            breaker.ended_without_result()
+            breaker.report_no_result()
             raise
         # Errors other than StoreError are caught, too: without a record, robots.txt is fetched once
         # more, which is better than a lookup that fails.
         except Exception as error:  # noqa: BLE001 - logged by _warn
-            breaker.failed()
+            breaker.report_failure()
             self._warn(error)
             return None
-        if breaker.succeeded() and not (self._reading.is_open or self._writing.is_open):
+        if breaker.report_success() and not (self._reading.is_open or self._writing.is_open):
             self._log_recovery()
         return result
 

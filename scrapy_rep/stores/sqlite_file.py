@@ -15,7 +15,7 @@ from scrapy_rep.utils.sqlite import (
     ForeignFileError,
     Identity,
     NewerFileError,
-    begin_log,
+    enable_wal,
     identity_of,
     version_of,
 )
@@ -210,7 +210,7 @@ class DatabaseFile:
             if "no such" not in str(error):
                 raise
             raise ForeignFileError(str(error)) from None
-        begin_log(connection, self._timeout)
+        enable_wal(connection, self._timeout)
 
 
 def migrate(connection: sqlite3.Connection, version: int, to: int = len(STEPS)) -> None:

@@ -32,7 +32,7 @@ class Background:
         task.addBoth(self._remove, task)
         return task
 
-    async def end(self) -> None:
+    async def finish(self) -> None:
         """Wait until all tasks have ended."""
         if self._tasks:
             ended: Deferred[None] = Deferred()

@@ -172,7 +172,7 @@ class ExtraConcurrency:
         self._crawler = crawler
         self._raised = 0
 
-    def raise_for(self, requests: int) -> None:
+    def increase_for(self, requests: int) -> None:
         """Increase the limit so that ``requests`` more requests can be sent now; 0 resets it."""
         downloader = downloader_of(self._crawler)
         limit = getattr(downloader, "total_concurrency", 0)

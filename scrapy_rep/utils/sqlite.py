@@ -57,7 +57,7 @@ def version_of(connection: sqlite3.Connection, application_id: int, newest: int)
     return int(version)
 
 
-def begin_log(connection: sqlite3.Connection, timeout: float = 0.0) -> None:
+def enable_wal(connection: sqlite3.Connection, timeout: float = 0.0) -> None:
     """Use a write-ahead log for the file.
 
     Wait up to ``timeout`` seconds while another process has locked the file. If a process is
@@ -65,14 +65,14 @@ def begin_log(connection: sqlite3.Connection, timeout: float = 0.0) -> None:
     lost, but the file is not damaged. Raises sqlite3.Error if the log can't be used.
     """
     end = monotonic() + timeout
-    while not _is_log_begun(connection, last=monotonic() >= end):
+    while not _try_enable_wal(connection, last=monotonic() >= end):
         # SQLite's own timeout doesn't cover this statement.
         sleep(_LOCK_INTERVAL)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
 
 
-def _is_log_begun(connection: sqlite3.Connection, *, last: bool) -> bool:
+def _try_enable_wal(connection: sqlite3.Connection, *, last: bool) -> bool:
     try:
         connection.execute("PRAGMA journal_mode = WAL")
     except sqlite3.OperationalError:

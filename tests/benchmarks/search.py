@@ -57,7 +57,7 @@ SPELLINGS = Spellings(Settings({"DOWNLOAD_HANDLERS": {"https": OtherHandler}}))
 def record(body):
     evidence = Evidence(at=1.0, url="https://h/robots.txt", size=len(body))
     copy = Available(body, evidence)
-    return Record(SiteFile.of_key("https://h"), copy, copy).encode()
+    return Record(SiteFile.from_key("https://h"), copy, copy).encode()
 
 
 def rules_and_url(length):

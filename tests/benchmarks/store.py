@@ -215,7 +215,7 @@ async def prune_elsewhere(place, count):
     while not ended.done():
         put = perf_counter()
         await store.put(
-            Record(SiteFile.of_key(origin_of(written)), Unavailable(Evidence(time(), "x", 404)))
+            Record(SiteFile.from_key(origin_of(written)), Unavailable(Evidence(time(), "x", 404)))
         )
         longest = max(longest, perf_counter() - put)
         written += 1

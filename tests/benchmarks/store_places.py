@@ -29,11 +29,11 @@ def record_of(number, at, bodies):
     url = f"{origin_of(number)}/robots.txt"
     chance = random.Random(number + SEED)
     if chance.random() < MISSING:
-        return Record(SiteFile.of_key(origin_of(number)), Unavailable(Evidence(at, url, 404)))
+        return Record(SiteFile.from_key(origin_of(number)), Unavailable(Evidence(at, url, 404)))
     body = chance.choice(bodies)
     seen = Evidence(at, url, 200, size=len(body), cache_control="max-age=86400")
     outcome = Available(body, seen)
-    return Record(SiteFile.of_key(origin_of(number)), outcome, outcome)
+    return Record(SiteFile.from_key(origin_of(number)), outcome, outcome)
 
 
 class SQLite:

@@ -41,7 +41,7 @@ def record_of(number, at):
     body = f"# {number}\n{BODY}Sitemap: {origin}/sitemap.xml\n".encode()
     seen = Evidence(at, f"{origin}/robots.txt", 200, size=len(body), cache_control="max-age=3600")
     outcome = Available(body, seen)
-    return Record(SiteFile.of_key(origin), outcome, outcome)
+    return Record(SiteFile.from_key(origin), outcome, outcome)
 
 
 def resident_mib():

@@ -195,7 +195,7 @@ def in_situation(situation, stand_in, made):
         stand_in.verdict = ALLOWED
         if made._back_off is not None:
             made._back_off.has_given_up = lambda host: True
-            made._check_all()
+            made._start_checking_all()
     elif situation == "known, forbidden":
         stand_in.verdict = FORBIDDEN
     elif situation == "unreachable, deferring":

@@ -25,7 +25,7 @@ from tests.crawling.web import robots
 from tests.protocol.headers import PARTS, values
 
 START = "http://site.example/robots.txt"
-SITE_FILE = SiteFile.of_key("http://site.example")
+SITE_FILE = SiteFile.from_key("http://site.example")
 NAMES = ["Age", "Cache-Control", "Content-Encoding", "Content-Type", "Location", "Proxy-Status",
          "Retry-After", "Set-Cookie", "Via", "X-Robots-Tag", "Zyte-Error"]  # fmt: skip
 LOCATIONS = [

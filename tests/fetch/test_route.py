@@ -650,7 +650,7 @@ def test_what_a_service_says_in_json_is_its_own():
 
 @pytest_twisted.ensureDeferred
 async def test_the_address_of_a_service_is_not_the_sites():
-    chain = Chain(SiteFile.of_key("http://site.example"), deadline=1.0)
+    chain = Chain(SiteFile.from_key("http://site.example"), deadline=1.0)
     answered = of_service(b"")
     answered.response.ip_address = ip_address("127.0.0.1")
     chain.check_address(answered)

@@ -21,7 +21,7 @@ from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Reason
 
 ORIGIN = "https://example.com"
-FILE = SiteFile.of_key(ORIGIN)
+FILE = SiteFile.from_key(ORIGIN)
 URL = f"{ORIGIN}/robots.txt"
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 START = 1_900_000_000.0

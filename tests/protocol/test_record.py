@@ -15,7 +15,7 @@ from scrapy_rep.protocol.record import VERSION, Record, RecordError, max_encoded
 from scrapy_rep.protocol.site_file import SiteFile
 
 ORIGIN = "https://example.com"
-FILE = SiteFile.of_key(ORIGIN)
+FILE = SiteFile.from_key(ORIGIN)
 URL = f"{ORIGIN}/robots.txt"
 SEEN = Evidence(
     1.5, URL, 200, ("https://a/", "https://b/"), 3, truncated=True, cache_control="max-age=5"

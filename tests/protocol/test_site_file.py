@@ -27,7 +27,7 @@ ORIGIN = origin_of(SITE)
 )
 def test_a_file_is_known_by_its_key(file, key, url, name, said):
     assert (file.key, file.url, file.name, str(file)) == (key, url, name, said)
-    assert SiteFile.of_key(key) == file
+    assert SiteFile.from_key(key) == file
     assert file.is_robotstxt == (name == "robots.txt")
 
 
@@ -36,4 +36,4 @@ def test_a_file_is_known_by_its_key(file, key, url, name, said):
 )
 def test_what_is_no_key_of_ours_is_no_file(key):
     with pytest.raises(ValueError):  # noqa: PT011 - of split_url, too
-        SiteFile.of_key(key)
+        SiteFile.from_key(key)

@@ -80,8 +80,8 @@ def failing(times, fails, call):
 @pytest.mark.parametrize("times", [1, 6])
 def test_a_lane_that_can_not_be_looked_at_is_tried_again(opened, times):
     queue, time = opened
-    queue._disk.find_next = failing(
-        times, lambda lane: lane.slot.name[:3] == "003", queue._disk.find_next
+    queue._disk.set_next_key = failing(
+        times, lambda lane: lane.slot.name[:3] == "003", queue._disk.set_next_key
     )
     assert drain(queue), "others go on"
     queue.push(Request("http://003.example/new"))

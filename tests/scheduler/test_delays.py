@@ -322,7 +322,7 @@ class Scene:
         """Let a request pass whose site asks for ``seconds``."""
         request = Request(f"http://{host}.example/", meta={"download_slot": slot})
         delay = None if seconds is None else Delay(seconds, Field("crawl-delay", str(seconds), 2))
-        self.delays.of_request(request, delay)
+        self.delays.delay_of(request, delay)
         self.delays.log_delay(request, origin_of(request.url), delay)
         return request
 

@@ -74,11 +74,11 @@ class Worker:
         )
 
     @staticmethod
-    def may_delay(entry):
+    def may_have_delay(entry):
         return entry.asks_for_delay
 
     @staticmethod
-    def of_request(*_):
+    def delay_of(*_):
         return DELAY
 
     @staticmethod
@@ -428,13 +428,13 @@ def test_an_answer_that_comes_when_the_crawl_is_closed_sets_no_timer():
 def test_places_beside_the_others(limit, active, due, then):
     downloader = SimpleNamespace(total_concurrency=limit, active=set(range(active)))
     extra = ExtraConcurrency(SimpleNamespace(engine=SimpleNamespace(downloader=downloader)))
-    extra.raise_for(due)
+    extra.increase_for(due)
     assert downloader.total_concurrency == then
-    extra.raise_for(due)
+    extra.increase_for(due)
     assert downloader.total_concurrency == then
-    extra.raise_for(0)
+    extra.increase_for(0)
     assert downloader.total_concurrency == limit
-    ExtraConcurrency(SimpleNamespace(engine=None)).raise_for(1)
+    ExtraConcurrency(SimpleNamespace(engine=None)).increase_for(1)
 
 
 def test_the_guard_keeps_turns_of_its_own_while_the_store_is_down():

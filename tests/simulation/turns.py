@@ -111,8 +111,8 @@ class Worker:
         )
         free = SimpleNamespace(
             seconds_until_free=lambda _: 0.0,
-            may_delay=lambda _: True,
-            of_request=lambda _, seconds: seconds,
+            may_have_delay=lambda _: True,
+            delay_of=lambda _, seconds: seconds,
         )
         decider = SimpleNamespace(known_decision=lambda _: None)
         clock = Clock(loop.time, loop.time, self.call_later)

@@ -12,16 +12,16 @@ ORIGIN = "https://example.com"
 def available(origin=ORIGIN, body=b"User-agent: *\nDisallow: /private\n", at=5.0):
     seen = Evidence(at, f"{origin}/robots.txt", 200, size=len(body), cache_control="max-age=60")
     outcome = Available(body, seen)
-    return Record(SiteFile.of_key(origin), outcome, outcome)
+    return Record(SiteFile.from_key(origin), outcome, outcome)
 
 
 def unavailable(origin=ORIGIN, at=6.0):
-    return Record(SiteFile.of_key(origin), Unavailable(Evidence(at, f"{origin}/robots.txt", 404)))
+    return Record(SiteFile.from_key(origin), Unavailable(Evidence(at, f"{origin}/robots.txt", 404)))
 
 
 def unreachable(origin=ORIGIN, at=9.0, copy=None):
     seen = Evidence(at, f"{origin}/robots.txt", 503, retry_after="5")
-    return Record(SiteFile.of_key(origin), Unreachable(seen), copy, 3.0, 6.0, 2, at + 10)
+    return Record(SiteFile.from_key(origin), Unreachable(seen), copy, 3.0, 6.0, 2, at + 10)
 
 
 def every(origin=ORIGIN):

@@ -295,7 +295,7 @@ class RobotsEvidence:
     async def _spider_closed(self, reason: str) -> None:
         writing = self._writing
         try:
-            await within(_CLOSING_TIME, self._background.end())
+            await within(_CLOSING_TIME, self._background.finish())
             self._put("end", {"finish_reason": reason, "lost": writing.lost})
             await within(_CLOSING_TIME, writing.end())
         except TimeoutError:

@@ -40,7 +40,7 @@ class Warc:
     def __init__(self, path: Path, tail: str) -> None:
         """``tail`` has the members of the JSON object that are the same in all lines."""
         self._tail = tail
-        self._parts = Parts(lambda number: part_name(path, number), end_of_members, _begin)
+        self._parts = Parts(lambda number: part_name(path, number), end_of_members, _warcinfo)
 
     def write(self, lines: Sequence[Line]) -> None:
         """Write all lines, as metadata of the robots.txt to which they refer.
@@ -52,7 +52,7 @@ class Warc:
         written = []
         for line in lines:
             file = line.file
-            if line.is_of_file and file is not None and _has_answer(file):
+            if line.is_of_file and file is not None and _has_record(file):
                 record = _response(writer, file)
                 writer.write_record(record)
                 written.append((file, record.rec_headers.get_header("WARC-Record-ID")))
@@ -84,7 +84,7 @@ class Warc:
         )
 
 
-def _has_answer(file: RobotsFile) -> bool:
+def _has_record(file: RobotsFile) -> bool:
     return file.body is not None or (file.answer is not None and file.answer.status is not None)
 
 
@@ -92,7 +92,7 @@ def _writer(out: BytesIO) -> Any:
     return WARCWriter(out, gzip=True, warc_version="1.1")
 
 
-def _begin(path: Path) -> bytes:
+def _warcinfo(path: Path) -> bytes:
     out = BytesIO()
     writer = _writer(out)
     info = {"software": "scrapy-rep", "format": "WARC File Format 1.1"}

@@ -32,7 +32,7 @@ NOW = 1e9
 
 def available(origin, body, at=NOW):
     copy = Available(body, Evidence(at, f"{origin}/robots.txt", 200, size=len(body)))
-    return Record(SiteFile.of_key(origin), copy, copy)
+    return Record(SiteFile.from_key(origin), copy, copy)
 
 
 def learn(counts, record, now=NOW):
@@ -103,7 +103,7 @@ def test_licenses_are_bounded(monkeypatch):
 def test_an_origin_that_recovers_has_both_times_and_the_cause():
     counts = Counts()
     down = Record(
-        SiteFile.of_key("http://a"),
+        SiteFile.from_key("http://a"),
         Unreachable(Evidence(NOW, "u", 503)),
         None,
         NOW,
@@ -124,7 +124,7 @@ def test_the_text_whose_rules_hold_is_told_with_its_own_time():
     day = 86_400.0
     last = Evidence(NOW + 40 * day, "u", error="connection closed")
     record = Record(
-        SiteFile.of_key("http://a"),
+        SiteFile.from_key("http://a"),
         Unreachable(last),
         copy,
         NOW + day,
@@ -137,7 +137,7 @@ def test_the_text_whose_rules_hold_is_told_with_its_own_time():
     assert row.fetched == "2001-09-09T01:46:40.000Z"
     assert (row.size, row.sha256 is None) == (len(RULES), False)
     # As long as it holds nothing else but that all is disallowed, no text does.
-    early = Record(SiteFile.of_key("http://a"), Unreachable(last), copy, NOW, 0.0, 1, NOW + 60)
+    early = Record(SiteFile.from_key("http://a"), Unreachable(last), copy, NOW, 0.0, 1, NOW + 60)
     row = learn(counts, early, NOW + 1)
     assert (row.fetched, row.sha256) == (None, None)
 
