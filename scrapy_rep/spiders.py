@@ -62,7 +62,7 @@ class RobotsSitemapMixin:
         try:
             return await self.sitemaps_of(url)
         except (CrawlClosingError, CancelledError):
-            pass  # without asyncio, the error of a cancelled coroutine is an Exception
+            pass  # without asyncio, CancelledError is an Exception, which would be logged below
         except Exception:
             logger.exception("Error while looking for the sitemaps of %a", without_credentials(url))
         return []

@@ -147,10 +147,9 @@ class Cache:
         return None
 
     def has_failed_on_route(self, origin: Origin) -> bool:
-        """Return whether the last fetch for ``origin`` has no outcome of the origin itself.
+        """Return whether the last fetch for ``origin`` shows nothing about the origin itself.
 
-        This is so if it failed on the route, for example at a proxy, or was redirected to a
-        disallowed URL.
+        It failed on the route, for example at a proxy, or was redirected to a disallowed URL.
         """
         return origin in self._route_failures
 

@@ -51,7 +51,7 @@ class Entry:
         self._usage: dict[Tokens, UsageRules] | None = None
 
     def is_from(self, access: Access) -> bool:
-        """Return whether the entry was made from ``access``, or from an equal object."""
+        """Return whether the entry was made from an ``Access`` that is equal to ``access``."""
         return self.fingerprint == fingerprint_of(access)
 
     @property

@@ -73,11 +73,13 @@ def _handler(scheme: str, cls: Any) -> Handler:
         if all(getattr(cls, name, None) is getattr(base, name, None) for name in _SENDING):
             return Handler((sends,), is_known=True)
         break
-    sends_files = (_ftp,) if scheme == "ftp" else ()
-    return Handler((_http11, _http2, *_for_installed_libraries(), *sends_files), is_known=False)
+    sends_files = (_sent_by_ftp,) if scheme == "ftp" else ()
+    return Handler(
+        (_sent_by_http11, _sent_by_http2, *_for_installed_libraries(), *sends_files), is_known=False
+    )
 
 
-def _http11(url: str, _: bool) -> Iterator[str]:
+def _sent_by_http11(url: str, _: bool) -> Iterator[str]:
     if _LEFT_ALONE(url):
         return
     whole = urldefrag(url)[0].encode("ascii").strip()
@@ -86,7 +88,7 @@ def _http11(url: str, _: bool) -> Iterator[str]:
     yield b"".join((uri.scheme, b"://", uri.netloc, uri.originForm)).decode("ascii")
 
 
-def _http2(url: str, _: bool) -> Iterator[str]:
+def _sent_by_http2(url: str, _: bool) -> Iterator[str]:
     if _LEFT_ALONE(url):
         return
     parsed = urlparse(url)
@@ -96,7 +98,7 @@ def _http2(url: str, _: bool) -> Iterator[str]:
     yield sent.rstrip()  # as h2 changes the values of all headers
 
 
-def _ftp(url: str, _: bool) -> Iterator[str]:
+def _sent_by_ftp(url: str, _: bool) -> Iterator[str]:
     parsed = urlparse(url)
     # The same as in Twisted's FTPClient, whose import would install a reactor.
     path = unquote(parsed.path).replace("\n", "\0").encode("latin-1")
@@ -104,7 +106,7 @@ def _ftp(url: str, _: bool) -> Iterator[str]:
         yield f"{parsed.scheme}://{parsed.netloc}{quote(path, safe=safe)}"
 
 
-def _aiohttp(url: str, verbatim: bool) -> Iterator[str]:
+def _sent_by_aiohttp(url: str, verbatim: bool) -> Iterator[str]:
     from yarl import URL
 
     sent = URL(url, encoded=verbatim)
@@ -112,7 +114,7 @@ def _aiohttp(url: str, verbatim: bool) -> Iterator[str]:
     yield f"{sent.scheme}://{sent.raw_authority}{sent.raw_path_qs}"
 
 
-def _httpx(url: str, _: bool) -> Iterator[str]:
+def _sent_by_httpx(url: str, _: bool) -> Iterator[str]:
     httpx = _module_of_httpx()
     try:
         sent = httpx.URL(url)
@@ -135,17 +137,17 @@ def _for_installed_libraries() -> Iterator[Sends]:
     except ImportError:
         pass
     else:
-        yield _aiohttp
+        yield _sent_by_aiohttp
     if _module_of_httpx() is not None:
-        yield _httpx
+        yield _sent_by_httpx
 
 
 _SHIPPED: Final[dict[str, Sends]] = {
-    "HTTP11DownloadHandler": _http11,
-    "H2DownloadHandler": _http2,
-    "FTPDownloadHandler": _ftp,
-    "AiohttpDownloadHandler": _aiohttp,
-    "HttpxDownloadHandler": _httpx,
+    "HTTP11DownloadHandler": _sent_by_http11,
+    "H2DownloadHandler": _sent_by_http2,
+    "FTPDownloadHandler": _sent_by_ftp,
+    "AiohttpDownloadHandler": _sent_by_aiohttp,
+    "HttpxDownloadHandler": _sent_by_httpx,
 }
 _SENDING: Final = ("download_request", "_make_request", "_get_httpx_response")
 """The methods in which handlers send a URL. A subclass that overrides one may send other URLs."""

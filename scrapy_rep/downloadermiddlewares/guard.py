@@ -186,7 +186,7 @@ def _remove_additions(request: Request, transfer: Transfer, domain: str | None) 
     meta.update(transfer.meta)
     meta.update(route)
     meta[TRANSFER_KEY] = transfer
-    transfer.note(request)
+    transfer.store_route(request)
     for name in _CONDITIONAL:
         request.headers.pop(name, None)
     # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.

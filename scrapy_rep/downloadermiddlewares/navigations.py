@@ -93,7 +93,7 @@ class _Watch:
     async def _verdict(self, url: str) -> Verdict | None:
         try:
             hop = Request(url, headers=self._request.headers, meta=self._request.meta)
-        except ValueError:  # no request is sent for the URL (data:, blob:)
+        except ValueError:  # a URL for which the browser sends no request (data:, blob:)
             return None
         for recheck in parts_of_all(Recheck):
             verdict = await recheck.refusal(hop)

@@ -70,7 +70,7 @@ class RobotsTxtMiddleware:
         self._delays = parts.delays
         self._dry_run = parts.dry_run
         self._scheduler_keeps = parts.scheduler_keeps
-        has_minimum = parts.delays is not None and parts.delays.has_minimum
+        has_minimum = parts.delays is not None and parts.delays.has_minimum_delay
         self._checks_all = parts.dry_run is not None or parts.has_overrides or has_minimum
         self._takes_turns = parts.turns is not None
         self._back_off = parts.back_off
@@ -182,7 +182,7 @@ class RobotsTxtMiddleware:
         if action is Action.GIVE_BACK or (
             action is Action.GIVE_BACK_IF_KEPT and self._scheduler_keeps
         ):
-            return self._give_back(request)
+            return self._return_to_scheduler(request)
         verdict = decision.verdict
         if verdict is None:
             raise self._drop(request, CLOSING.with_origin(decision.origin))
@@ -256,12 +256,12 @@ class RobotsTxtMiddleware:
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
             await self._waiting.pause()
-        return self._give_back(request, less=_PRIORITY_CUT)
+        return self._return_to_scheduler(request, priority_cut=_PRIORITY_CUT)
 
-    def _give_back(self, request: Request, *, less: int = 0) -> Request:
-        """Return the copy of ``request`` for the scheduler, its priority lowered by ``less``."""
+    def _return_to_scheduler(self, request: Request, *, priority_cut: int = 0) -> Request:
+        """Return a copy of ``request`` for the scheduler, with the priority lowered."""
         stats.count(self._crawler, stats.RETURNED)
-        return note_returned(request, less=less)
+        return note_returned(request, priority_cut=priority_cut)
 
     def _pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
         request.meta[DECIDED_KEY] = request.url, decision.tokens

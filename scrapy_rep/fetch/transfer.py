@@ -55,7 +55,7 @@ class Transfer:
     """The URL to which the request was sent if a middleware has changed it, for example to the URL
     of an API; None if it wasn't changed."""
 
-    def note(self, request: Request) -> None:
+    def store_route(self, request: Request) -> None:
         """Store the proxy and the URL of ``request``, which the downloader gets next."""
         self.sent = True
         self.proxy = request.meta.get("proxy") or None

@@ -111,8 +111,8 @@ class Policy:
 
         ``jitter``, a random number from 0 to 1, keeps many crawlers from trying at the same time.
         After a failed fetch the last good copy stays in the record. Any other outcome ends the
-        outage. The time between two failed fetches is added to the time of the outage, unless one
-        of the two failed on the route to the origin.
+        outage. The time between two failed fetches is added to the duration of the outage, unless
+        one of the two failed on the route to the origin, for example at a proxy.
         """
         if isinstance(outcome, Available):
             return Record(file, outcome, outcome)

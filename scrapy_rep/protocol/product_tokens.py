@@ -109,10 +109,10 @@ def tokens_of_header(user_agent: str | bytes) -> tuple[str, ...]:
         text = user_agent[start : parenthesis.start()]
         start = parenthesis.end()
         if depth:
-            comments += _names(" ".join(_BEHIND_COMPATIBLE(text)), _WHOLE)
-            comments += _names(text, _VERSIONED)
+            comments += _names_in(" ".join(_BEHIND_COMPATIBLE(text)), _WHOLE)
+            comments += _names_in(text, _VERSIONED)
         else:
-            products += _names(text, _NAME)
+            products += _names_in(text, _NAME)
         depth = depth + 1 if parenthesis[0] == "(" else max(depth - 1, 0)
     return _distinct(token for token in products + comments if token.lower() not in _FOR_SHOW)
 
@@ -126,7 +126,7 @@ def _text(name: str | bytes) -> str:
         return name.decode("latin-1")
 
 
-def _names(text: str, name: re.Pattern[str]) -> Iterable[str]:
+def _names_in(text: str, name: re.Pattern[str]) -> Iterable[str]:
     for chunk in _CHUNK(text):
         match = None if _NOT_A_NAME(chunk) else name.match(chunk)
         if match:

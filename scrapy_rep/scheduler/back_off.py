@@ -292,7 +292,8 @@ class BackOff:
         """Let a pause last for ``seconds`` from now, unless it lasts longer already."""
         longer = self._clock.monotonic() + seconds - paused.until
         if longer > 0:
-            # Refusals that arrive together mean nearly the same end, which is announced once.
+            # After refusals that arrive together, the pause ends at nearly the same time. This is
+            # announced only once.
             if longer > _CHECK_INTERVAL:
                 self._announce(origin, status, seconds)
             self._pause_for(origin.host, paused, seconds)

@@ -73,13 +73,13 @@ class Delays:
         return cls(crawler, options, clock)
 
     @property
-    def has_minimum(self) -> bool:
+    def has_minimum_delay(self) -> bool:
         """Whether all sites have a delay, also those whose robots.txt sets none."""
         return self._min > 0
 
     def may_have_delay(self, entry: Entry) -> bool:
         """Return whether the requests of an origin may have a delay."""
-        return self.has_minimum or (self._max > 0 and entry.asks_for_delay)
+        return self.has_minimum_delay or (self._max > 0 and entry.asks_for_delay)
 
     def delay_of(self, request: Request, delay: Delay | None) -> float:
         """Return the delay in seconds before ``request``, whose robots.txt sets ``delay``.

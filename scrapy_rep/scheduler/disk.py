@@ -322,7 +322,7 @@ class Disk:
 
     # Requests left by Scrapy's queue.
 
-    def to_move(self) -> list[tuple[str, list[int], int]]:
+    def slots_to_move(self) -> list[tuple[str, list[int], int]]:
         """Return each slot with requests to move: its name, priorities, and how many were moved."""
         rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
         return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
@@ -331,7 +331,7 @@ class Disk:
         """Store the number of requests of ``slot`` that have been moved."""
         self._run("UPDATE to_move SET moved = ? WHERE slot = ?", (requests, slot))
 
-    def set_all_moved(self, slot: str) -> None:
+    def finish_move(self, slot: str) -> None:
         """Store that all requests of ``slot`` have been moved."""
         self._run("DELETE FROM to_move WHERE slot = ?", (slot,))
 

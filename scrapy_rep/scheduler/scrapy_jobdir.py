@@ -127,7 +127,7 @@ class Mover:
         nudge(self._crawler)
 
     def _move_all(self) -> Generator[None]:
-        for slot, priorities, moved in self._disk.to_move():
+        for slot, priorities, moved in self._disk.slots_to_move():
             try:
                 yield from self._move(slot, priorities, moved)
             except Exception as error:  # noqa: BLE001, PERF203 - logged
@@ -156,7 +156,7 @@ class Mover:
             finally:
                 left.close()
             shutil.rmtree(original)
-        self._disk.set_all_moved(slot)
+        self._disk.finish_move(slot)
 
     def _move_from(
         self, left: DownloaderAwarePriorityQueue, slot: str, moved: int

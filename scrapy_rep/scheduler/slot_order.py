@@ -71,7 +71,7 @@ class Rotation:
         while self._first:
             yield self._first.popleft()
         self._sort_new()
-        while slot := self._next_idle():
+        while slot := self._pop_idle():
             if self._active_requests(slot.name):
                 self.add(slot)
             else:
@@ -101,7 +101,7 @@ class Rotation:
                 later = name <= self.passed
                 heappush(self._next_round if later else self._this_round, name)
 
-    def _next_idle(self) -> Slot | None:
+    def _pop_idle(self) -> Slot | None:
         is_new_round = False
         while True:
             if self._backlog is not None and self._backlog.load(next(iter(self._this_round), None)):

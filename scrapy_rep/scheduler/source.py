@@ -46,19 +46,22 @@ DIRECT: Final = Note(Source.DIRECT, returned=False, put_off=False)
 
 
 def note_source(request: Request, source: Source) -> None:
-    """Note the source of ``request`` in its meta, without changing other values of the note."""
+    """Store in the meta of ``request`` from which queue it came.
+
+    The other values that are stored with it don't change.
+    """
     request.meta[NOTE_KEY] = [source.value, *request.meta.get(NOTE_KEY, ())[1:]]
 
 
-def note_returned(request: Request, *, less: int = 0) -> Request:
-    """Return the copy of ``request`` for the scheduler, with its priority lowered by ``less``."""
+def note_returned(request: Request, *, priority_cut: int = 0) -> Request:
+    """Return a copy of ``request`` for the scheduler, with a note, and the priority lowered."""
     # DIRECT is replaced when a scheduler returns the request. If none does, the request counts as
     # direct, and is not given back again and again.
     noted = [Source.DIRECT.value, request.dont_filter, request.priority]
     # The dupefilter has seen the request, and would drop it.
     return request.replace(
         dont_filter=True,
-        priority=request.priority - less,
+        priority=request.priority - priority_cut,
         meta={**request.meta, NOTE_KEY: noted},
     )
 

@@ -45,8 +45,9 @@ class Turn(NamedTuple):
 class Store(Protocol):
     """Stores records, leases and turns by key.
 
-    The key of a record and of its lease is that of a
-    :class:`~scrapy_rep.protocol.site_file.SiteFile`; the key of a turn is the name of a host. A
+    A lease is the right of one worker to fetch a file, for a limited time. A turn is a time
+    reserved for one request to a site with a delay. The key of a record and of its lease is that of
+    a :class:`~scrapy_rep.protocol.site_file.SiteFile`; the key of a turn is the name of a host. A
     pause of a host (a time without requests after 429 or 503) is a lease with a key of its own. A
     store that outlives the process may be shared by several processes: each process gets the
     records, leases and turns of all processes. The content of a store is not trusted: a record that

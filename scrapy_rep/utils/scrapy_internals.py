@@ -52,7 +52,7 @@ NEEDED: Final = {
 """Private attributes of Scrapy's engine that the queue and the gate need, and why."""
 
 
-def missing(crawler: Crawler) -> str | None:
+def missing_attribute(crawler: Crawler) -> str | None:
     """Return a sentence about an attribute of NEEDED that is missing; None if none is missing."""
     for path, reason in NEEDED.items():
         found: Any = crawler.engine

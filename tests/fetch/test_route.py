@@ -491,15 +491,17 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     transfer = Transfer(9, same_origin=True, url="http://a/robots.txt")
     assert obstacle_in_error(error, "it", None) is None
     assert (obstacle_in_error(error, "it", transfer) is None) == isinstance(error, SEEN)
-    transfer.note(Request("http://a/robots.txt"))
+    transfer.store_route(Request("http://a/robots.txt"))
     assert obstacle_in_error(error, "it", transfer) is None
-    transfer.note(Request("http://a/robots.txt", meta={"proxy": "http://me:word@p:1/?key=k"}))
+    transfer.store_route(
+        Request("http://a/robots.txt", meta={"proxy": "http://me:word@p:1/?key=k"})
+    )
     through = obstacle_in_error(error, "it", transfer)
     if isinstance(error, SEEN):
         assert through is None
         return
     assert str(through) == "a proxy gave no answer (p:1: it)"
-    transfer.note(Request("http://api/?url=a&key=k"))
+    transfer.store_route(Request("http://api/?url=a&key=k"))
     assert str(obstacle_in_error(error, "it", transfer)) == (
         "a service that was asked in the site's place gave no answer (api: it)"
     )
@@ -515,7 +517,7 @@ def test_any_other_error_is_not_the_origins(error):
 @pytest.mark.parametrize("timeout", [TimeoutError(), asyncio.TimeoutError()])
 def test_a_handler_of_others_may_wait_for_anything(timeout):
     transfer = Transfer(9, same_origin=True, url="http://a/robots.txt", handler="api.Handler")
-    transfer.note(Request("http://a/robots.txt"))
+    transfer.store_route(Request("http://a/robots.txt"))
     assert obstacle_in_error(timeout, "it", transfer).what == "api.Handler gave no answer"
     assert obstacle_in_error(ConnectionRefusedError(), "it", transfer) is None
 

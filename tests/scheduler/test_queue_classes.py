@@ -10,7 +10,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 
 from scrapy_rep.utils import download_slots
-from scrapy_rep.utils.scrapy_internals import NEEDED, missing
+from scrapy_rep.utils.scrapy_internals import NEEDED, missing_attribute
 from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import robots
 from tests.scheduler.queues import Doors, FakeCrawler, ours
@@ -102,7 +102,7 @@ async def test_this_scrapy_has_all_of_them(web):
         site.url("/"),
         opened=crawlers.append,
         then=lambda response: seen.extend(
-            (missing(crawlers[0]), download_slots.missing(crawlers[0]))
+            (missing_attribute(crawlers[0]), download_slots.missing_attribute(crawlers[0]))
         ),
     )
     assert seen == [None, None]

@@ -79,7 +79,7 @@ def test_of_whom_nothing_was_noted():
 @pytest.mark.parametrize("dont_filter", [True, False])
 def test_what_was_changed_of_a_request_that_goes_back_is_undone(way, dont_filter, less):
     request = Request(URL, priority=-5, dont_filter=dont_filter, meta={"own": [1]})
-    returned = note_returned(request, less=less)
+    returned = note_returned(request, priority_cut=less)
     assert returned is not request
     assert (returned.dont_filter, returned.priority) == (True, -5 - less)
     # The one that it is made of is as it was.
@@ -99,7 +99,7 @@ def test_what_was_changed_of_a_request_that_goes_back_is_undone(way, dont_filter
 def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, returns):
     request = Request(URL, priority=priority, dont_filter=dont_filter)
     for source, less in returns:
-        request = through_json(note_returned(request, less=less))
+        request = through_json(note_returned(request, priority_cut=less))
         if source is not None:
             note_source(request, source)
         note = read(request)

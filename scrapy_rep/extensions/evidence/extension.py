@@ -254,10 +254,10 @@ class RobotsEvidence:
     async def _write_late(
         self, values: dict[str, Any], request: Request, at: float, entry: Entry
     ) -> None:
-        """Write a line whose robots.txt is not in ``_files``, after reading it from the store.
+        """Write a line about ``request``, after its robots.txt was read from the store.
 
-        The file is not there if another crawl of this process has looked it up, as crawls share
-        the entries in memory, or if it was removed because of _MAX_FILES.
+        The robots.txt is not in ``_files`` if another crawl of this process has looked it up, as
+        crawls share the entries in memory, or if it was removed because of _MAX_FILES.
         """
         try:
             record = await Robots.of(self._crawler).record(request)

@@ -112,7 +112,7 @@ class UsageRules:
         """
         if self._compiled is None:
             self._compiled = [
-                _by_length(_rules_of(source, self._lines))
+                _group_by_length(_rules_of(source, self._lines))
                 for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
             ]
             self._lines = ()
@@ -149,7 +149,7 @@ def path_and_statement(value: bytes) -> tuple[bytes, bytes]:
     return (parts[1], parts[2]) if parts else (b"", value)
 
 
-def _by_length(rules: Sequence[_Rule]) -> list[dict[str, tuple[Statement, ...]]]:
+def _group_by_length(rules: Sequence[_Rule]) -> list[dict[str, tuple[Statement, ...]]]:
     """Return the statements by pattern, in one dict per length of patterns, the longest first."""
     patterns = canonical_patterns(b"\n".join([rule.path for rule in rules])).split("\n")
     lengths: dict[int, dict[str, list[Statement]]] = {}
