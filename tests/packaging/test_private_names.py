@@ -32,6 +32,7 @@ ALLOWED = {
     ("fetch/fetcher.py", "_auth_proxy"): "robots.txt goes by the proxy of the page",
     ("fetch/fetcher.py", "_scheme_proxy"): "the same",
     ("fetch/handlers.py", "_base_streaming"): "handlers that stop on StopDownload",
+    ("fetch/handlers.py", "_httpx"): "the same",
     ("fetch/route.py", "twisted.web._newclient"): "home of the errors that tell of an origin",
     ("spiders.py", "_parse_sitemap"): "the callback of SitemapSpider",
     ("utils/scrapy_internals.py", "_headers"): "a request without headers, in a tenth of the time",
