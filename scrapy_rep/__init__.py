@@ -8,11 +8,11 @@ queue for each origin (``origin_queues.py``). With ``JOBDIR`` the queues are on 
 Before a request is popped, the gate (``gate.py``) returns why and until when the request must wait
 (``hold.py``), if it must. If robots.txt is not known, a lookup is started (``lookups.py``). If it
 is unreachable, requests wait for the next try. If robots.txt has a delay between requests, they
-wait for their download slot (``delays.py``) or, if the store outlives the crawl, for a turn: a time
-that is reserved in the store for one request (``turns.py``). The queue remembers which requests
-wait (``waiting_lanes.py``), with one timer for all (``due.py``). Requests that need not wait are
-popped from one download slot after the other (``slot_order.py``). A request that is popped is
-marked as coming from the queue (``source.py``). If only requests to unreachable origins are left,
+wait until their download slot is free (``delays.py``), and for a turn: a time that is reserved in
+the store for one request (``turns.py``). The queue remembers which requests wait
+(``waiting_lanes.py``), with one timer for all (``due.py``). Requests that need not wait are popped
+from one download slot after the other (``slot_order.py``). A request that is popped is marked as
+coming from the queue (``source.py``). If only requests to unreachable origins are left,
 ``spider_idle`` is sent (``idle.py``). ``redis_queue.py`` does the same for workers that share a
 queue of scrapy-redis.
 
