@@ -52,7 +52,7 @@ class Addon:
         components = settings.getdict(name)
         order: float = _ORDER
         for component in list(components):
-            if _loaded(component, components[component]) is BuiltInMiddleware:
+            if _load_component(component, components[component]) is BuiltInMiddleware:
                 moved = components.pop(component)
                 order = order if moved is None else moved
         # The built-in is named by its path, as in the _BASE dict. Scrapy before 2.15 does not
@@ -98,7 +98,9 @@ def from_crawler(crawler: Crawler) -> NoReturn:  # noqa: ARG001 - Scrapy passes 
 def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
     """Add a component, unless the user has enabled or disabled it, or enabled a subclass of it."""
     components = settings.getdict(name)
-    is_set = any(_loaded(component, theirs) is cls for component, theirs in components.items())
+    is_set = any(
+        _load_component(component, theirs) is cls for component, theirs in components.items()
+    )
     if not is_set and not _is_enabled(settings, name, cls):
         components[cls] = order
         settings.set(name, components, settings.getpriority(name) or 0)
@@ -107,14 +109,14 @@ def _enable(settings: BaseSettings, name: str, cls: type, order: float) -> None:
 def _is_enabled(settings: BaseSettings, name: str, cls: type) -> bool:
     """Return whether the setting ``name`` enables the component ``cls``, or a subclass of it."""
     enabled = [
-        _loaded(component, order)
+        _load_component(component, order)
         for component, order in settings.getdict(name).items()
         if order is not None
     ]
     return any(isinstance(found, type) and issubclass(found, cls) for found in enabled)
 
 
-def _loaded(component: Any, order: float | None) -> Any:
+def _load_component(component: Any, order: float | None) -> Any:
     """Return the object of a component; None if it is disabled and can't be imported.
 
     Scrapy 2.14 doesn't import components that are disabled.

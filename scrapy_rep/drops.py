@@ -10,12 +10,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import describe_decision, note_judgement
-from scrapy_rep.exceptions import message_start
+from scrapy_rep.decision.usage import describe_decision, store_judgement
+from scrapy_rep.exceptions import message_prefix
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, as_meta
-from scrapy_rep.utils.per_crawl import part
-from scrapy_rep.utils.text import show, without_credentials
+from scrapy_rep.utils.per_crawl import get_part
+from scrapy_rep.utils.text import printable_request, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -62,7 +62,7 @@ class Drops:
     @classmethod
     def of(cls, crawler: Crawler) -> Drops | None:
         """Return the instance of a crawl; None if it doesn't obey robots.txt."""
-        return part(crawler, cls)
+        return get_part(crawler, cls)
 
     def log(
         self,
@@ -86,19 +86,19 @@ class Drops:
     ) -> None:
         request.meta[META_KEY] = as_meta(verdict)
         if usage is not None:
-            note_judgement(request, usage)
+            store_judgement(request, usage)
         stats.count(self._crawler, stats.FORBIDDEN)
         stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
         level, more = self._count_cause(verdict, usage)
         if logger.isEnabledFor(level):
-            line = _line(request, verdict, page, usage)
+            line = _log_line(request, verdict, page, usage)
             logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
         if self._is_interactive:
             # The line is not logged but written, so that it is also shown with --nolog.
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
-            line = _line(request, verdict, page, usage)
+            line = _log_line(request, verdict, page, usage)
             sys.stderr.write(f"{line}. To ignore {what}: -s {setting}=False\n")
 
     def _log_would_drop(
@@ -108,8 +108,8 @@ class Drops:
         stats.count(self._crawler, stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value))
         logger.info(
             "Dry run, would drop %s: %s",
-            show(request),
-            describe_decision(verdict, usage) if page is None else _nofollow(page),
+            printable_request(request),
+            describe_decision(verdict, usage) if page is None else _describe_nofollow(page),
             extra={"spider": self._crawler.spider},
         )
 
@@ -162,16 +162,16 @@ class Drops:
         return logging.INFO, " - further drops are logged at DEBUG level" if is_last else ""
 
 
-def _line(request: Request, verdict: Verdict, page: str | None, usage: Judgement | None) -> str:
+def _log_line(request: Request, verdict: Verdict, page: str | None, usage: Judgement | None) -> str:
     if page is not None:
-        return f"Ignoring link ({_nofollow(page)}): {show(request)}"
+        return f"Ignoring link ({_describe_nofollow(page)}): {printable_request(request)}"
     why = describe_decision(verdict, usage)
     if usage is not None:
-        return f"Forbidden by {why}: {show(request)}"
-    return f"{message_start(verdict)}: {show(request)}: {why}"
+        return f"Forbidden by {why}: {printable_request(request)}"
+    return f"{message_prefix(verdict)}: {printable_request(request)}: {why}"
 
 
-def _nofollow(page: str) -> str:
+def _describe_nofollow(page: str) -> str:
     url = ascii(without_credentials(page))[1:-1]
     return f"nofollow in robots meta tag or X-Robots-Tag of {url}"
 

@@ -13,7 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.usage.statement import TDMREP_JSON
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
-from scrapy_rep.utils.text import moment, printable, short, without_credentials
+from scrapy_rep.utils.text import printable, short, utc_time_text, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,7 @@ class RobotsTxtDisallowed(IgnoreRequest):
         self.redirected_to = redirected_to
 
     def __str__(self) -> str:
-        why = f"{message_start(self.verdict)}: {describe(self.verdict)}"
+        why = f"{message_prefix(self.verdict)}: {describe(self.verdict)}"
         if self.redirected_to is None:
             return why
         return f"{why}, of {printable(without_credentials(self.redirected_to))} after a redirect"
@@ -71,7 +71,7 @@ class SettingsError(ValueError):
     """Raised when a crawl starts if a setting has an invalid value. The crawl is stopped."""
 
 
-def message_start(verdict: Verdict) -> str:
+def message_prefix(verdict: Verdict) -> str:
     """Return the first words of a message about a request that ``verdict`` drops."""
     return "Dropped" if verdict.rule is None else "Forbidden by robots.txt"
 
@@ -85,17 +85,17 @@ def describe(verdict: Verdict) -> str:
     if verdict.outage is not None:
         words = f"robots.txt is {words}: {verdict.outage.cause}"
         if verdict.outage.next_try < math.inf:
-            words += f", next try at {moment(verdict.outage.next_try)}"
+            words += f", next try at {utc_time_text(verdict.outage.next_try)}"
     return words if where is None else f"{words} ({where})"
 
 
 def describe_usage(verdict: Verdict, usage: Usage, results: Mapping[str, str]) -> str:
     """Return a verdict by usage preferences as text: the file with them, and the results."""
-    where, _, in_words = decided_by(verdict, usage, results)
+    where, _, in_words = usage_decision_of(verdict, usage, results)
     return f"usage preferences in {where}: {in_words}"
 
 
-def decided_by(
+def usage_decision_of(
     verdict: Verdict, usage: Usage, results: Mapping[str, str]
 ) -> tuple[str, Statement | None, str]:
     """Return what decided a verdict by usage preferences, for messages.

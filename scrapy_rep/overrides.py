@@ -168,7 +168,7 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
     an entry is not valid, with the entry and the error as message.
     """
     if isinstance(value, str | PathLike):
-        value = _from_json(str(value))
+        value = _parse_json(str(value))
     if isinstance(value, tuple) and all(isinstance(entry, Override) for entry in value):
         return value
     if not isinstance(value, list | tuple):
@@ -176,7 +176,7 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
     entries: list[Override] = []
     for number, entry in enumerate(value, 1):
         try:
-            entries.append(_entry(entry))
+            entries.append(_parse_entry(entry))
         except ValueError as error:
             raise ValueError(f"entry {number}, {entry!r}: {error}") from None
         if entries[-1].host in {other.host for other in entries[:-1]}:
@@ -184,7 +184,7 @@ def overrides_of(value: Any) -> tuple[Override, ...]:
     return tuple(entries)
 
 
-def _from_json(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text) if text.strip() else []
     except ValueError as error:
@@ -195,7 +195,7 @@ def _from_json(text: str) -> Any:
         raise TypeError(*hint) from None
 
 
-def _entry(entry: Any) -> Override:
+def _parse_entry(entry: Any) -> Override:
     if not isinstance(entry, dict):
         raise ValueError("it must be a dict")  # noqa: TRY004 - the error of all invalid entries
     policy = entry.get("policy")
@@ -214,16 +214,16 @@ def _entry(entry: Any) -> Override:
     path: str | None = None
     tokens: tuple[str, ...] = ()
     if policy == "file":
-        path = _path(entry.get("path"))
+        path = _parse_path(entry.get("path"))
     elif policy == "agent":
-        tokens = _tokens(entry.get("agent"))
-    host = _host(entry.get("host"))
+        tokens = _parse_tokens(entry.get("agent"))
+    host = _parse_host(entry.get("host"))
     if policy == "disallow":
         host = host.rstrip(".")
-    return Override(host, policy, reason.strip(), _until(entry.get("until")), path, tokens)
+    return Override(host, policy, reason.strip(), _parse_until(entry.get("until")), path, tokens)
 
 
-def _host(value: Any) -> str:
+def _parse_host(value: Any) -> str:
     if isinstance(value, str) and "*" in value:
         raise ValueError("'host' takes no '*': '.example.com' is that host and all its subdomains")
     if isinstance(value, str):
@@ -240,13 +240,13 @@ def _host(value: Any) -> str:
     raise ValueError("'host' must be a host name, or '.' and a domain, without scheme and port")
 
 
-def _path(value: Any) -> str:
+def _parse_path(value: Any) -> str:
     if not isinstance(value, str | Path) or not str(value):
         raise ValueError("'path' must name the file with the rules")
     return str(value)
 
 
-def _tokens(value: Any) -> tuple[str, ...]:
+def _parse_tokens(value: Any) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if isinstance(values, list | tuple) and all(isinstance(item, str) for item in values):
         tokens = tokens_of_setting(values)
@@ -255,13 +255,13 @@ def _tokens(value: Any) -> tuple[str, ...]:
     raise ValueError("'agent' must be a product token or a list of them")
 
 
-def _until(value: Any) -> float | None:
+def _parse_until(value: Any) -> float | None:
     if value is None:
         return None
     try:
         if isinstance(value, str):
             is_date = len(value) == len("2026-12-31")
-            value = date.fromisoformat(value) if is_date else _moment(value)
+            value = date.fromisoformat(value) if is_date else _parse_time(value)
         if isinstance(value, date) and not isinstance(value, datetime):
             # The entry applies until the end of that day, in UTC. There is no day after date.max.
             end = min(value, date.max - timedelta(days=1)) + timedelta(days=1)
@@ -277,6 +277,6 @@ def _until(value: Any) -> float | None:
     raise ValueError("'until' must be a date, such as 2026-12-31, or a date and time, in UTC")
 
 
-def _moment(text: str) -> datetime:
+def _parse_time(text: str) -> datetime:
     # In Python 3.10, fromisoformat() doesn't accept a Z for UTC.
     return datetime.fromisoformat(text.removesuffix("Z") + ("+00:00" if text[-1:] == "Z" else ""))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy import Request
 
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.utils.per_crawl import part
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.per_crawl import get_part
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -60,7 +60,7 @@ class Robots:
     @classmethod
     def of(cls, crawler: Crawler) -> Robots:
         """Return the instance of a crawl. Raises LookupError if the crawl ignores robots.txt."""
-        robots = part(crawler, cls)
+        robots = get_part(crawler, cls)
         if robots is None:
             raise LookupError("this crawl has no scrapy_rep.RobotsTxtMiddleware")
         return robots
@@ -102,7 +102,7 @@ class Robots:
         if decision.verdict is None:
             decision = await self.decider.decision(request, decision)
         if decision.verdict is None:
-            raise LookupError(f"no verdict on {show(request)}")
+            raise LookupError(f"no verdict on {printable_request(request)}")
         return decision.verdict.with_origin(decision.origin), decision
 
     async def usage(self, page: str | Request) -> Usage:

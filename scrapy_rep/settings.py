@@ -21,8 +21,16 @@ from scrapy_rep.protocol.usage.statement import (
     TAGS,
 )
 from scrapy_rep.stores import registry
-from scrapy_rep.utils.per_crawl import part_or_new
-from scrapy_rep.utils.readers import a_list_of, boolean, integer, number, one_of, path, several_of
+from scrapy_rep.utils.per_crawl import get_or_add_part
+from scrapy_rep.utils.readers import (
+    boolean,
+    describe_list_of,
+    integer,
+    number,
+    one_of,
+    path,
+    several_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +44,7 @@ _MAX_PREFIX: Final = 200
 """Maximum number of characters of REP_STORE_PREFIX."""
 
 
-def _tokens(value: Any) -> tuple[str, ...] | None:
+def _parse_tokens(value: Any) -> tuple[str, ...] | None:
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -49,7 +57,7 @@ def _tokens(value: Any) -> tuple[str, ...] | None:
     return tokens
 
 
-def _store(value: Any) -> str:
+def _parse_store(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     if not registry.is_store(value):
@@ -57,11 +65,11 @@ def _store(value: Any) -> str:
     return value
 
 
-def _shown_store(value: Any) -> Any:
+def _store_without_secrets(value: Any) -> Any:
     return registry.without_secrets(value) if isinstance(value, str) else value
 
 
-def _prefix(value: Any) -> str:
+def _parse_prefix(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     if not value.isprintable() or len(value) > _MAX_PREFIX:
@@ -69,14 +77,14 @@ def _prefix(value: Any) -> str:
     return value
 
 
-def _report(value: Any) -> str | None:
+def _parse_report(value: Any) -> str | None:
     place = path(value)
     if place is not None and not place.endswith((".html", ".json")):
         raise ValueError
     return place
 
 
-def _meta_tags(value: Any) -> str | bool:
+def _parse_meta_tags(value: Any) -> str | bool:
     if value in {"drop", "mark"}:
         return str(value)
     if boolean(value):
@@ -87,7 +95,7 @@ def _meta_tags(value: Any) -> str | bool:
 _ENTRIES: Final = "a list of dicts, each with a host, a policy and a reason, or the same as JSON"
 
 
-def _overrides(value: Any) -> tuple[Override, ...]:
+def _parse_overrides(value: Any) -> tuple[Override, ...]:
     try:
         return overrides_of(value)
     except TypeError as error:
@@ -127,16 +135,16 @@ class Options:
     tokens: tuple[str, ...] | None = _setting(
         "ROBOTSTXT_USER_AGENT",
         None,
-        _tokens,
+        _parse_tokens,
         "a product token or a User-Agent, or a list of them, the most specific first",
     )
     store: str = _setting(
-        "REP_STORE", "sqlite:///robots.sqlite", _store, registry.TAKES, _shown_store
+        "REP_STORE", "sqlite:///robots.sqlite", _parse_store, registry.TAKES, _store_without_secrets
     )
     store_prefix: str = _setting(
         "REP_STORE_PREFIX",
         "robots:",
-        _prefix,
+        _parse_prefix,
         f"a string of printable characters, at most {_MAX_PREFIX}",
     )
     store_max_age: float = _setting(
@@ -204,9 +212,13 @@ class Options:
     crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _not_negative, _SECONDS)
     back_off: bool = _setting("REP_BACK_OFF", True, boolean, "True or False")
     back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _positive, _SECONDS_ABOVE_0)
-    overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _overrides, _ENTRIES)
-    meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags, "'drop', 'mark' or False")
-    report: str | None = _setting("REP_REPORT", None, _report, "a path that ends in .html or .json")
+    overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _parse_overrides, _ENTRIES)
+    meta_tags: str | bool = _setting(
+        "REP_META_TAGS", "mark", _parse_meta_tags, "'drop', 'mark' or False"
+    )
+    report: str | None = _setting(
+        "REP_REPORT", None, _parse_report, "a path that ends in .html or .json"
+    )
     evidence: str | None = _setting(
         "REP_EVIDENCE", None, path, "the path of a directory, or one that ends in .warc.gz"
     )
@@ -214,7 +226,7 @@ class Options:
         "REP_SUBRESOURCES_UNKNOWN", "abort", one_of("abort", "allow"), "'abort' or 'allow'"
     )
     purposes: tuple[str, ...] = _setting(
-        "REP_PURPOSES", (), several_of(PURPOSES), a_list_of(PURPOSES)
+        "REP_PURPOSES", (), several_of(PURPOSES), describe_list_of(PURPOSES)
     )
     usage_action: str = _setting(
         "REP_USAGE_ACTION",
@@ -229,7 +241,7 @@ class Options:
         "REP_USAGE_SOURCES",
         (CONTENT_USAGE, CONTENT_SIGNAL, TAGS),
         several_of(SOURCES),
-        a_list_of(SOURCES),
+        describe_list_of(SOURCES),
     )
     dry_run: bool = _setting("REP_DRY_RUN", False, boolean, "True or False")
     interactive: bool = _setting("REP_INTERACTIVE", False, boolean, "True or False")
@@ -237,7 +249,7 @@ class Options:
     @classmethod
     def of(cls, crawler: Crawler) -> Options:
         """Return the options of a crawl. Raises SettingsError if a setting is not valid."""
-        return part_or_new(crawler, cls, lambda: cls.from_settings(crawler.settings))
+        return get_or_add_part(crawler, cls, lambda: cls.from_settings(crawler.settings))
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Options:
@@ -257,11 +269,13 @@ class Options:
             except SettingsError:
                 raise
             except (ValueError, TypeError, OverflowError):
-                raise _error_of_value(option.metadata, value) from None
+                raise _invalid_value_error(option.metadata, value) from None
         options = cls(**values)
         for low, high in (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max")):
             if getattr(options, low) > getattr(options, high):
-                raise _error_of_value(cls.__dataclass_fields__[low].metadata, getattr(options, low))
+                raise _invalid_value_error(
+                    cls.__dataclass_fields__[low].metadata, getattr(options, low)
+                )
         return options
 
     @cached_property
@@ -299,6 +313,6 @@ def unknown_settings(settings: BaseSettings) -> dict[str, list[str]]:
     return {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
 
 
-def _error_of_value(metadata: Any, value: Any) -> SettingsError:
+def _invalid_value_error(metadata: Any, value: Any) -> SettingsError:
     name, shown, takes = metadata["name"], metadata["shown"](value), metadata["takes"]
     return SettingsError(f"{name} is {shown!r}: it must be {takes}")

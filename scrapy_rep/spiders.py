@@ -79,7 +79,7 @@ class RobotsSitemapMixin:
         patience = options.defer_timeout if options.unreachable_action == "defer" else 0.0
         where = origin_of(url).robotstxt_url
         found = []
-        for sitemap in await _sitemaps_in(robots, url, patience):
+        for sitemap in await _wait_for_sitemaps(robots, url, patience):
             absolute = absolute_url(sitemap, where)
             if absolute is None:
                 shown = short(without_credentials(sitemap))
@@ -92,7 +92,7 @@ class RobotsSitemapMixin:
         return found
 
 
-async def _sitemaps_in(robots: Robots, url: str, patience: float) -> list[str]:
+async def _wait_for_sitemaps(robots: Robots, url: str, patience: float) -> list[str]:
     """Return the sitemaps as written in the robots.txt of the origin of ``url``.
 
     If robots.txt is unreachable, wait for its next tries, for at most ``patience`` seconds.

@@ -104,7 +104,7 @@ class Cache:
         self._began = self._time()
         self._returns = 0
         self._limit = context.limit
-        self._flights: Flights[_LookupResult] = Flights(self._look_up, self._after_lookup)
+        self._flights: Flights[_LookupResult] = Flights(self._look_up, self._store_and_send_parsed)
         self._lookup = Lookup(context, ROBOTSTXT, self.known_entry, count)
         self.tdmrep: TdmrepCache = TdmrepCache(context, entries.max_bytes)
         """The cache of the rules in tdmrep.json (usage preferences)."""
@@ -115,12 +115,12 @@ class Cache:
         return self._flights.closing
 
     @property
-    def room(self) -> int:
+    def free_lookups(self) -> int:
         """The number of further lookups that may be started now."""
-        return self.most_lookups - len(self._flights) - self.tdmrep.lookups_under_way
+        return self.max_lookups - len(self._flights) - self.tdmrep.lookups_under_way
 
     @property
-    def most_lookups(self) -> int:
+    def max_lookups(self) -> int:
         """The maximum number of lookups that may be under way now.
 
         It is twice REP_CONCURRENT_FETCHES, and one more for each lookup whose fetch is slow (takes
@@ -128,12 +128,13 @@ class Cache:
         """
         return 2 * self._limit.permits + self._limit.slow + self._lookup.waiting
 
-    def listen_for_room(self, call: Callable[[], None]) -> None:
-        """Set the function to call when ``room`` has grown although no lookup has ended.
+    def listen_for_free_lookups(self, call: Callable[[], None]) -> None:
+        """Set the function to call when ``free_lookups`` has grown although no lookup has ended.
 
-        ``room`` grows when a fetch becomes slow, or a lookup begins to wait for another worker.
+        ``free_lookups`` grows when a fetch becomes slow, or a lookup begins to wait for another
+        worker.
         """
-        self._limit.on_room = call
+        self._limit.on_free_lookup = call
 
     def known_entry(self, origin: Origin) -> Entry | None:
         """Return the entry of ``origin`` in memory; None if there is none, or it has expired."""
@@ -158,8 +159,8 @@ class Cache:
 
         ``page`` is the request that waits. Raises CrawlClosingError if the crawl is closing.
         """
-        found = await self._flights.join(origin, tokens, page)
-        if found.robots is not None and not found.entry.has(tokens):
+        found = await self._flights.join_or_start(origin, tokens, page)
+        if found.robots is not None and not found.entry.has_rules_for(tokens):
             self._put(origin, found.entry, tokens, found.robots)
         return found.entry
 
@@ -169,11 +170,11 @@ class Cache:
         If the store has a valid record, robots.txt is not fetched. Raises CrawlClosingError if the
         crawl is closing.
         """
-        return (await self._flights.join(origin, tokens, page)).robots
+        return (await self._flights.join_or_start(origin, tokens, page)).robots
 
     async def record(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
-        return await self._lookup.stored(origin)
+        return await self._lookup.stored_record(origin)
 
     def census(self) -> Census:
         """Return the numbers of origins that are known, being looked up, and unreachable."""
@@ -203,7 +204,7 @@ class Cache:
             asked = self._time()
             record = await self._lookup.record(origin, page)
             if self._entries.evicted and self._began <= record.last.evidence.at < asked:
-                self._count_return()
+                self._count_memory_miss()
             is_known = self.known_entry(origin) is not None
             entry, robots = self.put_record(origin, record, tokens)
         except Exception as error:
@@ -215,7 +216,7 @@ class Cache:
         is_new = robots is not None and record.copy is record.last and not is_known
         return _LookupResult(entry, robots, is_new)
 
-    def _count_return(self) -> None:
+    def _count_memory_miss(self) -> None:
         """Count a lookup of an origin whose entry was evicted from memory."""
         self._count(stats.MEMORY_MISSES)
         self._returns += 1
@@ -229,7 +230,7 @@ class Cache:
                 self._returns,
             )
 
-    async def _after_lookup(
+    async def _store_and_send_parsed(
         self, origin: Origin, found: _LookupResult | None, page: Request
     ) -> None:
         await self._lookup.store_fetched(origin)
@@ -260,7 +261,7 @@ class Cache:
 
     def _put(self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None) -> None:
         if robots is not None:
-            entry.add(tokens, robots)
+            entry.add_rules(tokens, robots)
         self._entries.put(origin, entry, entry.nbytes)
 
     def _disallow_all(self, origin: Origin) -> Entry:

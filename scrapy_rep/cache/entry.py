@@ -60,7 +60,7 @@ class Entry:
         return self._state is not None and self._state.reason is Reason.UNREACHABLE
 
     @property
-    def may_come_back(self) -> bool:
+    def will_be_retried(self) -> bool:
         """Whether robots.txt is unreachable, and will be fetched again in this process."""
         return self.is_unreachable and self.end < math.inf
 
@@ -80,11 +80,11 @@ class Entry:
         usage = 0 if self._usage is None else sum(each.nbytes for each in self._usage.values())
         return _ENTRY_BYTES + usage + sum(rules.nbytes for rules in self._rules.values())
 
-    def has(self, tokens: Tokens) -> bool:
+    def has_rules_for(self, tokens: Tokens) -> bool:
         """Return whether the entry has the rules for ``tokens``."""
         return tokens in self._rules
 
-    def add(self, tokens: Tokens, robots: RobotsTxt) -> None:
+    def add_rules(self, tokens: Tokens, robots: RobotsTxt) -> None:
         """Add the rules, the delay and the usage preferences of ``robots`` for ``tokens``.
 
         If there are rules for too many lists of tokens, those that were added first are removed.

@@ -28,7 +28,7 @@ class FetchLimit:
         self.permits = permits
         self.slow = 0
         """Number of slow fetches. They have given up their places."""
-        self.on_room: Callable[[], None] | None = None
+        self.on_free_lookup: Callable[[], None] | None = None
         """Called when a fetch becomes slow, or a lookup begins to wait for another worker."""
         self._free = permits
         self._waiting: deque[Promise[None]] = deque()
@@ -64,14 +64,14 @@ class Permit:
     def __init__(self, limit: FetchLimit, clock: Clock) -> None:
         self._limit = limit
         self._slow = False
-        self._timer = clock.call_later(_SLOW, self._give_up)
+        self._timer = clock.call_later(_SLOW, self._release_as_slow)
 
-    def _give_up(self) -> None:
+    def _release_as_slow(self) -> None:
         self._slow = True
         self._limit.slow += 1
         self._limit.release()
-        if self._limit.on_room is not None:
-            self._limit.on_room()
+        if self._limit.on_free_lookup is not None:
+            self._limit.on_free_lookup()
 
     def release(self) -> None:
         """Release the place, if the fetch still has it. Called when the fetch has ended."""

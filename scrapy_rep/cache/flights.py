@@ -66,7 +66,7 @@ class Flights(Generic[T]):
         """The number of requests that wait for lookups."""
         return sum(len(flight.waiters) for flight in self._flights.values())
 
-    async def join(self, origin: Origin, tokens: Tokens, page: Request) -> T:
+    async def join_or_start(self, origin: Origin, tokens: Tokens, page: Request) -> T:
         """Return the result of the lookup of ``origin`` that is under way, or of a new lookup.
 
         ``page`` is the request that waits. Raises CrawlClosingError if the crawl is closing, and
@@ -81,7 +81,7 @@ class Flights(Generic[T]):
             flight.waiters.append(waiter)
         else:
             flight = self._flights[origin] = _Flight([waiter])
-            flight.task = self._tasks.start(self._run(flight, origin, tokens, page))
+            flight.task = self._tasks.start(self._run_lookup(flight, origin, tokens, page))
         return await waiter
 
     def close(self) -> None:
@@ -91,13 +91,15 @@ class Flights(Generic[T]):
             if flight.task is not None:
                 flight.task.cancel()
             # A task that is cancelled before its first step doesn't run its ``finally`` clause.
-            self._end(origin, flight, None, CrawlClosingError())
+            self._pass_result(origin, flight, None, CrawlClosingError())
 
     async def finish(self) -> None:
         """Wait until all lookups and all calls of ``after`` have ended."""
         await self._tasks.finish()
 
-    async def _run(self, flight: _Flight[T], origin: Origin, tokens: Tokens, page: Request) -> None:
+    async def _run_lookup(
+        self, flight: _Flight[T], origin: Origin, tokens: Tokens, page: Request
+    ) -> None:
         result: T | None = None
         failure: Exception = CrawlClosingError()
         try:
@@ -109,10 +111,10 @@ class Flights(Generic[T]):
             if not (self.closing and isinstance(error, CancelledError)):
                 failure = error
         finally:
-            self._end(origin, flight, result, failure)
+            self._pass_result(origin, flight, result, failure)
         await self._after(origin, result, page)
 
-    def _end(
+    def _pass_result(
         self, origin: Origin, flight: _Flight[T], result: T | None, failure: Exception
     ) -> None:
         """End ``flight``: pass ``result`` to all requests that wait for it.

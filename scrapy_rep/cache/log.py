@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Grant
-from scrapy_rep.utils.text import counted, moment
+from scrapy_rep.utils.text import counted, utc_time_text
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.policy import Access
@@ -51,7 +51,7 @@ class LookupLog:
         since = None if previous is None else previous.unreachable_since
         if not isinstance(record.last, Unreachable):
             if not self._log_reachable_again(record, since) and logger.isEnabledFor(logging.DEBUG):
-                logger.debug("%s: %s", record.file, _answer(record))
+                logger.debug("%s: %s", record.file, _describe_answer(record))
             return
         if record.next_try is None:
             return
@@ -59,13 +59,13 @@ class LookupLog:
         what = evidence.summary, _effect_of(record, access), record.next_try - evidence.at
         # At DEBUG if the fetch failed on the route to the origin: the fetcher has logged the cause.
         if previous is None or since is None:
-            self._log_down(
+            self._log_unreachable(
                 logging.WARNING if record.of_origin else logging.DEBUG, _DOWN, record, *what
             )
         else:
             is_known = previous.last.evidence.at >= self._began or record.file in self._down
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
-            self._log_down(level, _STILL_DOWN, record, moment(since), *what)
+            self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
     def log_found(self, record: Record, access: Access) -> None:
         """Log a record from the store if its file is unreachable, or reachable again."""
@@ -73,14 +73,14 @@ class LookupLog:
             if record.unreachable_since is None:
                 self._log_reachable_again(record, None)
             return
-        self._log_down(
+        self._log_unreachable(
             logging.DEBUG if record.file in self._down else logging.INFO,
             _KNOWN_DOWN,
             record,
-            moment(access.outage.since),
+            utc_time_text(access.outage.since),
             access.outage.cause,
             _effect_of(record, access),
-            moment(access.outage.next_try),
+            utc_time_text(access.outage.next_try),
         )
 
     def _log_reachable_again(self, record: Record, since: float | None) -> bool:
@@ -91,10 +91,10 @@ class LookupLog:
         since = self._down.pop(record.file, since)
         if since is None:
             return False
-        self._log(logging.INFO, _BACK, record, moment(since), _answer(record))
+        self._log(logging.INFO, _BACK, record, utc_time_text(since), _describe_answer(record))
         return True
 
-    def _log_down(self, level: int, line: str, record: Record, *what: object) -> None:
+    def _log_unreachable(self, level: int, line: str, record: Record, *what: object) -> None:
         if self._log(level, line, record, *what) and record.unreachable_since is not None:
             self._down[record.file] = record.unreachable_since
 
@@ -114,7 +114,7 @@ class LookupLog:
         return level > logging.DEBUG
 
 
-def _answer(record: Record) -> str:
+def _describe_answer(record: Record) -> str:
     evidence = record.last.evidence
     kind = type(record.last).__name__.lower()
     size, hops = counted(evidence.size, "byte"), len(evidence.hops)

@@ -119,17 +119,17 @@ class Lookup:
 
         ``page`` is the request that waits for the record.
         """
-        found = await self._get(origin)
+        found = await self._get_from_store(origin)
         since, pause = self._clock.monotonic(), _POLL
         while True:
             if self._is_fresh(found.record):
-                return self._use_stored(origin, found.record, page)
+                return self._report_stored(origin, found.record, page)
             unstored = self._unstored.get(origin)
             if self._is_fresh(unstored):
                 return unstored
             impatient = self._clock.monotonic() - since >= self._context.lease * _PATIENCE
             if found.holder is None or impatient:
-                record = await self._claim_and_fetch(origin, page, impatient=impatient)
+                record = await self._claim_and_fetch(origin, page, even_without_lease=impatient)
                 if record is not None:
                     return record
             # Another worker fetches the file. It stores the record at the end.
@@ -137,19 +137,19 @@ class Lookup:
                 self._count(stats.STORE_WAITED)
             await self._wait_for_worker(pause)
             pause = min(_POLL_MAX, pause * _POLL_GROWTH)
-            found = await self._get(origin)
+            found = await self._get_from_store(origin)
 
     async def _wait_for_worker(self, seconds: float) -> None:
         """Wait ``seconds`` for another worker. Meanwhile the limit of lookups is one higher."""
         self.waiting += 1
-        if self._limit.on_room is not None:
-            self._limit.on_room()
+        if self._limit.on_free_lookup is not None:
+            self._limit.on_free_lookup()
         try:
             await sleep(seconds)
         finally:
             self.waiting -= 1
 
-    async def stored(self, origin: Origin) -> Record | None:
+    async def stored_record(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None. Nothing is fetched.
 
         The record comes from the store; or from memory, if it is not stored yet, or is one of the
@@ -157,7 +157,7 @@ class Lookup:
         """
         if origin in self._being_stored:
             return self._being_stored[origin][0]
-        return self._newest(origin, (await self._get(origin)).record)
+        return self._newer_record(origin, (await self._get_from_store(origin)).record)
 
     async def finish(self) -> None:
         """Wait until all records are stored."""
@@ -167,7 +167,7 @@ class Lookup:
         now = self._clock.time()
         return record is not None and not self._policy.is_due(record, now, self._began)
 
-    def _use_stored(self, origin: Origin, record: Record, page: Request) -> Record:
+    def _report_stored(self, origin: Origin, record: Record, page: Request) -> Record:
         """Count, log and announce that ``record`` was found in the store; return it."""
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
@@ -175,7 +175,7 @@ class Lookup:
         self._context.send_record(record, record, page)
         return record
 
-    def _newest(self, origin: Origin, stored: Record | None) -> Record | None:
+    def _newer_record(self, origin: Origin, stored: Record | None) -> Record | None:
         unstored = self._unstored.get(origin)
         if unstored is None or (
             stored is not None and unstored.last.evidence.at < stored.last.evidence.at
@@ -183,7 +183,7 @@ class Lookup:
             return stored
         return unstored
 
-    async def _get(self, origin: Origin) -> RecordAndLease:
+    async def _get_from_store(self, origin: Origin) -> RecordAndLease:
         try:
             return await self._store.get(self._file(origin).key)
         except StoreError as error:
@@ -191,12 +191,12 @@ class Lookup:
             return RecordAndLease(None, None)
 
     async def _claim_and_fetch(
-        self, origin: Origin, page: Request, *, impatient: bool
+        self, origin: Origin, page: Request, *, even_without_lease: bool
     ) -> Record | None:
         """Fetch under a lease and return the record; None if another worker holds the lease.
 
         If another worker has stored a valid record in the meantime, return that record. If
-        ``impatient``, fetch even without the lease.
+        ``even_without_lease``, fetch even without the lease.
         """
         self._claims += 1
         holder = f"{self._context.name}-{self._claims}"
@@ -211,10 +211,10 @@ class Lookup:
                 logger.debug("No lease of %s: %s", origin, error)
                 found = RecordAndLease(None, holder)
             if self._is_fresh(found.record):
-                self._use_stored(origin, found.record, page)
+                self._report_stored(origin, found.record, page)
                 self._background.start(self._release(key, holder))
                 return found.record
-            if found.holder != holder and not impatient:
+            if found.holder != holder and not even_without_lease:
                 return None
             previous = found.record
             record = await self._fetch(origin, previous, page)
@@ -232,7 +232,7 @@ class Lookup:
             return record
         self._unstored.discard(origin)
         self._being_stored[origin] = record, holder
-        other = _answered_for(record.last, self._path)
+        other = _final_origin_of(record.last, self._path)
         if other is not None and self._known(other) is None:
             self._background.start(self._store_for_other(other, record.last))
         return record
@@ -242,7 +242,7 @@ class Lookup:
         outcome = await self._context.fetch(file, page)
         if isinstance(outcome, Unreachable) and not outcome.of_origin:
             # The record of an earlier failure on the route is in memory only.
-            previous = self._newest(origin, previous)
+            previous = self._newer_record(origin, previous)
         record = self._policy.record_after(previous, file, outcome, jitter=self._context.jitter())
         self._log.log_fetched(record, previous, self._policy.access(record, self._clock.time()))
         self._context.send_record(record, previous, page)
@@ -257,12 +257,12 @@ class Lookup:
         if fetched is None:
             return
         try:
-            await self._put(*fetched)
+            await self._put_in_store(*fetched)
         finally:
             if self._being_stored.get(origin) is fetched:
                 del self._being_stored[origin]
 
-    async def _put(self, record: Record, holder: str | None = None) -> None:
+    async def _put_in_store(self, record: Record, holder: str | None = None) -> None:
         try:
             await self._store.put(record, holder)
         except StoreError as error:
@@ -278,10 +278,12 @@ class Lookup:
         It is not stored if the store has a valid record of ``origin``, or if a worker is fetching
         the file of ``origin``.
         """
-        found = await self._get(origin)
+        found = await self._get_from_store(origin)
         if not self._is_fresh(found.record) and found.holder is None:
             file, jitter = self._file(origin), self._context.jitter()
-            await self._put(self._policy.record_after(found.record, file, outcome, jitter=jitter))
+            await self._put_in_store(
+                self._policy.record_after(found.record, file, outcome, jitter=jitter)
+            )
 
     def _file(self, origin: Origin) -> SiteFile:
         return SiteFile(origin, self._path)
@@ -293,7 +295,7 @@ class Lookup:
             logger.debug("The lease of %s was not released: %s", key, error)
 
 
-def _answered_for(outcome: Outcome, path: str) -> Origin | None:
+def _final_origin_of(outcome: Outcome, path: str) -> Origin | None:
     """Return the other origin for which ``outcome`` is valid, too; None if there is none.
 
     By RFC 9309 §2.3.1.2 the outcome is valid for the origin of the first request. If the redirects

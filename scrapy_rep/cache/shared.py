@@ -30,11 +30,11 @@ class Shared:
         self.entries: BoundedCache[Origin, Entry] = BoundedCache(max_bytes=options.memory_max_bytes)
         self._users: set[object] = set()
 
-    def join(self, user: object) -> None:
+    def add_user(self, user: object) -> None:
         """Add ``user``, unless it has been added already."""
         self._users.add(user)
 
-    async def leave(self, user: object) -> None:
+    async def remove_user(self, user: object) -> None:
         """Remove ``user``. If it was the last user, remove the entries and close the store."""
         if user not in self._users:
             return
@@ -44,7 +44,7 @@ class Shared:
             await self.store.close()
 
 
-def shared(options: Options) -> Shared:
+def get_shared(options: Options) -> Shared:
     """Return the store and the entries for a crawl with these options.
 
     Crawls of one thread get the same object if their store and policy options are equal.

@@ -46,7 +46,7 @@ class TdmrepCache:
         self._time = context.clock.time
         self._lookup = Lookup(context, TDMREP_PATH, self.known_rules, count=lambda _: None)
         self._entries: BoundedCache[Origin, _Entry] = BoundedCache(max_bytes=max_bytes)
-        self._flights: Flights[TdmRules] = Flights(self._look_up, self._after_lookup)
+        self._flights: Flights[TdmRules] = Flights(self._look_up, self._store_fetched)
 
     @property
     def lookups_under_way(self) -> int:
@@ -76,7 +76,7 @@ class TdmrepCache:
 
     async def rules(self, origin: Origin, tokens: Tokens, page: Request) -> TdmRules:
         """Look up ``origin``; return its rules. Raises CrawlClosingError if the crawl closes."""
-        return await self._flights.join(origin, tokens, page)
+        return await self._flights.join_or_start(origin, tokens, page)
 
     def close(self) -> None:
         """Cancel all lookups. In the requests that wait for them, CrawlClosingError is raised."""
@@ -94,7 +94,7 @@ class TdmrepCache:
         self._entries.put(origin, _Entry(rules, access.start, access.end), rules.nbytes)
         return rules
 
-    async def _after_lookup(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
+    async def _store_fetched(self, origin: Origin, _: TdmRules | None, __: Request) -> None:
         await self._lookup.store_fetched(origin)
 
 

@@ -11,7 +11,7 @@ from scrapy_rep.commands.terminal import scheme_hint
 from scrapy_rep.protocol.lexer import whole_lines
 
 
-def one(args: list[str], usage: str) -> str:
+def only_argument(args: list[str], usage: str) -> str:
     """Return the only argument. Raises UsageError with ``usage`` if there isn't exactly one."""
     if len(args) != 1:
         raise UsageError(usage, print_help=False)
@@ -39,6 +39,6 @@ def read_robotstxt(path: str, max_size: int) -> bytes:
     return whole_lines(body, max_size) if len(body) > max_size else body
 
 
-def name_of(path: str) -> str:
+def displayed_name(path: str) -> str:
     """Return ``path`` as the output shows it: ``-`` becomes ``standard input``."""
     return "standard input" if path == "-" else path

@@ -15,7 +15,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.check import status_of
+from scrapy_rep.commands.check import exit_status_of
 from scrapy_rep.commands.spider import gather, robots_of
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
@@ -68,8 +68,8 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         raise UsageError(f"cache {action} takes no arguments", print_help=False)
     if action in _OF_ORIGIN and len(arguments) != 1:
         raise UsageError(f"cache {action} takes one origin", print_help=False)
-    file = _file(arguments[0]) if arguments else None
-    if not registry.outlives_the_process(options.store):
+    file = _file_of(arguments[0]) if arguments else None
+    if not registry.is_persistent(options.store):
         raise UsageError(
             "REP_STORE is memory://, and nothing of that outlives a process"
             if inside_project()
@@ -83,7 +83,7 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         return EXIT_OK if file is None else EXIT_NO
 
     async def in_crawl(crawler: Crawler) -> int:
-        store = registry.make_bare_store(options.store_config, set_aside=False)
+        store = registry.make_unguarded_store(options.store_config, set_aside=False)
         actions = _Actions(crawler, options, store, as_json=opts.json)
         try:
             if file is None:
@@ -119,7 +119,7 @@ class _Actions:
         async for origin, record in self._records():
             count += not origin.endswith(TDMREP_PATH)
             values = {"outcome": None} if record is None else self._dict(record)
-            self._print(_line(origin, record, self._options), {"origin": origin, **values})
+            self._print(_record_line(origin, record, self._options), {"origin": origin, **values})
         if not self._as_json:
             print(
                 f"{registry.without_secrets(self._options.store)} holds {counted(count, 'origin')}"
@@ -130,7 +130,7 @@ class _Actions:
         """Print the record of ``file``, with the text."""
         record, holder = await self._store.get(file.key)
         if record is None:
-            return self._no_record(f"readable record of {file.key}")
+            return self._print_missing(f"readable record of {file.key}")
         lines = record_text.details(
             record, self._options, time(), f"from {registry.without_secrets(self._options.store)}"
         )
@@ -143,7 +143,7 @@ class _Actions:
             text += section(title, [printable(line) for line in _lines(body)])
         self._print(
             "\n".join(text),
-            {"origin": file.key, **self._dict(record), **_body(body)},
+            {"origin": file.key, **self._dict(record), **_body_as_json(body)},
         )
         return EXIT_OK
 
@@ -160,7 +160,7 @@ class _Actions:
             if not verdict.allowed:
                 why = printable(describe(verdict))
                 print(f"{file.key} is not fetched: {why}", file=sys.stderr)
-                return status_of(verdict)
+                return exit_status_of(verdict)
         before = (await self._store.get(file.key)).record
         page = Request(f"{file.origin}/")
         fetcher = Fetcher(self._crawler, self._options, robots.decider.verdict_on_hop)
@@ -172,10 +172,10 @@ class _Actions:
         old, new = (b"" if r is None or r.copy is None else r.copy.body for r in (before, record))
         lines = [file.key]
         for when, each in (("before", before), ("after", record)):
-            what = "not stored" if each is None else _outcome(each, self._options)
+            what = "not stored" if each is None else _describe_outcome(each, self._options)
             lines.append(f"  {when + ':':8}{what}")
         if before is not None and old != new:
-            lines += _changes(old, new)
+            lines += _diff_of(old, new)
         elif old:
             lines.append("  the text is the same")
         values = {
@@ -189,8 +189,8 @@ class _Actions:
 
     async def drop(self, file: SiteFile) -> int:
         """Delete the record of ``file``, so that the next crawl fetches the file."""
-        if not await self._store.drop(file.key):
-            return self._no_record(f"record of {file.key}")
+        if not await self._store.discard(file.key):
+            return self._print_missing(f"record of {file.key}")
         self._print(f"dropped: {file.key}", {"origin": file.key, "dropped": True})
         return EXIT_OK
 
@@ -221,7 +221,7 @@ class _Actions:
     def _print(self, text: str, values: dict[str, Any]) -> None:
         print(json.dumps(values) if self._as_json else text)
 
-    def _no_record(self, what: str) -> int:
+    def _print_missing(self, what: str) -> int:
         print(f"{registry.without_secrets(self._options.store)} has no {what}", file=sys.stderr)
         return EXIT_NO
 
@@ -230,7 +230,7 @@ _OF_ALL: Final = {"list": _Actions.list_all, "prune": _Actions.prune}
 _OF_ORIGIN: Final = {"show": _Actions.show, "refresh": _Actions.refresh, "drop": _Actions.drop}
 
 
-def _file(text: str) -> SiteFile:
+def _file_of(text: str) -> SiteFile:
     try:
         origin, path = split_url(text)
     except ValueError as error:
@@ -238,14 +238,14 @@ def _file(text: str) -> SiteFile:
     return SiteFile(origin, TDMREP_PATH if path == TDMREP_PATH else ROBOTSTXT)
 
 
-def _line(origin: str, record: Record | None, options: Options) -> str:
+def _record_line(origin: str, record: Record | None, options: Options) -> str:
     kind = "can't tell" if record is None else record_text.outcome_word(record)
     word = coloured(kind, f"{'unreadable' if record is None else kind:11}")
     text = f"{word}  {printable(origin)}"
     return text if record is None else f"{text}  {record_text.summary(record, options, time())}"
 
 
-def _outcome(record: Record, options: Options) -> str:
+def _describe_outcome(record: Record, options: Options) -> str:
     kind = record_text.outcome_word(record)
     return f"{coloured(kind, kind)}, {record_text.summary(record, options, time())}"
 
@@ -255,7 +255,7 @@ def _lines(body: bytes) -> list[str]:
     return [line.decode("utf-8", "backslashreplace") for line in body.splitlines()]
 
 
-def _body(body: bytes | None) -> dict[str, str | None]:
+def _body_as_json(body: bytes | None) -> dict[str, str | None]:
     if body is None:
         return {"body": None}
     try:
@@ -264,7 +264,7 @@ def _body(body: bytes | None) -> dict[str, str | None]:
         return {"body_base64": base64.b64encode(body).decode()}
 
 
-def _changes(old: bytes, new: bytes) -> list[str]:
+def _diff_of(old: bytes, new: bytes) -> list[str]:
     before, after = _lines(old), _lines(new)
     if max(len(before), len(after)) > _MAX_DIFF:
         return [f"  the text has changed, from {len(before)} to {counted(len(after), 'line')}"]

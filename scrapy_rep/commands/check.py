@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.exceptions import UsageError
 
-from scrapy_rep.commands.arguments import name_of, read_file, read_robotstxt
+from scrapy_rep.commands.arguments import displayed_name, read_file, read_robotstxt
 from scrapy_rep.commands.spider import CheckResult, check_urls
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
     EXIT_OK,
     EXIT_UNKNOWN,
     Progress,
-    ago,
     coloured,
+    describe_age,
     scheme_hint,
 )
 from scrapy_rep.decision.strictest import verdict_of_rules
@@ -52,19 +52,19 @@ def check(urls: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
     started = time()
 
     def show(url: str, result: CheckResult) -> None:
-        print(_line(url, result, started, as_json=opts.json), flush=True)
+        print(_result_line(url, result, started, as_json=opts.json), flush=True)
 
     if opts.file:
         tokens, spellings = runner.tokens_and_spellings()
         body = read_robotstxt(opts.file, runner.options.max_size)
         rules = RobotsTxt.parse(body).rules_for(*tokens)
-        name = name_of(opts.file)
+        name = displayed_name(opts.file)
         found = [CheckResult(_verdict_of(rules, url, name, spellings)) for url in urls]
         for url, result in zip(urls, found, strict=True):
             show(url, result)
     else:
         found = _check_urls(urls, runner, show)
-    return max(status_of(result.verdict) for result in found)
+    return max(exit_status_of(result.verdict) for result in found)
 
 
 def _check_urls(
@@ -94,21 +94,21 @@ def _verdict_of(rules: RuleSet, url: str, name: str, spellings: Spellings) -> Ve
     return verdict_of_rules(rules, url, spellings)._replace(robotstxt_url=name)
 
 
-def status_of(verdict: Verdict | ValueError) -> int:
+def exit_status_of(verdict: Verdict | ValueError) -> int:
     """Return the exit status for a verdict, or for the error of a URL without a verdict."""
     if isinstance(verdict, ValueError) or verdict.reason in _UNKNOWN_REASONS:
         return EXIT_UNKNOWN
     return EXIT_OK if verdict.allowed else EXIT_NO
 
 
-def _line(url: str, result: CheckResult, started: float, *, as_json: bool) -> str:
+def _result_line(url: str, result: CheckResult, started: float, *, as_json: bool) -> str:
     """Return the line to print for a result, as text or JSON.
 
     ``started`` is when the command began: a robots.txt that was fetched earlier is from the store.
     """
     verdict, fetched_at, usage = result
     shown = printable(without_credentials(url))
-    status = status_of(verdict)
+    status = exit_status_of(verdict)
     remembered = None if fetched_at is None else fetched_at < started
     if isinstance(verdict, ValueError):
         if as_json:
@@ -120,5 +120,5 @@ def _line(url: str, result: CheckResult, started: float, *, as_json: bool) -> st
     word = coloured(_WORDS[status], f"{_WORDS[status]:10}")
     how = ""
     if fetched_at is not None:
-        how = f", fetched {ago(time() - fetched_at) if remembered else 'just now'}"
+        how = f", fetched {describe_age(time() - fetched_at) if remembered else 'just now'}"
     return f"{word}  {shown}  {printable(describe_decision(verdict, usage))}{how}"

@@ -14,9 +14,16 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.exceptions import UsageError
 
-from scrapy_rep.commands.arguments import one
-from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured, scheme_hint, span
-from scrapy_rep.extensions.evidence.reading import DAMAGE, read
+from scrapy_rep.commands.arguments import only_argument
+from scrapy_rep.commands.terminal import (
+    EXIT_NO,
+    EXIT_OK,
+    EXIT_UNKNOWN,
+    coloured,
+    describe_duration,
+    scheme_hint,
+)
+from scrapy_rep.extensions.evidence.reading import DAMAGE, find_lines
 from scrapy_rep.utils.text import counted, printable, without_credentials
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ _SOURCES = {
 
 def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> int:
     """Print the lines of evidence about a URL; return the exit status for the last decision."""
-    url = one(args, "evidence takes one URL")
+    url = only_argument(args, "evidence takes one URL")
     if not opts.evidence:
         raise UsageError("evidence requires --in PATH", print_help=False)
     path = Path(opts.evidence)
@@ -46,7 +53,7 @@ def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> i
     except ValueError as error:
         raise UsageError(f"{url}: {error}{scheme_hint(url)}", print_help=False) from None
     try:
-        found, damaged = read(path, url)
+        found, damaged = find_lines(path, url)
     except ImportError:
         print(f"{path}: WARC takes warcio: pip install scrapy-rep[warc]", file=sys.stderr)
         return EXIT_UNKNOWN
@@ -57,7 +64,7 @@ def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> i
         print(f"{path}: nothing was written of {printable(url)}", file=sys.stderr)
         return EXIT_NO
     for each in found:
-        text = _shown(each, as_json=opts.json)
+        text = _format(each, as_json=opts.json)
         if text is None:
             damaged.add(each.part)
         else:
@@ -70,7 +77,7 @@ def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> i
     return EXIT_NO if decisions[-1:] == ["disallow"] else EXIT_OK
 
 
-def _shown(found: Found, *, as_json: bool) -> str | None:
+def _format(found: Found, *, as_json: bool) -> str | None:
     """Return the text to print for a line of evidence; None if the line is damaged."""
     try:
         text = "\n".join(_as_text(found))
@@ -87,25 +94,30 @@ def _as_text(found: Found) -> list[str]:
     values = found.values
     url = printable(values["url"])
     if values["kind"] == "usage":
-        return [f"after the response: {url}", f"  {values['time']}, use: {_plain(values['usage'])}"]
+        return [
+            f"after the response: {url}",
+            f"  {values['time']}, use: {_printable_json(values['usage'])}",
+        ]
     word = _WORDS.get(values["decision"], "not judged")
     lines = [f"{coloured(word if word in _WORDS.values() else 'unavailable', word)}: {url}"]
     lines += [f"  redirected from {printable(hop)}" for hop in values["hops"]]
-    lines.append(f"  {values['decided']} {printable(values['method'])}, {_sent(values)}")
+    lines.append(
+        f"  {values['decided']} {printable(values['method'])}, {_describe_sending(values)}"
+    )
     if values["tokens"] is not None:
         lines.append(f"  product tokens: {', '.join(map(printable, values['tokens'])) or 'none'}")
-    lines.append(f"  {_reason(values)}")
+    lines.append(f"  {_describe_reason(values)}")
     if values["override"] is not None:
-        lines.append(f"  override: {_plain(values['override'])}")
+        lines.append(f"  override: {_printable_json(values['override'])}")
     if values["usage"] is not None:
-        lines.append(f"  use: {_plain(values['usage'])}")
+        lines.append(f"  use: {_printable_json(values['usage'])}")
     if values["robotstxt"] is not None:
-        lines += _robotstxt(found)
+        lines += _robotstxt_lines(found)
     lines.append(f"  scrapy-rep {values['version']}, settings {values['settings']}")
     return lines
 
 
-def _sent(values: dict[str, Any]) -> str:
+def _describe_sending(values: dict[str, Any]) -> str:
     if values["kind"] == "drop":
         followed = values["source"] == "handler"
         return f"response dropped, {_SOURCES['handler']}" if followed else "not sent"
@@ -123,7 +135,7 @@ def _sent(values: dict[str, Any]) -> str:
     return ", ".join(parts) or "sent"
 
 
-def _reason(values: dict[str, Any]) -> str:
+def _describe_reason(values: dict[str, Any]) -> str:
     if values["reason"] is None:
         exemption = values["exemption"]
         return "nothing was decided" if exemption is None else f"exempt: {exemption}"
@@ -132,13 +144,13 @@ def _reason(values: dict[str, Any]) -> str:
     return f"{printable(values['rule'])} (line {values['line']})"
 
 
-def _robotstxt(found: Found) -> list[str]:
+def _robotstxt_lines(found: Found) -> list[str]:
     file, age = found.values["robotstxt"], found.values["age"]
     seen = file["error"] or (file["status"] and f"status {file['status']}")
     how = f" ({printable(seen)})" if seen else ""
     lines = [f"  {printable(file['url'])}: {file['outcome']}{how}"]
     lines += [f"    redirected to {printable(hop)}" for hop in file["hops"]]
-    before = "" if age is None else f", {span(age)} before"
+    before = "" if age is None else f", {describe_duration(age)} before"
     size = counted(file["size"], "byte")
     lines.append(f"    fetched at {file['fetched'] or file['asked']}{before}, {size}")
     if file["sha256"] is None:
@@ -160,5 +172,5 @@ def _deciding_line(found: Found) -> str | None:
     return lines[number - 1].decode("utf-8", "backslashreplace") if number <= len(lines) else None
 
 
-def _plain(value: Any) -> str:
+def _printable_json(value: Any) -> str:
     return printable(json.dumps(value))

@@ -11,8 +11,8 @@ from scrapy import Request
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.arguments import name_of, one, read_robotstxt
-from scrapy_rep.commands.check import status_of
+from scrapy_rep.commands.arguments import displayed_name, only_argument, read_robotstxt
+from scrapy_rep.commands.check import exit_status_of
 from scrapy_rep.commands.spider import robots_of
 from scrapy_rep.commands.terminal import coloured, scheme_hint, section
 from scrapy_rep.decision.decider import Decision
@@ -27,7 +27,7 @@ from scrapy_rep.protocol.usage.statement import LICENSE, REVISIONS
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.stores import registry
-from scrapy_rep.utils.text import moment, printable, without_credentials
+from scrapy_rep.utils.text import printable, utc_time_text, without_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +81,7 @@ class Explained:
 
 def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the explanation of the verdict on a URL; return the exit status."""
-    url = without_credentials(one(args, "explain takes one URL"))
+    url = without_credentials(only_argument(args, "explain takes one URL"))
     try:
         origin_of(url)
     except ValueError as error:
@@ -97,19 +97,19 @@ def explain(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) 
         record, back_off = await robots.record(url), await robots.back_off(url)
         return Explained(url, verdict, decision, record, usage, started, back_off)
 
-    got = _by_file(url, opts.file, runner) if opts.file else runner.run(in_crawl)
+    got = _explain_by_file(url, opts.file, runner) if opts.file else runner.run(in_crawl)
     show = _as_json if opts.json else _as_text
     print(show(got, runner.options, opts.purpose))
-    return status_of(got.verdict)
+    return exit_status_of(got.verdict)
 
 
-def _by_file(url: str, path: str, runner: CoroutineRunner) -> Explained:
+def _explain_by_file(url: str, path: str, runner: CoroutineRunner) -> Explained:
     """Return the result for ``url`` according to the rules in the local file ``path``."""
     tokens, spellings = runner.tokens_and_spellings()
     body = read_robotstxt(path, runner.options.max_size)
     robots = RobotsTxt.parse(body)
     verdict = verdict_of_rules(robots.rules_for(*tokens), url, spellings)
-    verdict = verdict._replace(robotstxt_url=name_of(path))
+    verdict = verdict._replace(robotstxt_url=displayed_name(path))
     decision = Decision(origin_of(url), target_of(url), tokens, verdict)
     return Explained(url, verdict, decision, None, robots.usage(url, *tokens), time(), body=body)
 
@@ -169,10 +169,10 @@ def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
     override = got.decision.override
     if got.back_off is not None:
         why = HoldReason.BACK_OFF.text
-        lines += section("Back-off", [f"{why}: no requests until {moment(got.back_off)}"])
+        lines += section("Back-off", [f"{why}: no requests until {utc_time_text(got.back_off)}"])
     if override is not None:
         until = override.until
-        end = "does not expire" if until is None else f"valid until {moment(until)}"
+        end = "does not expire" if until is None else f"valid until {utc_time_text(until)}"
         lines += section("Override", [printable(str(override)), end])
     if got.record is not None:
         stored = got.is_from_store(got.record)
@@ -182,15 +182,15 @@ def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
     lines += section("Product tokens", [", ".join(map(printable, got.decision.tokens)) or "none"])
     explanation = got.explanation(options)
     if explanation is not None:
-        lines += section("Group", _group(explanation))
+        lines += section("Group", _group_lines(explanation))
         title = f"Rules that match {printable(explanation.target)}, the longest first"
-        lines += section(title, _matching(explanation))
+        lines += section(title, _matching_lines(explanation))
     if got.usage.statements or purposes:
-        lines += section("Usage preferences", _use(got.usage, purposes))
+        lines += section("Usage preferences", _usage_lines(got.usage, purposes))
     return "\n".join(lines)
 
 
-def _use(usage: Usage, purposes: Sequence[str]) -> list[str]:
+def _usage_lines(usage: Usage, purposes: Sequence[str]) -> list[str]:
     lines = []
     for statement in usage.statements:
         where = f"line {statement.line}" if statement.line else statement.place
@@ -203,7 +203,7 @@ def _use(usage: Usage, purposes: Sequence[str]) -> list[str]:
     return lines + [f"for {purpose}: {usage.result(purpose)}" for purpose in purposes]
 
 
-def _group(explanation: Explanation) -> list[str]:
+def _group_lines(explanation: Explanation) -> list[str]:
     if explanation.group is None:
         return ["none: there is no group for these tokens, and none for '*'"]
     numbers = ", ".join(str(agent.line) for agent in explanation.group.agents)
@@ -218,7 +218,7 @@ def _group(explanation: Explanation) -> list[str]:
     return lines
 
 
-def _matching(explanation: Explanation) -> list[str]:
+def _matching_lines(explanation: Explanation) -> list[str]:
     if not explanation.matching:
         return ["none: allowed"]
     return [

@@ -54,7 +54,7 @@ class Forecast:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the forecast as plain values."""
-        hosts = [self._host(origins) for origins in self._slots.values()]
+        hosts = [self._slot_row(origins) for origins in self._slots.values()]
         slowest = nlargest(_SLOWEST, hosts, key=lambda host: host["seconds"])
         return {
             **{name: self.counts[name] for name in ("allowed", "disallowed", "unreachable")},
@@ -64,7 +64,7 @@ class Forecast:
             "slowest": [host for host in slowest if host["seconds"]],
         }
 
-    def _host(self, origins: dict[Origin, _Pages]) -> dict[str, Any]:
+    def _slot_row(self, origins: dict[Origin, _Pages]) -> dict[str, Any]:
         """Return the row of a download slot: the slowest of its origins, and sums over all."""
         urls = sum(pages.count for pages in origins.values())
         delay = max(pages.delay for pages in origins.values())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands import record_text
-from scrapy_rep.commands.arguments import name_of, one, read_file
+from scrapy_rep.commands.arguments import displayed_name, only_argument, read_file
 from scrapy_rep.commands.spider import robots_of
 from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
 from scrapy_rep.protocol.lint import lint as linted
@@ -30,7 +30,7 @@ _WIDTH: Final = 56
 
 def lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> int:
     """Print the problems in a file, or in the robots.txt of a site; return the exit status."""
-    source = one(args, "lint takes one file, or a URL of a site")
+    source = only_argument(args, "lint takes one file, or a URL of a site")
     if "://" in source:
         source = without_credentials(source)
         record = runner.run(lambda crawler: _record(robots_of(crawler), source))
@@ -43,7 +43,7 @@ def lint(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) -> 
             return EXIT_OK
         name, body = record.file.url, record.last.body
     else:
-        name, body = name_of(source), read_file(source)
+        name, body = displayed_name(source), read_file(source)
     result = linted(body)
     print(_as_json(name, result) if opts.json else _as_text(name, result))
     return EXIT_NO if result.findings else EXIT_OK

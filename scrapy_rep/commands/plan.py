@@ -28,8 +28,8 @@ from scrapy_rep.commands.terminal import (
     EXIT_UNKNOWN,
     Progress,
     coloured,
+    describe_duration,
     scheme_hint,
-    span,
 )
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
@@ -38,7 +38,7 @@ from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Workers
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
-from scrapy_rep.utils.text import counted, printable, show, without_credentials
+from scrapy_rep.utils.text import counted, printable, printable_request, without_credentials
 
 if TYPE_CHECKING:
     import argparse
@@ -123,19 +123,19 @@ class _Plan:
         Raises CrawlClosingError if the crawl closes before all URLs are counted.
         """
         for url in urls:
-            await self._add(url)
+            await self._add_url(url)
         if stream is not None:
             reader = Workers("plan")
             lines = iter(partial(stream.readline, _MAX_LINE), b"")
             is_first = True
-            while batch := await reader.call(partial(_batch, lines)):
+            while batch := await reader.call(partial(_next_batch, lines)):
                 if is_first:
                     batch[0] = batch[0].removeprefix(BOM_UTF8)
                     is_first = False
                 for line in batch:
                     text = line.decode("utf-8", "surrogateescape").strip()
                     if text and not text.startswith("#"):
-                        await self._add(text)
+                        await self._add_url(text)
                 self._progress.update(self._done, self._urls)
             await reader.stop()
         await self._wait_until_counted()
@@ -145,7 +145,7 @@ class _Plan:
             await self._wait_until_counted()
         self._progress.update(self._urls, self._urls)
 
-    async def _add(self, url: str, *, from_sitemap: bool = False) -> None:
+    async def _add_url(self, url: str, *, from_sitemap: bool = False) -> None:
         """Count a URL, at once or when its robots.txt is known.
 
         Raises CrawlClosingError if the crawl is closing.
@@ -167,7 +167,7 @@ class _Plan:
         if self._sitemaps is not None and not from_sitemap:
             self._origins[origin] = None
         if decision is not None and self._has_verdicts(decision) and origin not in self._waiting:
-            await self._count(request, decision)
+            await self._count_page(request, decision)
             return
         # There is one task for all waiting URLs of an origin, so that a site that hangs delays only
         # its own URLs.
@@ -187,14 +187,14 @@ class _Plan:
     async def _count_waiting(self, origin: Origin) -> None:
         """Count all URLs that wait for the robots.txt of ``origin``."""
         requests = self._waiting[origin]
-        for request in requests:  # ``_add`` may append further requests during the loop
+        for request in requests:  # ``_add_url`` may append further requests during the loop
             try:
                 _, decision = await self._robots.decide(request)
-                await self._count(request, decision)
+                await self._count_page(request, decision)
             except CrawlClosingError:
                 self._closing = True
             except Exception:
-                logger.exception("Error while planning %s", show(request))
+                logger.exception("Error while planning %s", printable_request(request))
             self._places.release()
         del self._waiting[origin]
         self._progress.update(self._done, self._urls)
@@ -211,7 +211,7 @@ class _Plan:
         if self._closing:
             raise CrawlClosingError
 
-    async def _count(self, request: Request, decision: Decision) -> None:
+    async def _count_page(self, request: Request, decision: Decision) -> None:
         name = slot_name(self._crawler, request)
         own = configured_delay(self._crawler, name)
         self._forecast.add(decision, name, self._delay_between(request, decision, own))
@@ -226,14 +226,14 @@ class _Plan:
     def _delay_between(self, request: Request, decision: Decision, own: float) -> float:
         if self._delays is None or decision.entry is None:
             return own
-        return max(own, self._delays.delay_of(request, decision.entry.delay(decision.tokens)))
+        return max(own, self._delays.apply_delay(request, decision.entry.delay(decision.tokens)))
 
     async def _read_sitemaps(self, origins: Iterator[Origin]) -> None:
         for origin in origins:
             named = await self._robots.sitemaps(origin.robotstxt_url)
             if self._sitemaps is not None and named:
                 async for url in self._sitemaps.urls(named, origin.robotstxt_url):
-                    await self._add(url, from_sitemap=True)
+                    await self._add_url(url, from_sitemap=True)
 
     def _warn(self, text: str) -> None:
         self._warnings += 1
@@ -263,7 +263,7 @@ class _Plan:
         return result
 
 
-def _batch(lines: Iterator[bytes]) -> list[bytes]:
+def _next_batch(lines: Iterator[bytes]) -> list[bytes]:
     return list(islice(lines, _AT_A_TIME))
 
 
@@ -272,26 +272,32 @@ def _lines(result: dict[str, Any]) -> list[str]:
     names = ["urls", "allowed", "disallowed", "unreachable", "refused", "invalid", "pending"]
     always = ("urls", "allowed", "disallowed", "unreachable")
     lines = [f"{name:12}{result[name]:>10,}" for name in names if result[name] or name in always]
-    lines += [f"{'origins':12}{result['origins']:>10,}", f"at least    {_time(result):>10}"]
+    lines += [
+        f"{'origins':12}{result['origins']:>10,}",
+        f"at least    {_describe_seconds(result):>10}",
+    ]
     if result["slowest"]:
         lines += ["", coloured("heading", "The slowest hosts")]
         for host in result["slowest"]:
             pages = f"{counted(host['urls'], 'page')}, {host['delay']:g} s between two"
-            lines.append(f"  {_time(host):>10}  {host['origin']}  {pages}")
+            lines.append(f"  {_describe_seconds(host):>10}  {host['origin']}  {pages}")
     if "with_delay" in result:
         other = result["with_delay"]
-        lines += ["", f"with DOWNLOAD_DELAY = {other['delay']:g}: at least {_time(other)}"]
+        lines += [
+            "",
+            f"with DOWNLOAD_DELAY = {other['delay']:g}: at least {_describe_seconds(other)}",
+        ]
     if "with_agent" in result:
         other = result["with_agent"]
         counts = ", ".join(f"{name} {other[name]:,}" for name in always[1:])
         name = printable(other["agent"])
-        lines += ["", f"as {name}: {counts}, at least {_time(other)}"]
+        lines += ["", f"as {name}: {counts}, at least {_describe_seconds(other)}"]
     if not result["complete"]:
         lines += ["", "The plan was ended before all URLs were known."]
     return lines
 
 
-def _time(result: dict[str, Any]) -> str:
+def _describe_seconds(result: dict[str, Any]) -> str:
     seconds: float = result["seconds"]
     hours = f"{seconds / _HOUR:.1f} h"
-    return hours if seconds >= _HOUR else span(seconds)
+    return hours if seconds >= _HOUR else describe_duration(seconds)

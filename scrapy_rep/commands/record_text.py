@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from scrapy_rep.commands.terminal import ago, span
-from scrapy_rep.utils.text import counted, moment, printable
+from scrapy_rep.commands.terminal import describe_age, describe_duration
+from scrapy_rep.utils.text import counted, printable, utc_time_text
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.outcome import Evidence
@@ -44,14 +44,14 @@ def summary(record: Record, options: Options, now: float) -> str:
     if record.copy is not None:
         size = counted(len(record.copy.body), "byte")
         parts.append(size if since is None else f"a copy of {size}")
-    parts.append(f"fetched {ago(now - evidence.at)}")
+    parts.append(f"fetched {describe_age(now - evidence.at)}")
     if since is not None and record.tries > 1:
-        parts.append(f"unreachable for {span(now - since)}, tries: {record.tries}")
+        parts.append(f"unreachable for {describe_duration(now - since)}, tries: {record.tries}")
     left = options.policy.access(record, now).end - now
     if options.policy.is_due(record, now):
         parts.append("fetched again by the next crawl")
     elif left < math.inf:
-        parts.append(f"{'valid for' if since is None else 'next try in'} {span(left)}")
+        parts.append(f"{'valid for' if since is None else 'next try in'} {describe_duration(left)}")
     return ", ".join(parts)
 
 
@@ -62,22 +62,26 @@ def details(record: Record, options: Options, now: float, source: str) -> list[s
     lines += [f"redirected to {printable(hop)}" for hop in evidence.hops]
     cut = ", truncated" if evidence.truncated else ""
     lines.append(f"{counted(evidence.size, 'byte')}{cut}")
-    lines.append(f"fetched at {moment(evidence.at)}, {ago(now - evidence.at)} ({source})")
+    lines.append(
+        f"fetched at {utc_time_text(evidence.at)}, {describe_age(now - evidence.at)} ({source})"
+    )
     end = options.policy.access(record, now).end
     if record.unreachable_since is None:
         due = options.policy.is_due(record, now)
-        lines.append(f"{'was valid' if due else 'valid'} until {moment(end)}")
+        lines.append(f"{'was valid' if due else 'valid'} until {utc_time_text(end)}")
         return lines
-    lines.append(f"unreachable since {moment(record.unreachable_since)}, tries: {record.tries}")
+    lines.append(
+        f"unreachable since {utc_time_text(record.unreachable_since)}, tries: {record.tries}"
+    )
     if record.next_try is not None:
-        lines.append(f"next try not before {moment(record.next_try)}")
+        lines.append(f"next try not before {utc_time_text(record.next_try)}")
     if not record.of_origin:
         lines.append("not an error of the site: it does not count for REP_UNREACHABLE_*_AFTER")
         return lines
     if record.copy is None and not record.file.is_robotstxt:
         lines.append("until then it is unknown what it reserves")
         return lines
-    if record.copy is not None and options.policy.reads_more(record.copy):
+    if record.copy is not None and options.policy.was_cut_by_lower_limit(record.copy):
         lines.append("the last good copy was cut below REP_MAX_SIZE: it is not used")
         return lines
     if record.copy is None:
@@ -88,7 +92,7 @@ def details(record: Record, options: Options, now: float, source: str) -> list[s
     else:
         after, then = options.unreachable_stale_after, "the last good copy is used"
     opened = evidence.at + max(0.0, after - record.unreachable_for)
-    lines.append(f"if all tries fail until {moment(opened)}, {then}")
+    lines.append(f"if all tries fail until {utc_time_text(opened)}, {then}")
     return lines
 
 

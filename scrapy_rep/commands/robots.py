@@ -27,7 +27,7 @@ from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import PURPOSES
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.registry import make_bare_store
+from scrapy_rep.stores.registry import make_unguarded_store
 
 if TYPE_CHECKING:
     import argparse
@@ -198,7 +198,7 @@ class Command(ScrapyCommand):
         try:
             # Raises the errors of settings that would stop the crawl. The store is not opened.
             options = Options.from_settings(settings)
-            make_bare_store(options.store_config)
+            make_unguarded_store(options.store_config)
         except SettingsError as error:
             raise UsageError(str(error), print_help=False) from None
 

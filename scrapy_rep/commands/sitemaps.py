@@ -62,7 +62,9 @@ class Sitemaps:
             locations = (entry["loc"] for entry in sitemap)
             if sitemap.type == "sitemapindex":
                 if depth == _MAX_DEPTH:
-                    self._warn(f"{_shown(url)}: more than {_MAX_DEPTH} indexes in each other")
+                    self._warn(
+                        f"{_printable_url(url)}: more than {_MAX_DEPTH} indexes in each other"
+                    )
                     continue
                 first = islice(locations, _MAX_SITEMAPS + 1)
                 queue += [(target, depth + 1) for target in self._valid(first, url)]
@@ -83,7 +85,7 @@ class Sitemaps:
         for url in urls:
             absolute = absolute_url(url, base)
             if absolute is None:
-                self._warn(f"{_shown(base)}: not a sitemap's URL: {_shown(url)}")
+                self._warn(f"{_printable_url(base)}: not a sitemap's URL: {_printable_url(url)}")
             else:
                 yield absolute
 
@@ -93,7 +95,7 @@ class Sitemaps:
             request = Request(url, callback=NO_CALLBACK, meta=meta)
             response = await self._crawler.engine.download_async(request)
             if response.status != HTTPStatus.OK:
-                self._warn(f"{_shown(url)}: status {response.status}")
+                self._warn(f"{_printable_url(url)}: status {response.status}")
                 return None
             body = response.body
             if gzip_magic_number(response):
@@ -102,11 +104,11 @@ class Sitemaps:
         except CrawlClosingError:
             raise
         except IgnoreRequest as error:
-            self._warn(f"{_shown(url)}: {printable(str(error)) or 'not fetched'}")
+            self._warn(f"{_printable_url(url)}: {printable(str(error)) or 'not fetched'}")
         except Exception as error:  # noqa: BLE001 - the plan continues without this sitemap
-            self._warn(f"{_shown(url)}: {type(error).__name__}: {printable(str(error))}")
+            self._warn(f"{_printable_url(url)}: {type(error).__name__}: {printable(str(error))}")
         return None
 
 
-def _shown(url: str) -> str:
+def _printable_url(url: str) -> str:
     return printable(without_credentials(url))

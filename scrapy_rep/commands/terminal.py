@@ -93,12 +93,12 @@ class Progress:
             sys.stderr.flush()
 
 
-def ago(seconds: float) -> str:
+def describe_age(seconds: float) -> str:
     """Return in words approximately how long ago an event was, such as ``3 hours ago``."""
-    return "just now" if seconds < 1 else f"{span(seconds)} ago"
+    return "just now" if seconds < 1 else f"{describe_duration(seconds)} ago"
 
 
-def span(seconds: float) -> str:
+def describe_duration(seconds: float) -> str:
     """Return in words approximately how long a duration is, such as ``3 hours``."""
     for unit, name in _UNITS:
         if seconds >= 2 * unit:

@@ -16,7 +16,7 @@ from scrapy_rep.overrides import DISALLOWED
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -124,7 +124,7 @@ class Decider:
         # The same as Decision(…), in half the time.
         decision = _new(Decision, (origin, target, tokens, verdict, entry, override, None))
         if self._has_purposes or PURPOSES_KEY in request.meta:
-            return self._judge(request, decision)
+            return self._apply_usage(request, decision)
         return decision
 
     async def decision(self, request: Request, decision: Decision) -> Decision:
@@ -135,17 +135,17 @@ class Decider:
         """
         origin, target, tokens, _, entry, override, _ = decision
         if origin is None:
-            raise LookupError(f"{show(request)} has no origin")
+            raise LookupError(f"{printable_request(request)} has no origin")
         if entry is None or not _awaits_tdmrep(decision):
             entry = await self._cache.entry(origin, tokens, request)
         target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
         if verdict is None:
             raise LookupError(f"no rules of {origin} for {tokens}")
         found = Decision(origin, target, tokens, verdict, entry, override)
-        judged = self._judge(request, found)
+        judged = self._apply_usage(request, found)
         if _awaits_tdmrep(judged):
             tdm_rules = await self._cache.tdmrep.rules(origin, tokens, request)
-            judged = self._judge(request, found, tdm_rules)
+            judged = self._apply_usage(request, found, tdm_rules)
         return judged
 
     async def decision_with_tokens(
@@ -163,7 +163,7 @@ class Decider:
         if entry.verdict(target, tokens) is None:
             entry = await self._cache.entry(origin, tokens, request)
         target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
-        return self._judge(request, Decision(origin, target, tokens, verdict, entry))
+        return self._apply_usage(request, Decision(origin, target, tokens, verdict, entry))
 
     def verdict_on_hop(self, hop: Request) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
@@ -212,7 +212,7 @@ class Decider:
         override = self.override_of(origin)
         return (override.tokens if override is not None else ()) or self.tokens.of_request(request)
 
-    def is_valid_for(self, request: Request, tokens: Tokens) -> bool:
+    def is_decision_valid(self, request: Request, tokens: Tokens) -> bool:
         """Return whether a decision that was made for ``tokens`` is valid for ``request``.
 
         It is valid if ``request`` is sent with the same tokens, or if an override decides for all
@@ -226,7 +226,7 @@ class Decider:
         if override is not None and override.policy in {"ignore", "disallow"}:
             return True
         named = override.tokens if override is not None else ()
-        return tokens == (named or self.tokens.of_sent(request))
+        return tokens == (named or self.tokens.of_sent_request(request))
 
     def override_of(self, origin: Origin) -> Override | None:
         """Return the override that applies to ``origin``; None if there is none."""
@@ -270,7 +270,7 @@ class Decider:
             else usage
         )
 
-    def _judge(
+    def _apply_usage(
         self, request: Request, decision: Decision, tdmrep: TdmRules | None = None
     ) -> Decision:
         """Return ``decision`` with a judgement of the usage preferences, which may disallow it.
@@ -296,7 +296,7 @@ class Decider:
             if tdmrep is None:
                 return decision._replace(verdict=None)
             usage = usage.with_statements(tdmrep.statements_for(target))
-        judgement = self.usage.judgement(usage, purposes)
+        judgement = self.usage.judge(usage, purposes)
         if judgement.refused and self.usage.drops:
             verdict = _USAGE
         return decision._replace(verdict=verdict, usage=judgement)
@@ -306,7 +306,7 @@ class Decider:
     ) -> tuple[str, Verdict | None]:
         """Return the target that decided, and the verdict: allowed if all spellings are."""
         url, verbatim = request.url, bool(request.meta.get("verbatim_url"))
-        others = partial(self._spellings.others, url, target, verbatim=verbatim)
+        others = partial(self._spellings.other_spellings, url, target, verbatim=verbatim)
         return strictest_verdict(url, target, tokens, verdict_on, others)
 
 

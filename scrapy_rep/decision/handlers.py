@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote, urldefrag, urlparse
 from twisted.web.client import URI
 
 from scrapy_rep.protocol.origin import DEFAULT_PORTS
-from scrapy_rep.utils.downloads import handler_of
+from scrapy_rep.utils.downloads import download_handler_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,13 +58,13 @@ def handlers_of(settings: BaseSettings) -> dict[str, Handler]:
     """Return the download handlers of a crawl by scheme: http, https and ftp."""
     paths = settings.getwithbase("DOWNLOAD_HANDLERS")
     return {
-        scheme: _handler(scheme, handler_of(settings, scheme))
+        scheme: _handler_of(scheme, download_handler_of(settings, scheme))
         for scheme in DEFAULT_PORTS
         if paths.get(scheme) is not None
     }
 
 
-def _handler(scheme: str, cls: Any) -> Handler:
+def _handler_of(scheme: str, cls: Any) -> Handler:
     for base in getattr(cls, "__mro__", ()):
         # Classes are found by name, as modules of unused handlers may import missing packages.
         sends = _SHIPPED.get(base.__name__)
@@ -75,7 +75,8 @@ def _handler(scheme: str, cls: Any) -> Handler:
         break
     sends_files = (_sent_by_ftp,) if scheme == "ftp" else ()
     return Handler(
-        (_sent_by_http11, _sent_by_http2, *_for_installed_libraries(), *sends_files), is_known=False
+        (_sent_by_http11, _sent_by_http2, *_senders_of_installed_libraries(), *sends_files),
+        is_known=False,
     )
 
 
@@ -131,7 +132,7 @@ def _module_of_httpx() -> Any:
         return None
 
 
-def _for_installed_libraries() -> Iterator[Sends]:
+def _senders_of_installed_libraries() -> Iterator[Sends]:
     try:
         import_module("yarl")
     except ImportError:

@@ -9,7 +9,7 @@ from scrapy.http import Headers
 from scrapy.utils.python import without_none_values
 
 from scrapy_rep.protocol.product_tokens import tokens_of_header
-from scrapy_rep.utils.per_crawl import part_or_new
+from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.scrapy_internals import user_agents_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ProductTokens:
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> ProductTokens:
         """Return the instance of a crawl."""
-        return part_or_new(crawler, cls, lambda: cls(crawler, options))
+        return get_or_add_part(crawler, cls, lambda: cls(crawler, options))
 
     def of_request(self, request: Request) -> tuple[str, ...]:
         """Return the tokens of ``request``, the most specific first; there may be none."""
@@ -45,9 +45,9 @@ class ProductTokens:
             return self._configured
         if user_agents_of(request) is None:
             return self._default or self.default()
-        return self.of_sent(request)
+        return self.of_sent_request(request)
 
-    def of_sent(self, request: Request) -> tuple[str, ...]:
+    def of_sent_request(self, request: Request) -> tuple[str, ...]:
         """Return the tokens with which ``request`` is sent.
 
         They are in ROBOTSTXT_USER_AGENT if it is set, else in the User-Agent header of ``request``.

@@ -37,7 +37,7 @@ def stripped_url(url: str) -> str:
     return url.strip(_EDGES).translate(_REMOVED)
 
 
-def without_dots(target: str) -> str:
+def without_dot_segments(target: str) -> str:
     """Return a canonical target without the segments ``.`` and ``..`` (RFC 3986 §5.2.4)."""
     path, question, query = target.partition("?")
     *folders, name = path.split("/")[1:]
@@ -60,7 +60,7 @@ class Spellings:
     def __init__(self, settings: BaseSettings) -> None:
         self._handlers = handlers_of(settings)
 
-    def others(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
+    def other_spellings(self, url: str, target: str, *, verbatim: bool = False) -> set[str]:
         """Return the other spellings of ``target``, the target of ``url``.
 
         ``verbatim`` is the value of ``meta["verbatim_url"]``. Raises ValueError if ``url`` has no
@@ -83,7 +83,7 @@ class Spellings:
             if not handler.is_known:
                 for change in _CHANGES:
                     targets |= {change(spelling) for spelling in targets}
-        targets |= {without_dots(spelling) for spelling in targets if "/." in spelling}
+        targets |= {without_dot_segments(spelling) for spelling in targets if "/." in spelling}
         return targets - {target}
 
 
@@ -100,7 +100,7 @@ def _with_escapes_escaped(target: str) -> str:
     return canonical_target(target.replace("%", "%25")) if _BROKEN(target) else target
 
 
-def _with_slashes(target: str) -> str:
+def _without_backslashes(target: str) -> str:
     return target.replace("%5C", "/")  # a backslash
 
 
@@ -121,7 +121,7 @@ def _without_empty_parts(target: str) -> str:
 _CHANGES: Final = (
     _with_escapes_undone,
     _with_escapes_escaped,
-    _with_slashes,
+    _without_backslashes,
     _without_params,
     _with_one_slash,
     _without_empty_parts,

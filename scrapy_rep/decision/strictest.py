@@ -55,5 +55,5 @@ def verdict_of_rules(rules: RuleSet, url: str, spellings: Spellings) -> Verdict:
     def verdict_on(target: str, _: Tokens, effort: Effort) -> Verdict:
         return rules.verdict_for(target, effort)
 
-    others = partial(spellings.others, url, target)
+    others = partial(spellings.other_spellings, url, target)
     return strictest_verdict(url, target, (), verdict_on, others)[1] or rules.verdict_for(target)

@@ -9,9 +9,9 @@ from scrapy_rep.exceptions import SettingsError, describe, describe_usage
 from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, UNKNOWN
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.signals import META_KEY, Announcer
-from scrapy_rep.utils.per_crawl import part_or_new
-from scrapy_rep.utils.readers import a_list_of, several_of
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.per_crawl import get_or_add_part
+from scrapy_rep.utils.readers import describe_list_of, several_of
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +69,7 @@ class UsageJudge:
     @classmethod
     def of_crawl(cls, crawler: Crawler, options: Options) -> UsageJudge:
         """Return the instance of a crawl. Raises SettingsError as the constructor does."""
-        return part_or_new(crawler, cls, lambda: cls(crawler, options))
+        return get_or_add_part(crawler, cls, lambda: cls(crawler, options))
 
     def purposes_of(self, request: Request) -> tuple[str, ...]:
         """Return the purposes that are declared for ``request``.
@@ -78,14 +78,16 @@ class UsageJudge:
         """
         named = request.meta.get(PURPOSES_KEY)
         return (
-            self.purposes if named is None else _checked_purposes(named, show(request), ValueError)
+            self.purposes
+            if named is None
+            else _checked_purposes(named, printable_request(request), ValueError)
         )
 
     def filter_sources(self, usage: Usage) -> Usage:
         """Return the preferences in ``usage`` that come from the sources in REP_USAGE_SOURCES."""
         return usage.from_sources(self._sources)
 
-    def judgement(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
+    def judge(self, usage: Usage, purposes: Iterable[str]) -> Judgement:
         """Return the judgement of the preferences ``usage`` for these purposes."""
         usage = self.filter_sources(usage)
         results = {purpose: usage.result(purpose) for purpose in purposes}
@@ -107,7 +109,7 @@ def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[
         return _purposes(named)
     except (ValueError, TypeError):
         raise error(
-            f"{PURPOSES_KEY} of {of} is {named!r}: it takes {a_list_of(PURPOSES)}"
+            f"{PURPOSES_KEY} of {of} is {named!r}: it takes {describe_list_of(PURPOSES)}"
         ) from None
 
 
@@ -118,7 +120,7 @@ def describe_decision(verdict: Verdict, judgement: Judgement | None) -> str:
     return describe_usage(verdict, judgement.usage, judgement.results)
 
 
-def note_judgement(request: Request, judgement: Judgement) -> None:
+def store_judgement(request: Request, judgement: Judgement) -> None:
     """Write a judgement to the meta of ``request``, which already has the verdict."""
     request.meta[META_KEY][USAGE_KEY] = as_dict(judgement.usage, judgement.results)
 
@@ -128,18 +130,18 @@ def as_dict(usage: Usage, results: Mapping[str, Value]) -> dict[str, Any]:
     return {"results": dict(results), **usage.as_dict()}
 
 
-def carry_over(hop: Request, request: Request) -> None:
+def replace_judgement(hop: Request, request: Request) -> None:
     """Replace the judgement in the meta of ``request`` by that of ``hop``; remove it if none.
 
     ``hop`` is a redirect that a download handler has followed for ``request``.
     """
-    values = noted_judgement(hop)
+    values = stored_judgement(hop)
     request.meta.get(META_KEY, {}).pop(USAGE_KEY, None)
     if values is not None:
         request.meta.setdefault(META_KEY, {})[USAGE_KEY] = values
 
 
-def noted_judgement(request: Request | None) -> dict[str, Any] | None:
-    """Return the judgement that ``note_judgement`` has written, as plain values; None if none."""
+def stored_judgement(request: Request | None) -> dict[str, Any] | None:
+    """Return the judgement that ``store_judgement`` has written, as plain values; None if none."""
     values = None if request is None else request.meta.get(META_KEY)
     return values.get(USAGE_KEY) if isinstance(values, dict) else None

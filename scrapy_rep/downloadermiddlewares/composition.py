@@ -16,7 +16,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.cache.lookup import LookupContext
-from scrapy_rep.cache.shared import shared
+from scrapy_rep.cache.shared import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
@@ -31,14 +31,14 @@ from scrapy_rep.scheduler.back_off import BackOff
 from scrapy_rep.scheduler.delays import Delays
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.pauses import Pauses
-from scrapy_rep.scheduler.source import Source, note_source
+from scrapy_rep.scheduler.source import Source, store_source
 from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.per_crawl import add_part
-from scrapy_rep.utils.scrapy_internals import ClosingWatch, lift_pool_limits
+from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -67,14 +67,14 @@ class Composition:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._options = options = Options.of(crawler)
-        self.scheduler_keeps: bool = _scheduler_keeps(crawler)
+        self.scheduler_stores_requests: bool = _scheduler_stores_requests(crawler)
         clock = Clock()
         overrides = read_overrides(options, clock)
         self.has_overrides: bool = bool(overrides)
         self.announcer: Announcer = Announcer(crawler)
         self.drops: Drops = Drops(crawler, self.announcer, options)
         self.events: Events = Events(crawler, self.announcer, overrides)
-        self._shared = shared(options)
+        self._shared = get_shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None
         lookups = self._lookup_context(clock, builtin)
         cache = Cache(
@@ -98,7 +98,7 @@ class Composition:
         self.gate: Gate = Gate(
             crawler, cache, decider, options, clock, self.delays, self.turns, self.back_off
         )
-        robots = Robots(cache, decider, self.gate.holds, pauses.until)
+        robots = Robots(cache, decider, self.gate.holds, pauses.end_of)
         self.waiting_requests: WaitingRequests = WaitingRequests(
             crawler, decider, self.gate, self.turns, clock
         )
@@ -119,7 +119,10 @@ class Composition:
             policy=options.policy,
             store=self._shared.store,
             fetch=Fetcher(
-                self._crawler, options, self._verdict_on_hop, builtin.keep if builtin else None
+                self._crawler,
+                options,
+                self._verdict_on_hop,
+                builtin.store_error_body if builtin else None,
             ).fetch,
             send_record=self.announcer.send_record,
             clock=clock,
@@ -130,15 +133,15 @@ class Composition:
         )
 
     def _spider_opened(self) -> None:
-        self._shared.join(self)
+        self._shared.add_user(self)
         self._watch.start()
-        if not self.gate.in_use:
-            self._crawler.signals.connect(_note_scheduler, signals.request_scheduled)
+        if not self.gate.has_queue:
+            self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
         log_start(self._crawler, self._options, self.decider.tokens.default())
         if self.gate.cannot_defer:
             log_cannot_defer(self._crawler)
         self.events.log_expired()
-        lift_pool_limits(self._crawler)
+        remove_connection_limits(self._crawler)
 
     def _close(self) -> None:
         deferred = self.gate.close()
@@ -147,7 +150,7 @@ class Composition:
             self.turns.close()
         if self.back_off is not None:
             self.back_off.close()
-        if deferred and not self.scheduler_keeps:
+        if deferred and not self.scheduler_stores_requests:
             logger.info(
                 "Deferred requests lost, because JOBDIR is not set: %d",
                 deferred,
@@ -165,7 +168,7 @@ class Composition:
         except TimeoutError:
             logger.warning("Some records of robots.txt may not have been stored")
         finally:
-            await self._shared.leave(self)
+            await self._shared.remove_user(self)
 
     def _verdict_on_hop(self, hop: Request) -> Verdict | None:
         return self.decider.verdict_on_hop(hop)
@@ -177,7 +180,7 @@ class Composition:
             )
 
 
-def _scheduler_keeps(crawler: Crawler) -> bool:
+def _scheduler_stores_requests(crawler: Crawler) -> bool:
     """Return whether the scheduler keeps its requests when the crawl ends."""
     if crawler.settings.get("JOBDIR"):
         return True
@@ -185,6 +188,6 @@ def _scheduler_keeps(crawler: Crawler) -> bool:
     return Scheduler not in load_object(crawler.settings["SCHEDULER"]).__mro__
 
 
-def _note_scheduler(request: Request) -> None:
+def _store_scheduler_source(request: Request) -> None:
     # Only a request that comes from a scheduler may be given back to it.
-    note_source(request, Source.SCHEDULER)
+    store_source(request, Source.SCHEDULER)

@@ -14,13 +14,13 @@ from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import describe_decision, note_judgement
+from scrapy_rep.decision.usage import describe_decision, store_judgement
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.outcome import Available
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.utils.lru import BoundedCache
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -65,7 +65,7 @@ class BuiltIn:
             max_entries=_MAX_PARSERS, max_bytes=_MAX_BYTES
         )
 
-    def keep(self, evidence: Evidence, response: Response) -> None:
+    def store_error_body(self, evidence: Evidence, response: Response) -> None:
         """Keep the body of an error response to a request for robots.txt, if it can be decoded."""
         codings = b",".join(response.headers.getlist(b"Content-Encoding")).decode("latin-1")
         try:
@@ -122,7 +122,9 @@ class DryRun:
         try:
             await self._log_differences(request, decision, source)
         except Exception:
-            logger.exception("Error in a dry run, the request is sent: %s", show(request))
+            logger.exception(
+                "Error in a dry run, the request is sent: %s", printable_request(request)
+            )
             stats.count(self._crawler, stats.ERROR_COUNT)
 
     async def _log_differences(self, request: Request, decision: Decision, source: Source) -> None:
@@ -131,7 +133,7 @@ class DryRun:
             return
         self._announcer.send_verdict(request, verdict, origin, decision)
         if decision.usage is not None:
-            note_judgement(request, decision.usage)
+            store_judgement(request, decision.usage)
         extra = {"spider": self._crawler.spider}
         would_wait = self._would_wait(request, verdict, decision.entry, source)
         verdict = verdict.with_origin(origin)
@@ -139,7 +141,7 @@ class DryRun:
         if would_wait:
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
-            logger.info("Dry run, would defer %s: %s", show(request), why, extra=extra)
+            logger.info("Dry run, would defer %s: %s", printable_request(request), why, extra=extra)
             return
         if not verdict.allowed:
             self._drops.log(request, verdict, usage=decision.usage)
@@ -149,7 +151,7 @@ class DryRun:
             logger.info(
                 "Dry run, Scrapy's built-in would %s %s, scrapy-rep would %s it: %s",
                 "send" if allows else "drop",
-                show(request),
+                printable_request(request),
                 "send" if verdict.allowed else "drop",
                 why,
                 extra=extra,

@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep import stats
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -32,7 +32,7 @@ class Events:
         logger.error(
             "Error while obeying robots.txt, the request is %s: %s",
             "sent, as this is a dry run" if dry_run else "dropped",
-            show(request),
+            printable_request(request),
             exc_info=error,
         )
         stats.count(self._crawler, stats.ERROR_COUNT)

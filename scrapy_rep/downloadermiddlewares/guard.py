@@ -20,7 +20,7 @@ from scrapy.utils.url import url_is_from_any_domain
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY, Recheck, drop_response
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
-from scrapy_rep.utils.per_crawl import part
+from scrapy_rep.utils.per_crawl import get_part
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -94,9 +94,9 @@ class RobotsTxtFetchMiddleware:
             _remove_additions(request, transfer, self._credentials_domain())
             return None
         recheck = self._find_recheck()
-        if recheck is None or _is_as_decided(request, decided, recheck.decider):
+        if recheck is None or _is_still_valid(request, decided, recheck.decider):
             return None
-        return recheck.process_sent(request)
+        return recheck.decide_again_as_sent(request)
 
     def process_response(
         self, request: Request, response: Response
@@ -109,13 +109,15 @@ class RobotsTxtFetchMiddleware:
         meta = request.meta
         transfer = meta.get(TRANSFER_KEY)
         if transfer is not None:
-            if (scrapys := self._scrapys_stats()) is not None:
+            if (scrapys := self._downloader_stats()) is not None:
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
         meta.pop(DECIDED_KEY, None)  # still in the meta if a middleware has made the response
         if response.status in STATUSES:
             recheck = self._find_recheck()
-            self._licenses.check(request, response, None if recheck is None else recheck.decider)
+            self._licenses.count_if_required(
+                request, response, None if recheck is None else recheck.decider
+            )
         if response.url == request.url or (recheck := self._find_recheck()) is None:
             return response
         return self._check_redirect(recheck, request, response)
@@ -132,11 +134,11 @@ class RobotsTxtFetchMiddleware:
             if isinstance(exception, Received):
                 # A middleware has sent a request of its own with a copy of the meta of ``request``.
                 raise InterferenceError("what came is the answer to another request")
-            if (scrapys := self._scrapys_stats()) is not None:
+            if (scrapys := self._downloader_stats()) is not None:
                 scrapys.process_exception(request, exception)
             raise exception
 
-    def _scrapys_stats(self) -> DownloaderStats | None:
+    def _downloader_stats(self) -> DownloaderStats | None:
         """Return Scrapy's DownloaderStats; None if the crawl doesn't use it.
 
         DownloaderStats doesn't receive the exceptions that are raised here. It is called directly,
@@ -152,8 +154,8 @@ class RobotsTxtFetchMiddleware:
 
     def _find_recheck(self) -> Recheck | None:
         """Return the part that decides again; None if RobotsTxtMiddleware is not in use."""
-        if self._found is None and (found := part(self._crawler, Recheck)) is not None:
-            self._found, self._tokens_of = found, found.decider.tokens.of_sent
+        if self._found is None and (found := get_part(self._crawler, Recheck)) is not None:
+            self._found, self._tokens_of = found, found.decider.tokens.of_sent_request
         return self._found
 
     async def _check_redirect(
@@ -162,17 +164,17 @@ class RobotsTxtFetchMiddleware:
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:  # the response is an error page of the browser
             raise drop_response(self._crawler, request, _FOLLOWED, *refused)
-        checked = await recheck.check(request, response, _FOLLOWED)
+        checked = await recheck.check_response_url(request, response, _FOLLOWED)
         if checked is response:
             request.meta[DECIDED_KEY] = response.url, None
         return checked
 
 
-def _is_as_decided(request: Request, decided: Decided | None, decider: Decider) -> bool:
+def _is_still_valid(request: Request, decided: Decided | None, decider: Decider) -> bool:
     """Return whether ``decided``, URL and tokens of a decision, still holds for ``request``."""
     if decided is None or decided[0] != request.url:
         return False
-    return decided[1] is None or decider.is_valid_for(request, decided[1])
+    return decided[1] is None or decider.is_decision_valid(request, decided[1])
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:
@@ -186,7 +188,7 @@ def _remove_additions(request: Request, transfer: Transfer, domain: str | None) 
     meta.update(transfer.meta)
     meta.update(route)
     meta[TRANSFER_KEY] = transfer
-    transfer.store_route(request)
+    transfer.store_proxy_and_url(request)
     for name in _CONDITIONAL:
         request.headers.pop(name, None)
     # HttpCompressionMiddleware and the settings may set codings that decode() doesn't support.

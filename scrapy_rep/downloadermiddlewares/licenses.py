@@ -35,7 +35,9 @@ class Licenses:
         self._crawler = crawler
         self._once = Once()
 
-    def check(self, request: Request, response: Response, decider: Decider | None) -> None:
+    def count_if_required(
+        self, request: Request, response: Response, decider: Decider | None
+    ) -> None:
         """Count ``response``, whose status is in STATUSES, if it requires a license.
 
         ``request`` is not retried then. The first response of each origin that requires a license
@@ -51,28 +53,28 @@ class Licenses:
             origin = origin_of(request.url)
         except ValueError:
             return
-        if not self._once.is_first(origin):
+        if not self._once.add_if_new(origin):
             return
-        uris = _uris(Usage().with_header("Link", response.headers.getlist(b"Link")))
+        uris = _license_uris(Usage().with_header("Link", response.headers.getlist(b"Link")))
         if (
             not uris
             and decider is not None
             and (decision := decider.known_decision(request)) is not None
         ):
-            uris = _uris(decider.usage_of(decision))
+            uris = _license_uris(decider.usage_of(decision))
         logger.warning(
             "%s asks for a license (status %d): %s",
             origin,
             response.status,
-            _shown(uris) or "no license is named",
+            _join_printable(uris) or "no license is named",
             extra={"spider": self._crawler.spider},
         )
 
 
-def _uris(usage: Usage) -> list[str]:
+def _license_uris(usage: Usage) -> list[str]:
     return [statement.raw for statement in usage.statements if statement.source == LICENSE]
 
 
-def _shown(uris: list[str]) -> str:
+def _join_printable(uris: list[str]) -> str:
     text = ", ".join(short(printable(without_credentials(uri))) for uri in uris[:_MAX_SHOWN])
     return f"{text} and {len(uris) - _MAX_SHOWN} more" if len(uris) > _MAX_SHOWN else text

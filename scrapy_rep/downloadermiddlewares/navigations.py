@@ -11,7 +11,7 @@ from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY
 from scrapy_rep.downloadermiddlewares.recheck import Recheck
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.utils.background import Background
-from scrapy_rep.utils.per_crawl import parts_of_all
+from scrapy_rep.utils.per_crawl import parts_of_all_crawls
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
@@ -81,22 +81,24 @@ class _Watch:
         if not self._begun:  # the first request of the page, which was checked before
             self._begun = True
             return _CONTINUE
-        verdict = await self._verdict(url)
+        verdict = await self._refusal_of(url)
         if verdict is None:
             return _CONTINUE
         self._request.meta[REFUSED_KEY] = (verdict, url)
         return _REFUSE
 
     def _aborts(self, url: str) -> bool:
-        return any(crawl.aborts(url, self._request) for crawl in parts_of_all(Subresources))
+        return any(
+            crawl.decide_to_abort(url, self._request) for crawl in parts_of_all_crawls(Subresources)
+        )
 
-    async def _verdict(self, url: str) -> Verdict | None:
+    async def _refusal_of(self, url: str) -> Verdict | None:
         try:
             hop = Request(url, headers=self._request.headers, meta=self._request.meta)
         except ValueError:  # a URL for which the browser sends no request (data:, blob:)
             return None
-        for recheck in parts_of_all(Recheck):
-            verdict = await recheck.refusal(hop)
+        for recheck in parts_of_all_crawls(Recheck):
+            verdict = await recheck.refusal_of(hop)
             if verdict is not None:
                 return verdict
         return None

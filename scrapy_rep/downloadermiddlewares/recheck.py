@@ -10,11 +10,11 @@ from scrapy import Request
 from scrapy.utils.defer import ensure_awaitable
 
 from scrapy_rep import signals, stats
-from scrapy_rep.decision.usage import carry_over
+from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.scheduler.source import NOTE_KEY
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ class Recheck:
         self._process_request = process_request
         self._takes_spider = "spider" in signature(process_request).parameters
 
-    async def process(self, request: Request) -> Request | None:
+    async def decide_again(self, request: Request) -> Request | None:
         """Decide on ``request`` again: call ``process_request`` of RobotsTxtMiddleware with it.
 
         Return what this call returns, and raise what it raises. If no decision was made, the
@@ -72,33 +72,35 @@ class Recheck:
             meta.pop(signals.META_KEY, None)
         return returned
 
-    async def process_sent(self, request: Request) -> Request | None:
-        """Decide again as ``process`` does, on a request that no other middleware will change.
+    async def decide_again_as_sent(self, request: Request) -> Request | None:
+        """Decide again as ``decide_again`` does, on a request that no other middleware will change.
 
         If ``request`` has no User-Agent, it is sent without one. Then it has no product tokens,
         except those of ROBOTSTXT_USER_AGENT.
         """
         if b"User-Agent" in request.headers:
-            return await self.process(request)
+            return await self.decide_again(request)
         request.headers[b"User-Agent"] = b""
         try:
-            return await self.process(request)
+            return await self.decide_again(request)
         finally:
             del request.headers[b"User-Agent"]
 
-    async def refusal(self, hop: Request) -> Verdict | None:
+    async def refusal_of(self, hop: Request) -> Verdict | None:
         """Return the verdict because of which ``hop`` must not be sent; None if it may be sent."""
         try:
-            given_back = await self.process(hop) is not None
+            given_back = await self.decide_again(hop) is not None
         except RobotsTxtDisallowed as error:
             return error.verdict
         return CLOSING if given_back else None
 
-    async def check(self, request: Request, response: Response, how: str) -> Request | Response:
+    async def check_response_url(
+        self, request: Request, response: Response, cause: str
+    ) -> Request | Response:
         """Return ``response`` if its URL, which differs from the URL decided on, is allowed.
 
         If the crawl closes before that is known, and the scheduler stores requests, return
-        ``request``, so that the next crawl sends it again. ``how`` is the text for the log of why
+        ``request``, so that the next crawl sends it again. ``cause`` is the text for the log of why
         the URL differs. Raises RobotsTxtDisallowed if the URL is disallowed.
         """
         if request.meta.get("dont_obey_robotstxt"):
@@ -117,29 +119,31 @@ class Recheck:
             signal=signals.robotstxt_followed, request=request, hop=hop
         )
         try:
-            if await self.process(hop) is not None:
+            if await self.decide_again(hop) is not None:
                 return request.replace(dont_filter=True)
         except RobotsTxtDisallowed as error:
-            raise drop_response(self._crawler, request, how, error.verdict, response.url) from error
-        carry_over(hop, request)
+            raise drop_response(
+                self._crawler, request, cause, error.verdict, response.url
+            ) from error
+        replace_judgement(hop, request)
         return response
 
 
 def drop_response(
-    crawler: Crawler, request: Request, how: str, verdict: Verdict, url: str
+    crawler: Crawler, request: Request, cause: str, verdict: Verdict, url: str
 ) -> RobotsTxtDisallowed:
     """Count and log that the response to ``request`` is dropped; return the exception to raise.
 
     ``url`` is the URL of the response. ``verdict`` is the verdict on it, and becomes that in the
-    meta of ``request``. ``how`` is the text for the log of why the URL is not that of ``request``.
+    meta of ``request``. ``cause`` is why the URL is not that of ``request``, for the log.
     """
     request.meta[signals.META_KEY] = signals.as_meta(verdict)
     stats.count(crawler, stats.FORBIDDEN_RESPONSE_COUNT)
     logger.debug(
         "Dropped the response to %s: %s to %s",
-        show(request),
-        how,
-        show(Request(url)),
+        printable_request(request),
+        cause,
+        printable_request(Request(url)),
         extra={"spider": crawler.spider},
     )
     return RobotsTxtDisallowed(verdict, redirected_to=url)

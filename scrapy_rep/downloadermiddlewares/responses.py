@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy.exceptions import NotConfigured
 
 from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY, Recheck
-from scrapy_rep.utils.per_crawl import part
+from scrapy_rep.utils.per_crawl import get_part
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -47,6 +47,6 @@ class RobotsTxtResponseMiddleware:
         """
         decided = request.meta.pop(DECIDED_KEY, None)
         url = request.url if decided is None else decided[0]
-        if response.url == url or (recheck := part(self._crawler, Recheck)) is None:
+        if response.url == url or (recheck := get_part(self._crawler, Recheck)) is None:
             return response
-        return recheck.check(request, response, _CHANGED)
+        return recheck.check_response_url(request, response, _CHANGED)

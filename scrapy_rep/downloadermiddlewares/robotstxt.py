@@ -15,7 +15,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import note_judgement
+from scrapy_rep.decision.usage import store_judgement
 from scrapy_rep.downloadermiddlewares.composition import Composition
 from scrapy_rep.downloadermiddlewares.recheck import (
     AGAIN_KEY,
@@ -23,12 +23,22 @@ from scrapy_rep.downloadermiddlewares.recheck import (
     DECIDED_KEY,
     Recheck,
 )
-from scrapy_rep.downloadermiddlewares.startup import check_components, why_not_obeyed
+from scrapy_rep.downloadermiddlewares.startup import (
+    check_middleware_orders,
+    describe_why_not_obeyed,
+)
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.scheduler.source import DIRECT, NOTE_KEY, Note, Source, note_returned, read_note
+from scrapy_rep.scheduler.source import (
+    DIRECT,
+    NOTE_KEY,
+    Note,
+    Source,
+    copy_for_scheduler,
+    read_and_restore,
+)
 from scrapy_rep.signals import META_KEY
 from scrapy_rep.utils.per_crawl import add_part, remove_part
 
@@ -59,8 +69,8 @@ class RobotsTxtMiddleware:
     def __init__(self, crawler: Crawler) -> None:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             # Scrapy logs the message as a warning.
-            raise NotConfigured(why_not_obeyed(crawler.settings))
-        check_components(crawler)
+            raise NotConfigured(describe_why_not_obeyed(crawler.settings))
+        check_middleware_orders(crawler)
         self._crawler = crawler
         parts = Composition(crawler)
         self._announcer = parts.announcer
@@ -69,13 +79,13 @@ class RobotsTxtMiddleware:
         self._cache = parts.cache
         self._delays = parts.delays
         self._dry_run = parts.dry_run
-        self._scheduler_keeps = parts.scheduler_keeps
+        self._scheduler_stores_requests = parts.scheduler_stores_requests
         has_minimum = parts.delays is not None and parts.delays.has_minimum_delay
         self._checks_all = parts.dry_run is not None or parts.has_overrides or has_minimum
         self._takes_turns = parts.turns is not None
         self._back_off = parts.back_off
         if parts.back_off is not None:
-            parts.back_off.listen_for_give_up(self._start_checking_all)
+            parts.back_off.listen_for_dropping(self._start_checking_all)
         self.decider: Decider = parts.decider
         """Decides whether a request is allowed."""
         self.gate: Gate = parts.gate
@@ -110,18 +120,18 @@ class RobotsTxtMiddleware:
             if TRANSFER_KEY not in meta:
                 self._drops.count_exempt()
                 meta[DECIDED_KEY] = request.url, None
-            return self._pass_ungoverned(request)
+            return self._let_pass_undecided(request)
         try:
-            note = DIRECT if noted is None else read_note(request, noted)
+            note = DIRECT if noted is None else read_and_restore(request, noted)
             decision = self.decider.known_decision(request)
             if decision is None:
-                return self._pass_ungoverned(request)
+                return self._let_pass_undecided(request)
             verdict = decision.verdict
             entry = decision.entry
             waits = self._takes_turns and entry is not None and entry.asks_for_delay
             if verdict is None or not verdict.allowed or self._checks_all or waits:
                 return self._apply_transition(request, decision, note)
-            self._pass(request, decision, verdict)
+            self._let_pass(request, decision, verdict)
         except IgnoreRequest:
             raise
         except Exception as error:  # noqa: BLE001 - logged by the next call
@@ -137,7 +147,7 @@ class RobotsTxtMiddleware:
         """Do what TRANSITIONS defines for a request that doesn't pass at once."""
         again = request.meta.pop(AGAIN_KEY, False)
         self._events.count_override(request, decision.override, again=note.returned)
-        situation = self._situation(request, decision, note)
+        situation = self._situation_of(request, decision, note)
         action = TRANSITIONS[situation][note.source]
         if action is Action.WAIT:
             return self._wait_for_verdict(request, decision, note)
@@ -149,13 +159,13 @@ class RobotsTxtMiddleware:
             # for all product tokens: None means that.
             request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
             return self._dry_run.log(request, decision, note.source)
-        in_turn = again or (note.source in _IN_TURN and self.gate.in_use)
-        if not in_turn and self._waiting.seconds_before(request, decision):
-            return self._take_turn(request, decision, note)
-        returned = self._conclude(request, decision, note, situation)
-        return _PASSED if returned is None else _as_awaitable(returned)
+        in_turn = again or (note.source in _IN_TURN and self.gate.has_queue)
+        if not in_turn and self._waiting.delay_before(request, decision):
+            return self._wait_for_turn(request, decision, note)
+        returned = self._pass_return_or_drop(request, decision, note, situation)
+        return _PASSED if returned is None else _completed(returned)
 
-    def _situation(self, request: Request, decision: Decision, note: Note) -> Situation:
+    def _situation_of(self, request: Request, decision: Decision, note: Note) -> Situation:
         verdict = decision.verdict
         if verdict is None:
             if self._cache.closing:
@@ -163,7 +173,7 @@ class RobotsTxtMiddleware:
             return Situation.CROWDED if self._waiting.is_full else Situation.UNKNOWN
         if verdict.allowed:
             host = "" if decision.origin is None else decision.origin.host
-            refused = self._back_off is not None and self._back_off.has_given_up(host)
+            refused = self._back_off is not None and self._back_off.is_dropping(host)
             return Situation.REFUSED if refused else Situation.ALLOWED
         if verdict.reason is Reason.UNREACHABLE and self.gate.defers(
             note.source, request, decision.entry
@@ -171,7 +181,7 @@ class RobotsTxtMiddleware:
             return Situation.DEFERRED
         return Situation.FORBIDDEN
 
-    def _conclude(
+    def _pass_return_or_drop(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
         """Let ``request`` pass, give it back or drop it, as TRANSITIONS defines, after all waits.
@@ -180,17 +190,17 @@ class RobotsTxtMiddleware:
         """
         action = TRANSITIONS[situation][note.source]
         if action is Action.GIVE_BACK or (
-            action is Action.GIVE_BACK_IF_KEPT and self._scheduler_keeps
+            action is Action.GIVE_BACK_IF_KEPT and self._scheduler_stores_requests
         ):
             return self._return_to_scheduler(request)
         verdict = decision.verdict
         if verdict is None:
             raise self._drop(request, CLOSING.with_origin(decision.origin))
         if action is Action.PASS:
-            self._pass(request, decision, verdict)
+            self._let_pass(request, decision, verdict)
             return None
         if situation is Situation.REFUSED and self._back_off is not None:
-            raise self._back_off.dropped(request)
+            raise self._back_off.drop(request)
         if decision.origin is not None:
             self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
@@ -214,7 +224,7 @@ class RobotsTxtMiddleware:
                     request.meta[DECIDED_KEY] = request.url, decision.tokens
                     await self._dry_run.log(request, decision, note.source)
                     return None
-                situation = self._situation(request, decision, note)
+                situation = self._situation_of(request, decision, note)
                 if has_tried or TRANSITIONS[situation][note.source] is not Action.WAIT:
                     break
         except CrawlClosingError:
@@ -225,18 +235,20 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged by the next call
             self._drop_after_error(request, error)
             return None
-        if self._waiting.seconds_before(request, decision):
-            return await self._take_turn(request, decision, note)
-        return self._conclude(request, decision, note, situation)
+        if self._waiting.delay_before(request, decision):
+            return await self._wait_for_turn(request, decision, note)
+        return self._pass_return_or_drop(request, decision, note, situation)
 
-    async def _take_turn(self, request: Request, decision: Decision, note: Note) -> Request | None:
+    async def _wait_for_turn(
+        self, request: Request, decision: Decision, note: Note
+    ) -> Request | None:
         """Wait for the turn of ``request``; then decide again, and do what TRANSITIONS defines."""
         # Only a request that is given back while the crawl closes could come again for ever.
         comes_again = note.returned and self._cache.closing
         try:
             direct = note.source is Source.DIRECT
-            decision = await self._waiting.take_turn(request, decision, direct=direct)
-            situation = self._situation(request, decision, note)
+            decision = await self._waiting.wait_for_turn(request, decision, direct=direct)
+            situation = self._situation_of(request, decision, note)
         except CrawlClosingError:
             situation = Situation.CLOSING_AGAIN if comes_again else Situation.CLOSING
             decision = decision._replace(verdict=None)
@@ -245,7 +257,7 @@ class RobotsTxtMiddleware:
         except Exception as error:  # noqa: BLE001 - logged by the next call
             self._drop_after_error(request, error)
             return None
-        return self._conclude(request, decision, note, situation)
+        return self._pass_return_or_drop(request, decision, note, situation)
 
     async def _put_off(self, request: Request, note: Note) -> Request:
         """Give ``request`` back to its scheduler, as too many requests wait already.
@@ -255,25 +267,25 @@ class RobotsTxtMiddleware:
         """
         stats.count(self._crawler, stats.PUT_OFF)
         if note.put_off:
-            await self._waiting.pause()
+            await self._waiting.pause_before_return()
         return self._return_to_scheduler(request, priority_cut=_PRIORITY_CUT)
 
     def _return_to_scheduler(self, request: Request, *, priority_cut: int = 0) -> Request:
         """Return a copy of ``request`` for the scheduler, with the priority lowered."""
         stats.count(self._crawler, stats.RETURNED)
-        return note_returned(request, priority_cut=priority_cut)
+        return copy_for_scheduler(request, priority_cut=priority_cut)
 
-    def _pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
+    def _let_pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
         request.meta[DECIDED_KEY] = request.url, decision.tokens
         self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if decision.usage is not None:
-            note_judgement(request, decision.usage)
+            store_judgement(request, decision.usage)
         entry = decision.entry
         if entry is not None and self._delays is not None and decision.origin is not None:
             self._delays.log_delay(request, decision.origin, entry.delay(decision.tokens))
 
     @staticmethod
-    def _pass_ungoverned(request: Request) -> Awaitable[None]:
+    def _let_pass_undecided(request: Request) -> Awaitable[None]:
         request.meta.pop(META_KEY, None)  # a callback may have copied it from another request
         return _PASSED
 
@@ -302,7 +314,7 @@ class RobotsTxtMiddleware:
         remove_part(self._crawler, Recheck)
 
 
-async def _as_awaitable(request: Request) -> Request:
+async def _completed(request: Request) -> Request:
     return request
 
 

@@ -34,7 +34,7 @@ _SCRAPYS_TOKENS: Final = ("Scrapy",)
 """The product tokens of Scrapy's default User-Agent."""
 
 
-def why_not_obeyed(settings: BaseSettings) -> str:
+def describe_why_not_obeyed(settings: BaseSettings) -> str:
     """Return a message that names the setting because of which robots.txt is not obeyed."""
     priority = settings.getpriority("ROBOTSTXT_OBEY")
     where = next((name for name, n in SETTINGS_PRIORITIES.items() if n == priority), priority)
@@ -129,7 +129,7 @@ def log_cannot_defer(crawler: Crawler) -> None:
     )
 
 
-def check_components(crawler: Crawler) -> None:
+def check_middleware_orders(crawler: Crawler) -> None:
     """Check the orders of the first and the last downloader middleware.
 
     Raises SettingsError if RobotsTxtFetchMiddleware is missing, or another middleware has at least

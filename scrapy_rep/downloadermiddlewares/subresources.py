@@ -11,8 +11,8 @@ from scrapy_rep import stats
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.exceptions import CrawlClosingError, describe
 from scrapy_rep.utils.background import Background
-from scrapy_rep.utils.per_crawl import parts_of_all, remove_part
-from scrapy_rep.utils.text import show, without_credentials
+from scrapy_rep.utils.per_crawl import parts_of_all_crawls, remove_part
+from scrapy_rep.utils.text import printable_request, without_credentials
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -51,10 +51,10 @@ def abort_disallowed(request: BrowserRequest) -> bool:
     run in one process, the request is checked for each crawl, because it is not known which of them
     has opened the page.
     """
-    asked = parts_of_all(Subresources)
+    asked = parts_of_all_crawls(Subresources)
     if not asked or _is_page(request):
         return False
-    return any(crawl.aborts(request.url) for crawl in asked)
+    return any(crawl.decide_to_abort(request.url) for crawl in asked)
 
 
 def _is_page(request: BrowserRequest) -> bool:
@@ -83,7 +83,7 @@ class Subresources:
         """Remove this object from the parts of the crawl, so that it decides no more."""
         remove_part(self._crawler, Subresources)
 
-    def aborts(self, url: str, page: Request | None = None) -> bool:
+    def decide_to_abort(self, url: str, page: Request | None = None) -> bool:
         """Return whether ``url`` must not be fetched for ``page``, without waiting.
 
         If the robots.txt of its origin is not known, REP_SUBRESOURCES_UNKNOWN decides, and a lookup
@@ -122,20 +122,20 @@ class Subresources:
         logger.debug(
             "%s by a browser: %s: %s",
             "Not fetched" if aborts and not self._dry_run else "Fetched",
-            show(request),
+            printable_request(request),
             "robots.txt is not known yet" if verdict is None else describe(verdict),
             extra={"spider": self._crawler.spider},
         )
 
     def _look_up(self, request: Request) -> None:
         """Look up the origin of ``request``, unless too many lookups are under way."""
-        if self._cache.room > 0 and not self._cache.closing:
-            self._lookups.start(self._look_up_quietly(request))
+        if self._cache.free_lookups > 0 and not self._cache.closing:
+            self._lookups.start(self._look_up_and_log_error(request))
 
-    async def _look_up_quietly(self, request: Request) -> None:
+    async def _look_up_and_log_error(self, request: Request) -> None:
         try:
             await self._decider.look_up(request)
         except CrawlClosingError:
             pass
         except Exception:
-            logger.exception("Error while looking up robots.txt for %s", show(request))
+            logger.exception("Error while looking up robots.txt for %s", printable_request(request))

@@ -1,7 +1,7 @@
 """Requests that wait in the middleware: for a lookup, for a turn, or before they are given back.
 
 A turn is a time reserved for one request to a site with a delay. All requests of one origin and
-download slot that wait for turns are in a line, and only the first of them tries to use a turn. If
+download slot that wait for turns are in a queue, and only the first of them tries to use a turn. If
 thousands of requests tried it each time, they would be sent late.
 """
 
@@ -58,13 +58,13 @@ class WaitingRequests:
         self._pausing = 0
         self._due: DueTimes[Promise[None]] = DueTimes(clock, self._wake)
         self._waiters: dict[Promise[None], Origin] = {}
-        self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}
-        """Requests that wait in line for a turn, by origin and download slot. The first request of
-        a line, which tries to use the turn, is not included."""
+        self._turn_queues: dict[tuple[Origin, str], deque[Promise[None]]] = {}
+        """Requests that wait in a queue for a turn, by origin and download slot. The first request
+        of a queue, which tries to use the turn, is not included."""
         self._closing = False
         self.waiting: int = 0
         """Number of requests that wait for lookups."""
-        gate.listen(self._hold_changed)
+        gate.listen_for_hold_change(self._hold_changed)
 
     @property
     def is_full(self) -> bool:
@@ -87,11 +87,13 @@ class WaitingRequests:
         finally:
             self.waiting -= 1
 
-    def seconds_before(self, request: Request, decision: Decision) -> float:
+    def delay_before(self, request: Request, decision: Decision) -> float:
         """Return the delay before ``request`` in seconds; 0 if it needs no turn."""
-        return 0.0 if self._turns is None else self._turns.seconds_before(request, decision)
+        return 0.0 if self._turns is None else self._turns.delay_before(request, decision)
 
-    async def take_turn(self, request: Request, decision: Decision, *, direct: bool) -> Decision:
+    async def wait_for_turn(
+        self, request: Request, decision: Decision, *, direct: bool
+    ) -> Decision:
         """Wait until ``request`` may be sent, and use a turn for it; return the newest decision.
 
         robots.txt may expire while the request waits, and may have changed. If ``direct``, the
@@ -103,7 +105,7 @@ class WaitingRequests:
             return decision
         name = origin, slot_name(self._crawler, request)
         with raised_concurrency(self._crawler) if direct else nullcontext():
-            await self._join_line(name)
+            await self._join_turn_queue(name)
             try:
                 while True:
                     if self._closing:
@@ -111,15 +113,15 @@ class WaitingRequests:
                     decision = self._decider.known_decision(request) or decision
                     if decision.verdict is None:
                         decision = await self._decider.decision(request, decision)
-                    seconds = self.seconds_before(request, decision)
+                    seconds = self.delay_before(request, decision)
                     hold = self._turns.use(request, origin, seconds) if seconds else None
                     if hold is None:
                         return decision
                     await self._wait(origin, hold.until)
             finally:
-                self._leave_line(name)
+                self._leave_turn_queue(name)
 
-    async def pause(self) -> None:
+    async def pause_before_return(self) -> None:
         """Wait before a request that the scheduler has returned at once is given back again.
 
         Without the pause, the request would go back and forth all the time. Requests wait for
@@ -136,34 +138,34 @@ class WaitingRequests:
         """End all waits with CrawlClosingError."""
         self._closing = True
         self._due.close()
-        for waiter in [*self._waiters, *chain.from_iterable(self._lines.values())]:
+        for waiter in [*self._waiters, *chain.from_iterable(self._turn_queues.values())]:
             waiter.set_exception(CrawlClosingError())
 
-    async def _join_line(self, name: tuple[Origin, str]) -> None:
-        """Join the line ``name``, and wait until this request is its first."""
+    async def _join_turn_queue(self, name: tuple[Origin, str]) -> None:
+        """Join the queue ``name``, and wait until this request is its first."""
         if self._closing:
             raise CrawlClosingError
-        line = self._lines.get(name)
-        if line is None:
-            self._lines[name] = deque()
+        queue = self._turn_queues.get(name)
+        if queue is None:
+            self._turn_queues[name] = deque()
             return
         waiter: Promise[None] = Promise()
-        line.append(waiter)
+        queue.append(waiter)
         try:
             await waiter
         except BaseException:
             if waiter.has_result:  # cancelled just when it became the first
-                self._leave_line(name)
+                self._leave_turn_queue(name)
             raise
 
-    def _leave_line(self, name: tuple[Origin, str]) -> None:
-        line = self._lines[name]
-        while line:
-            waiter = line.popleft()
+    def _leave_turn_queue(self, name: tuple[Origin, str]) -> None:
+        queue = self._turn_queues[name]
+        while queue:
+            waiter = queue.popleft()
             if not waiter.is_done:
                 waiter.set_result(None)
                 return
-        del self._lines[name]
+        del self._turn_queues[name]
 
     async def _wait(self, origin: Origin, until: float) -> None:
         """Wait until ``until``, by the monotonic clock, or until the hold of ``origin`` changes."""

@@ -32,7 +32,7 @@ class _Values(dict[str, Any]):
         return getattr(self._spider, key)
 
 
-def path_of(crawler: Crawler, name: str, value: str | None) -> Path:
+def path_of_setting(crawler: Crawler, name: str, value: str | None) -> Path:
     """Return ``value``, the path in the setting ``name``, with its placeholders replaced.
 
     ``%(time)s``, ``%(name)s`` and other attributes of the spider are replaced as in Scrapy's feed

@@ -19,7 +19,7 @@ as_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode
 """Returns a value as JSON in ASCII. Values that JSON has no type for become strings."""
 
 
-def iso(seconds: float) -> str:
+def iso_time(seconds: float) -> str:
     """Return a time in seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
     # The time may come from a record in a store, which may have any time: it is limited.
     whole, milliseconds = divmod(int(min(max(0.0, seconds), _LAST) * 1_000), 1_000)
@@ -96,9 +96,9 @@ class RobotsFile:
             "status": self.status,
             "error": self.error,
             "hops": self.hops,
-            "asked": iso(self.asked),
+            "asked": iso_time(self.asked),
             "sha256": self.sha256,
             "size": self.size,
             "truncated": self.truncated,
-            "fetched": None if self.fetched is None else iso(self.fetched),
+            "fetched": None if self.fetched is None else iso_time(self.fetched),
         })  # fmt: skip

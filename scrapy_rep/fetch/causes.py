@@ -44,8 +44,8 @@ _WORDS: Final = {
 def cause_of(error: BaseException) -> str:
     """Return why a fetch failed with ``error``, as a text in printable ASCII."""
     if isinstance(error, FetchError | DecodingError):
-        return as_message(str(error))
-    chain = _chain(error)
+        return sanitised_message(str(error))
+    chain = _causes_of(error)
     # The innermost cause is the most specific: a TLS error, not the lost connection that followed.
     for each in reversed(chain):
         for kind in type(each).__mro__:
@@ -55,7 +55,7 @@ def cause_of(error: BaseException) -> str:
                 return _WORDS[kind.__name__]
     if len(chain) > 1 and isinstance(chain[-1], ValueError):
         return "no valid HTTP"  # Twisted's parser raises ValueError
-    return as_message(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
+    return sanitised_message(f"{type(chain[-1]).__name__}: {chain[-1]}".removesuffix(": "))
 
 
 def short_cause(cause: str) -> str:
@@ -66,16 +66,16 @@ def short_cause(cause: str) -> str:
 def lacks_resources(error: BaseException) -> bool:
     """Return whether ``error`` means that this machine lacked files, memory or ports to connect."""
     # Exceptions of Twisted have the error number in ``osError``.
-    numbers = ((getattr(e, "errno", None), getattr(e, "osError", None)) for e in _chain(error))
+    numbers = ((getattr(e, "errno", None), getattr(e, "osError", None)) for e in _causes_of(error))
     return any(number in _LACKS for pair in numbers for number in pair)
 
 
-def as_message(text: str) -> str:
+def sanitised_message(text: str) -> str:
     """Return ``text`` in printable ASCII, cut to 300 characters, without credentials of URLs."""
     return _CREDENTIALS.sub("", ascii(text)[1:-1])[:_MAX_TEXT]
 
 
-def _chain(error: BaseException) -> list[BaseException]:
+def _causes_of(error: BaseException) -> list[BaseException]:
     return list(_causes(error, _MAX_DEPTH))
 
 

@@ -21,8 +21,8 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.fetch.causes import as_message, cause_of, short_cause
-from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler
+from scrapy_rep.fetch.causes import cause_of, sanitised_message, short_cause
+from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler_name
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route import (
     obstacle_in_answer,
@@ -49,7 +49,7 @@ from scrapy_rep.protocol.outcome import (
 from scrapy_rep.protocol.wrapped import is_html, unwrap
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import slot_without_delay
-from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
+from scrapy_rep.utils.downloads import default_download_timeout, download_timeout_of
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
@@ -106,7 +106,7 @@ class Fetcher:
         self._limits: BoundedCache[SiteFile, float] = BoundedCache(max_entries=_MAX_LIMITS)
         settings = crawler.settings
         self._stoppable = {scheme: can_be_stopped(settings, scheme) for scheme in DEFAULT_PORTS}
-        self._foreign = {scheme: foreign_handler(settings, scheme) for scheme in DEFAULT_PORTS}
+        self._foreign = {scheme: foreign_handler_name(settings, scheme) for scheme in DEFAULT_PORTS}
 
     async def fetch(self, file: SiteFile, page: Request) -> Outcome:
         """Fetch ``file``; return the outcome: available, unavailable or unreachable.
@@ -130,7 +130,7 @@ class Fetcher:
             self._count(stats.TDMREP_COUNT.format(kind=type(outcome).__name__.lower()))
             return outcome
         if isinstance(outcome, Available):
-            outcome = self._in_plain_text(file.origin, outcome)
+            outcome = self._unwrap_html(file.origin, outcome)
         evidence = outcome.evidence
         if evidence.status is not None:
             self._count(stats.RESPONSE_COUNT)
@@ -150,8 +150,8 @@ class Fetcher:
         of ``page`` is used, too, but doubled with each fetch of the file: otherwise the robots.txt
         of a slow site would never be read.
         """
-        seconds = min(self._options.timeout, timeout_of_crawl(self._crawler) or math.inf)
-        of_page = timeout_of(page)
+        seconds = min(self._options.timeout, default_download_timeout(self._crawler) or math.inf)
+        of_page = download_timeout_of(page)
         if 0 < of_page < seconds:
             limit = max(of_page, self._limits.get(file) or 0.0)
             self._limits.put(file, 2 * limit)
@@ -182,7 +182,7 @@ class Fetcher:
             if obstacle is not None:
                 return self._outcome_of_obstacle(chain, obstacle, answer)
             if not chain.may_lead_to(verdict):
-                message = as_message(f"redirect to a disallowed URL: {location}")
+                message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
             chain.hops.append(location)
 
@@ -203,14 +203,14 @@ class Fetcher:
         error = too_many_redirects(self._options.max_redirects)
         return Unavailable(chain.evidence(answer, error=error))
 
-    def _in_plain_text(self, origin: Origin, outcome: Available) -> Available:
+    def _unwrap_html(self, origin: Origin, outcome: Available) -> Available:
         text = unwrap(outcome.body, truncated=outcome.evidence.truncated)
         if text is not outcome.body:
             logger.debug(
                 "robots.txt of %s is wrapped in the HTML of a browser, which is removed", origin
             )
             return replace(outcome, body=text)
-        if is_html(text) and self._warned.is_first(origin):
+        if is_html(text) and self._warned.add_if_new(origin):
             logger.warning(
                 "robots.txt of %s is an HTML page: most likely it contains no rules; if it does, "
                 "they are obeyed",
@@ -222,7 +222,7 @@ class Fetcher:
         engine = self._crawler.engine
         if engine is None:
             raise FetchError("the crawl has no engine")
-        request = self._request(chain, page)
+        request = self._build_request(chain, page)
         chain.transfer = request.meta[TRANSFER_KEY]
         try:
             slot = request.meta["download_slot"]
@@ -252,7 +252,7 @@ class Fetcher:
     ) -> Unreachable:
         self._count(stats.NOT_OF_ORIGIN_COUNT)
         logger.log(
-            logging.WARNING if self._warned.is_first(obstacle.what) else logging.DEBUG,
+            logging.WARNING if self._warned.add_if_new(obstacle.what) else logging.DEBUG,
             "%s was not fetched: %s. This is not an error of the site%s%s; %s",
             chain.file,
             obstacle,
@@ -260,10 +260,10 @@ class Fetcher:
             _UNTIL if chain.file.is_robotstxt and not obstacle.permanent else "",
             obstacle.advice,
         )
-        evidence = chain.evidence(answer, error=as_message(str(obstacle)))
+        evidence = chain.evidence(answer, error=sanitised_message(str(obstacle)))
         return Unreachable(evidence, of_origin=False, permanent=obstacle.permanent)
 
-    def _request(self, chain: Chain, page: Request) -> Request:
+    def _build_request(self, chain: Chain, page: Request) -> Request:
         url = chain.urls[-1]
         scheme = origin_of(url).scheme
         slot = f"robots.txt {next(self._numbers)} {url}"
@@ -322,7 +322,7 @@ class Fetcher:
 
     def _bytes_received(self, data: bytes, request: Request) -> None:
         transfer = request.meta.get(TRANSFER_KEY)
-        if transfer is not None and transfer.count(data):
+        if transfer is not None and transfer.add_received(data):
             raise StopDownload(fail=False)
 
     def _count(self, name: str, count: int = 1) -> None:

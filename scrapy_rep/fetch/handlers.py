@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import scrapy
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.utils.downloads import handler_of
+from scrapy_rep.utils.downloads import download_handler_of
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -32,17 +32,17 @@ def can_be_stopped(settings: BaseSettings, scheme: str) -> bool:
     Scrapy's handlers for HTTP/1.1 and classes derived from them do so, and since Scrapy 2.18 its
     handler for HTTP/2.
     """
-    handler = handler_of(settings, scheme)
+    handler = download_handler_of(settings, scheme)
     return any(base.__module__ in _STOPPABLE for base in getattr(handler, "__mro__", ()))
 
 
-def foreign_handler(settings: BaseSettings, scheme: str) -> str | None:
+def foreign_handler_name(settings: BaseSettings, scheme: str) -> str | None:
     """Return the name of the download handler of ``scheme``; None if it is one of Scrapy's.
 
     If another handler times out, the origin may be reachable: the handler may have waited for a
     browser or an API.
     """
-    handler = handler_of(settings, scheme)
+    handler = download_handler_of(settings, scheme)
     if handler is None or handler.__module__.startswith(_HANDLERS):
         return None
     return global_object_name(handler)

@@ -10,7 +10,11 @@ from urllib.parse import urljoin
 
 from w3lib.url import safe_url_string
 
-from scrapy_rep.fetch.addresses import is_private_address, is_private_host, leads_inside
+from scrapy_rep.fetch.addresses import (
+    is_private_address,
+    is_private_host,
+    resolves_to_private_address,
+)
 from scrapy_rep.fetch.transfer import FetchError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Evidence
@@ -96,7 +100,9 @@ class Chain:
             return
         host = origin_of(location).host
         # A proxy or a service resolves host names itself: what they resolve to here is irrelevant.
-        if is_private_host(host) or (not indirect and await in_thread(partial(leads_inside, host))):
+        if is_private_host(host) or (
+            not indirect and await in_thread(partial(resolves_to_private_address, host))
+        ):
             raise FetchError(f"redirect from a public host to a private one: {location}")
 
     def evidence(self, answer: Answer | None = None, error: str | None = None) -> Evidence:

@@ -128,7 +128,7 @@ def obstacle_in_answer(answer: Answer) -> Obstacle | None:
     if answer.without_credentials and answer.response.status == _UNAUTHORIZED:
         return Obstacle(
             "it is redirected to an origin that asks for credentials, which are for another origin",
-            _detail(answer.response, _host(answer.response.url)),
+            _join_details(answer.response, _printable_host(answer.response.url)),
             "set HTTPAUTH_DOMAIN to a domain that both belong to, or REP_OVERRIDES for the site",
         )
     return None
@@ -140,7 +140,7 @@ def obstacle_in_last_answer(answer: Answer) -> Obstacle | None:
         return None
     return Obstacle(
         f"{_SERVICE} redirected without an end",
-        _detail(answer.response, _host(answer.sent_url)),
+        _join_details(answer.response, _printable_host(answer.sent_url)),
         "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
     )
 
@@ -167,7 +167,7 @@ def _obstacle_in_page(answer: Answer) -> Obstacle | None:
     who = "another middleware" if answer.sent_url is None else _SERVICE
     return Obstacle(
         f"{who} answered in the site's place, without rules",
-        _detail(answer.response, _host(answer.sent_url)),
+        _join_details(answer.response, _printable_host(answer.sent_url)),
         "let it leave requests for robots.txt alone",
     )
 
@@ -177,13 +177,13 @@ def _obstacle_in_service(answer: Answer, url: str) -> Obstacle | None:
     location = answer.response.headers.get("Location")
     if location is not None and _leads_to_itself(location.decode("latin-1"), url):
         what = f"{_SERVICE} redirected to itself"
-    elif header is None and _may_be_the_sites(answer.response):
+    elif header is None and _may_be_from_site(answer.response):
         return None
     else:
         what = f"{_SERVICE} refused"
     return Obstacle(
         what,
-        _detail(answer.response, _host(url), header),
+        _join_details(answer.response, _printable_host(url), header),
         "see what it says of the key and its limits, or set REP_OVERRIDES for the site",
     )
 
@@ -194,7 +194,7 @@ def _obstacle_in_proxy(answer: Answer, proxy: str) -> Obstacle | None:
         return None
     return Obstacle(
         "a proxy refused",
-        _detail(response, _host(proxy), header),
+        _join_details(response, _printable_host(proxy), header),
         "see whether its credentials hold, and whether it lets the crawler through",
     )
 
@@ -222,7 +222,7 @@ def obstacle_in_error(error: Exception, message: str, transfer: Transfer | None)
         what = f"another middleware raised {name}"
     elif transfer is not None and (transfer.rewritten or transfer.proxy):
         what = f"{'a proxy' if transfer.rewritten is None else _SERVICE} gave no answer"
-        message = f"{_host(transfer.rewritten or transfer.proxy)}: {message}"
+        message = f"{_printable_host(transfer.rewritten or transfer.proxy)}: {message}"
         advice = "see whether it is up, and reachable"
     elif isinstance(error, _NO_HANDLER):
         what, advice = "no download handler took it", "see DOWNLOAD_HANDLERS"
@@ -264,7 +264,7 @@ def _has_groups(text: bytes) -> bool:
     return bool(RobotsTxt.parse(unwrap(text, truncated=True)).groups)
 
 
-def _may_be_the_sites(response: Response) -> bool:
+def _may_be_from_site(response: Response) -> bool:
     """Return whether ``response`` has a status that proxies pass on, but don't send themselves."""
     return response.status in {404, 410} or response.status // 100 in {2, 3}
 
@@ -284,7 +284,7 @@ def _leads_to_itself(location: str, url: str) -> bool:
     )
 
 
-def _host(url: str | None) -> str:
+def _printable_host(url: str | None) -> str:
     """Return the host and port of a URL, without parts that may be a password or a key."""
     if url is None:
         return ""
@@ -303,7 +303,7 @@ def _proxy_header(response: Response) -> str | None:
         return _header_in(response, ("Proxy-Authenticate",))
     # The origin may have sent this status through the proxy. This can't be distinguished from an
     # error of the proxy, so nothing is allowed.
-    if not _may_be_the_sites(response):
+    if not _may_be_from_site(response):
         return _header_in(response, ("Via",))
     return None
 
@@ -316,5 +316,5 @@ def _header_in(response: Response, names: tuple[str, ...]) -> str | None:
     return None
 
 
-def _detail(response: Response, where: str, header: str | None = None) -> str:
+def _join_details(response: Response, where: str, header: str | None = None) -> str:
     return ", ".join(filter(None, (where, f"status {response.status}", header)))

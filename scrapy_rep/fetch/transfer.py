@@ -55,13 +55,13 @@ class Transfer:
     """The URL to which the request was sent if a middleware has changed it, for example to the URL
     of an API; None if it wasn't changed."""
 
-    def store_route(self, request: Request) -> None:
+    def store_proxy_and_url(self, request: Request) -> None:
         """Store the proxy and the URL of ``request``, which the downloader gets next."""
         self.sent = True
         self.proxy = request.meta.get("proxy") or None
         self.rewritten = request.url if self.url and request.url != self.url else None
 
-    def count(self, data: bytes) -> bool:
+    def add_received(self, data: bytes) -> bool:
         """Add ``data`` to the received bytes; return whether the download must be stopped."""
         self.received += len(data)
         self.cut = self.received > self.max_size + _SLACK
@@ -144,7 +144,7 @@ def answer_of(response: Response, transfer: Transfer) -> Answer:
     if truncated:
         text = whole_lines(text, transfer.max_size)
     # The text was cut at the end of a line, below the limit. ``size`` is the limit nevertheless:
-    # Policy.reads_more compares it with the current limit.
+    # Policy.was_cut_by_lower_limit compares it with the current limit.
     size = transfer.max_size if truncated else len(text)
     return Answer(response, text, truncated, *route, size)
 

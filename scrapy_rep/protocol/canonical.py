@@ -77,10 +77,10 @@ def _canonical(octets: bytes, odd: bytes) -> bytes:
         octets = octets.replace(b"%c" % octet, _ESCAPE[octet])
     if not _OTHER_ESCAPE(octets):
         return octets
-    return b"\n".join(map(_with_escapes_in_form, octets.split(b"\n")))
+    return b"\n".join(map(_normalise_escapes, octets.split(b"\n")))
 
 
-def _with_escapes_in_form(line: bytes) -> bytes:
+def _normalise_escapes(line: bytes) -> bytes:
     first, *parts = line.split(b"%")
     forms = [_FORM_OF_ESCAPE.get(part[:2], b"%" + part[:2]) + part[2:] for part in parts]
     return first + b"".join(forms)

@@ -47,21 +47,27 @@ def read_date(text: str) -> datetime | None:
         return None
     year, month, day = filter(None, date.group(1, 2, 3, 6, 5, 4, 9, 7, 8))
     try:
-        return datetime(_year(year), _month(month), int(day), *_clock(time), tzinfo=_zone(time))
+        return datetime(
+            _parse_year(year),
+            _parse_month(month),
+            int(day),
+            *_parse_time(time),
+            tzinfo=_parse_zone(time),
+        )
     except ValueError:
         return None
 
 
-def _year(text: str) -> int:
+def _parse_year(text: str) -> int:
     year = int(text)
     return year if len(text) > len("00") else year + (1900 if year > _CENTURY_ENDS else 2000)
 
 
-def _month(text: str) -> int:
+def _parse_month(text: str) -> int:
     return int(text) if text.isdigit() else _MONTHS.index(text[:3]) + 1
 
 
-def _clock(time: re.Match[str] | None) -> tuple[int, int, int]:
+def _parse_time(time: re.Match[str] | None) -> tuple[int, int, int]:
     numbers = () if time is None else filter(None, time.group(1, 2, 3, 4, 5, 6))
     hour, minute, second, *_ = (*map(int, numbers), 0, 0, 0)
     if (hour, minute, second) == (24, 0, 0):  # as ISO 8601 may write the end of a day
@@ -69,7 +75,7 @@ def _clock(time: re.Match[str] | None) -> tuple[int, int, int]:
     return hour, minute, 59 if second == _LEAP_SECOND else second
 
 
-def _zone(time: re.Match[str] | None) -> timezone:
+def _parse_zone(time: re.Match[str] | None) -> timezone:
     hours, minutes, name = (None, None, None) if time is None else time.group(7, 8, 9)
     if not hours:
         return timezone(timedelta(hours=_HOURS[name or "utc"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrapy_rep.protocol.matching.ruleset import matching
+from scrapy_rep.protocol.matching.ruleset import matching_rules
 from scrapy_rep.protocol.parser import RobotsTxt
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def explain(body: bytes, target: str, *tokens: str) -> Explanation:
     """
     robots = RobotsTxt.parse(body)
     group = robots.group_for(*tokens)
-    rules = [] if group is None else list(matching(group.rules, target))
+    rules = [] if group is None else list(matching_rules(group.rules, target))
     # The sort is stable, so of rules with the same precedence the first in the file decides.
     rules.sort(key=lambda rule: (len(rule.pattern), rule.allow), reverse=True)
     verdict = robots.rules_for(*tokens).verdict_for(target)

@@ -38,7 +38,7 @@ def max_age(cache_control: str | None) -> int | None:
     return min(ages, default=None)
 
 
-def fresh_for(
+def freshness_lifetime(
     cache_control: str | None, age: str | None, *, ttl: float, ttl_min: float, ttl_max: float
 ) -> float:
     """Return the seconds for which a response may be used after it was received.

@@ -104,7 +104,9 @@ class Contents:
         empty, only ``User-agent`` lines and lines of these fields are yielded.
         """
         end = span.start - 1
-        for number, found in self._numbered(_user_agents_and(names) if names else FIELD, span):
+        for number, found in self._numbered(
+            _user_agents_or_fields(names) if names else FIELD, span
+        ):
             line = read_line(number, found[0])
             is_next = False
             if line.kind is LineKind.USER_AGENT:
@@ -139,9 +141,9 @@ class Contents:
         ``user-agent``, so the caller must check the values.
         """
         text = self.text
-        search = _search_for_names(names) if names else _ANY_USER_AGENT
+        search = _search_of_names(names) if names else _ANY_USER_AGENT
         number = counted = 0
-        first = self._user_agent(search, 0)
+        first = self._next_user_agent_line(search, 0)
         while first:
             start = first.start() + 1
             number += text.count(b"\n", counted, start)
@@ -154,14 +156,14 @@ class Contents:
                     if not names or agent.startswith(names):
                         agents.append(agent)
                 else:
-                    behind = self._user_agent(_ANY_USER_AGENT, line.end())
+                    behind = self._next_user_agent_line(_ANY_USER_AGENT, line.end())
                     break
             yield agents, Span(number, start, behind.start() + 1 if behind else len(text) + 1)
             first = behind
             if behind and names and not _value_of(behind).lower().startswith(names):
-                first = self._user_agent(search, behind.end())
+                first = self._next_user_agent_line(search, behind.end())
 
-    def _user_agent(self, search: _Search, start: int) -> re.Match[bytes] | None:
+    def _next_user_agent_line(self, search: _Search, start: int) -> re.Match[bytes] | None:
         """Return the next ``User-agent`` line that ``search`` finds at or after ``start``."""
         text, lower = self.text, self._lower
         while start >= 0 and (found := search(lower, start)):
@@ -213,12 +215,12 @@ def _field_pattern(names: tuple[str, ...]) -> re.Pattern[bytes]:
 
 
 @lru_cache
-def _user_agents_and(names: tuple[str, ...]) -> re.Pattern[bytes]:
+def _user_agents_or_fields(names: tuple[str, ...]) -> re.Pattern[bytes]:
     return line_pattern(LineKind.USER_AGENT, fields=names)
 
 
 @lru_cache
-def _search_for_names(names: tuple[bytes, ...]) -> _Search:
+def _search_of_names(names: tuple[bytes, ...]) -> _Search:
     """Return a search for ``User-agent`` lines whose value may begin with one of the names.
 
     A ``User-agent`` line without a colon directly after the field is found with any value.

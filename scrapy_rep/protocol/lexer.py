@@ -150,7 +150,7 @@ def line_pattern(*kinds: LineKind, fields: Iterable[str] = ()) -> re.Pattern[byt
     forms = []
     for names in [*map(_names_of, kinds), *([name.encode()] for name in fields)]:
         one_word = [name for name in names if b" " not in name]
-        forms += [_beginning(names) + _COLON, _beginning(one_word) + _WORD]
+        forms += [_pattern_of_names(names) + _COLON, _pattern_of_names(one_word) + _WORD]
     return re.compile(_LINE % b"|".join(forms))
 
 
@@ -158,7 +158,7 @@ def _names_of(of: LineKind) -> list[bytes]:
     return [name for name, kind in _BEGINNINGS if kind is of]
 
 
-def _beginning(names: Iterable[bytes]) -> bytes:
+def _pattern_of_names(names: Iterable[bytes]) -> bytes:
     """Return a pattern that matches any of the names, in any case."""
     # A set such as [Aa] is faster than the flag re.IGNORECASE.
     names = (
@@ -197,5 +197,5 @@ _FIELD: Final = rb"(?=[^\s:#])(?:%s|%s)" % (_COLON, _WORD)
 FIELD: Final = re.compile(_LINE % _FIELD)
 """Matches a line in which ``read_line`` finds a field, with the LF before it."""
 FIELD_BUT_SITEMAP: Final = re.compile(
-    _LINE % (b"(?!%s)%s" % (_beginning(_names_of(LineKind.SITEMAP)), _FIELD))
+    _LINE % (b"(?!%s)%s" % (_pattern_of_names(_names_of(LineKind.SITEMAP)), _FIELD))
 )

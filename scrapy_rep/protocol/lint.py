@@ -133,8 +133,8 @@ class _Linter:
         self._lint.findings.sort(key=lambda finding: finding.line or 0)
         return self._lint
 
-    def _add_finding(self, line: int | None, code: str, what: str = "") -> None:
-        text = f"{what}: {CODES[code]}" if what else CODES[code]
+    def _add_finding(self, line: int | None, code: str, detail: str = "") -> None:
+        text = f"{detail}: {CODES[code]}" if detail else CODES[code]
         self._lint.findings.append(Finding(line, code, text))
 
     def _read(self, line: Line) -> str:
@@ -188,8 +188,8 @@ class _Linter:
     def _check_usage(self, line: Line) -> None:
         if line.field.lower() not in SOURCE_OF_FIELD:
             return
-        for code, what in usage.findings_in(line):
-            self._add_finding(line.number, code, what)
+        for code, detail in usage.findings_in(line):
+            self._add_finding(line.number, code, detail)
         if SOURCE_OF_FIELD[line.field.lower()] == LICENSE:
             return
         if not self._named:

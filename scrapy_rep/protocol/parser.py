@@ -66,7 +66,7 @@ class Group:
     def tokens(self) -> tuple[str, ...]:
         """The product tokens of the ``User-agent`` lines in lower case; ``*``: all crawlers."""
         values = (agent.value.encode().lower() for agent in self.agents)
-        names = (names[-1].decode() for names in map(_named_by, values) if names)
+        names = (names[-1].decode() for names in map(_names_in_agent, values) if names)
         return tuple(dict.fromkeys(names))
 
 
@@ -106,7 +106,7 @@ class RobotsTxt:
     @property
     def ungrouped(self) -> tuple[Field, ...]:
         """The rules and other fields before the first group. These rules apply to no crawler."""
-        lines = self._contents.fields(self._head)
+        lines = self._contents.fields(self._span_before_groups)
         return tuple(_field(line) for line in lines if line.kind in _FIELDS)
 
     def group_for(self, *tokens: str) -> Group | None:
@@ -145,7 +145,7 @@ class RobotsTxt:
             is_ours = False
             for line, is_next in self._contents.agents_and_fields(span, tuple(names)):
                 if line.kind is LineKind.USER_AGENT:
-                    is_ours = (is_ours and is_next) or token in _named_by(line.value.lower())
+                    is_ours = (is_ours and is_next) or token in _names_in_agent(line.value.lower())
                 elif is_ours and line.kind is LineKind.OTHER:
                     fields.append(_field(line))
         return tuple(field for field in fields if not names or field.name in names)
@@ -178,7 +178,7 @@ class RobotsTxt:
             return NO_USAGE_RULES
         lines = partial(self._contents.fields, names=USAGE_FIELDS)
         ours = chain.from_iterable(map(lines, self._whole_groups(tokens)))
-        return UsageRules(usage_lines(ours), usage_lines(lines(self._head)))
+        return UsageRules(usage_lines(ours), usage_lines(lines(self._span_before_groups)))
 
     def usage(self, url: str, *tokens: str) -> Usage:
         """Return the usage preferences of a URL of the origin of this file. Never raises.
@@ -192,7 +192,7 @@ class RobotsTxt:
         )
 
     @property
-    def _head(self) -> Span:
+    def _span_before_groups(self) -> Span:
         """The lines before the first group."""
         span = self._contents.span
         first = next(self._contents.groups(), None)
@@ -203,7 +203,7 @@ class RobotsTxt:
         return [
             span
             for agents, span in self._contents.groups()
-            if any(name in _named_by(agent) for agent in agents)
+            if any(name in _names_in_agent(agent) for agent in agents)
         ]
 
     def _spans_of(self, tokens: tuple[str, ...]) -> tuple[bytes, list[Span]]:
@@ -213,7 +213,7 @@ class RobotsTxt:
         names = _names_of(tokens)
         spans: dict[bytes, list[Span]] = {}
         for agents, span in self._contents.groups(*names):
-            for name in {name for agent in agents for name in _named_by(agent)}:
+            for name in {name for agent in agents for name in _names_in_agent(agent)}:
                 before = spans.setdefault(name, [])
                 if before and before[-1].stop == span.start:
                     number, start, _ = before[-1]
@@ -258,7 +258,7 @@ def _names_of(tokens: tuple[str, ...]) -> tuple[bytes, ...]:
 
 
 @lru_cache
-def _named_by(agent: bytes) -> tuple[bytes, ...]:
+def _names_in_agent(agent: bytes) -> tuple[bytes, ...]:
     """Return the names in a ``User-agent`` value in lower case, the longest name last.
 
     One name is the product token at the beginning (SPEC G-3). Some crawlers have a name with

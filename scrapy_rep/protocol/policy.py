@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.freshness import fresh_for, retry_after
+from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
 from scrapy_rep.protocol.outcome import (
     Available,
     Outcome,
@@ -70,20 +70,21 @@ class Policy:
     max_size: int = limits.MAX_BODY_BYTES
     soft_404: bool = True
 
-    def is_due(self, record: Record | None, now: float, began: float = -math.inf) -> bool:
+    def is_due(self, record: Record | None, now: float, crawl_start: float = -math.inf) -> bool:
         """Return whether robots.txt has to be fetched before pages of its origin.
 
         A robots.txt that has expired, or was cut by lower limits, is fetched again. One that is
-        unreachable is not fetched before its next try. But a crawl that ``began`` after the last
-        try may fetch it earlier, as ``_may_be_over`` returns: the site may be reachable again.
+        unreachable is not fetched before its next try. But if ``crawl_start`` is after the last
+        try, it may be fetched earlier, as ``_may_retry_early`` returns: the site may be reachable
+        again.
         """
         if (
             record is None
-            or self._sees_more(record)
+            or self._may_end_otherwise(record)
             or not record.last.evidence.at <= now < self._next_fetch_at(record)
         ):
             return True
-        return record.last.evidence.at < began and self._may_be_over(record, now)
+        return record.last.evidence.at < crawl_start and self._may_retry_early(record, now)
 
     def access(self, record: Record, now: float) -> Access:
         """Return which pages may be fetched according to ``record``, even if it has expired.
@@ -97,7 +98,7 @@ class Policy:
                 return Access(Grant.RULES, Reason.RULE, record.last, start, end)
             return Access(Grant.ALL, Reason.UNAVAILABLE, None, start, end)
         outage = Outage(record.last.evidence.summary, record.unreachable_since, end)
-        turn = self._opened_at(record) if record.of_origin else math.inf
+        turn = self._allows_all_from(record) if record.of_origin else math.inf
         if now < turn:
             return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, turn), outage)
         if record.copy is None:
@@ -135,18 +136,18 @@ class Policy:
         next_try = at + self._retry_delay(outcome, tries, jitter)
         return Record(file, outcome, copy, since, seconds, tries, next_try)
 
-    def reads_more(self, copy: Available) -> bool:
+    def was_cut_by_lower_limit(self, copy: Available) -> bool:
         """Return whether ``copy`` was cut at a size limit that is lower than the current limit."""
         return copy.evidence.truncated and copy.evidence.size < self.max_size
 
-    def _sees_more(self, record: Record) -> bool:
+    def _may_end_otherwise(self, record: Record) -> bool:
         """Return whether a fetch with the current settings may end otherwise than ``record``.
 
         This is so if a limit of size or redirects cut the last fetch, and is higher now; or if the
         last fetch found a soft 404, and soft 404s no longer count as 404.
         """
         if isinstance(record.last, Available):
-            return self.reads_more(record.last)
+            return self.was_cut_by_lower_limit(record.last)
         if not isinstance(record.last, Unavailable):
             return False
         evidence = record.last.evidence
@@ -156,10 +157,10 @@ class Policy:
         status = evidence.status or 0
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
-    def _opened_at(self, record: Record) -> float:
+    def _allows_all_from(self, record: Record) -> float:
         """Return when pages are allowed in an outage; infinity if never without another try."""
         # The part that was cut may disallow any URL, so the copy can't be used without a new fetch.
-        if record.copy is not None and self.reads_more(record.copy):
+        if record.copy is not None and self.was_cut_by_lower_limit(record.copy):
             return math.inf
         patience = (
             self.unreachable_allow_after if record.copy is None else self.unreachable_stale_after
@@ -167,7 +168,7 @@ class Policy:
         left = patience - record.unreachable_for
         return record.last.evidence.at + left if left <= limits.UNREACHABLE_GAP_MAX else math.inf
 
-    def _may_be_over(self, record: Record, now: float) -> bool:
+    def _may_retry_early(self, record: Record, now: float) -> bool:
         """Return whether a new crawl may fetch before the next try, as the outage may be over.
 
         This is so if the last response had no Retry-After, and the last try was at least
@@ -187,7 +188,7 @@ class Policy:
                 return math.inf
             # The time is limited, as a record from a store may have any value.
             return min(record.next_try, evidence.at + self.retry_delay_max)
-        return evidence.at + fresh_for(
+        return evidence.at + freshness_lifetime(
             evidence.cache_control,
             evidence.age,
             ttl=self.cache_ttl,

@@ -18,14 +18,14 @@ _MAX_HEADER: Final = 262_144
 """Maximum size of a header in bytes. scrapy-rep writes no larger header."""
 
 
-def max_encoded(max_size: int) -> int:
+def max_encoded_size(max_size: int) -> int:
     """Return the largest size of an encoded record whose body has at most ``max_size`` bytes."""
     # zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
-    most = _max_inflated(max_size)
+    most = _max_inflated_size(max_size)
     return 1 + most + 5 * (most // 16_384 + 1) + 11
 
 
-def _max_inflated(max_size: int) -> int:
+def _max_inflated_size(max_size: int) -> int:
     return 4 + _MAX_HEADER + max_size
 
 
@@ -147,7 +147,7 @@ def _decode(data: bytes, key: str, max_size: int) -> Record:
 
 def _inflate(data: bytes, max_size: int) -> bytes:
     inflater = zlib.decompressobj()
-    inflated = inflater.decompress(data, _max_inflated(max_size))
+    inflated = inflater.decompress(data, _max_inflated_size(max_size))
     if not inflater.eof:
         raise RecordError("record that is too large or cut")
     return inflated

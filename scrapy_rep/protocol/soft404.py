@@ -43,12 +43,12 @@ def is_not_found_page(body: bytes) -> bool:
     Words further down don't count. A maintenance page may contain such a phrase there. If it
     counted, all pages of a site would be allowed while the site is down.
     """
-    text = _visible(body[:_MAX_READ].decode("utf-8", "replace"))
+    text = _visible_text(body[:_MAX_READ].decode("utf-8", "replace"))
     words = " ".join(unescape(text).lower().split())[:_MAX_VISIBLE]
     return any(phrase in words for phrase in _PHRASES)
 
 
-def _visible(html: str) -> str:
+def _visible_text(html: str) -> str:
     lower = html.lower()
     parts = []
     position = 0

@@ -136,11 +136,11 @@ class BackOff:
         # Not response_received: that is sent for responses of the HTTP cache, too.
         connect(self._response_downloaded, signals.response_downloaded)
 
-    def listen(self, call: Callable[[Origin], None]) -> None:
+    def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin when the result of ``hold`` for it may have changed."""
         self._listener = call
 
-    def listen_for_give_up(self, call: Callable[[], None]) -> None:
+    def listen_for_dropping(self, call: Callable[[], None]) -> None:
         """Call ``call`` when the requests to a host are to be dropped until its pause ends."""
         self._on_given_up = call
 
@@ -155,7 +155,7 @@ class BackOff:
         lease for the probe is claimed, and the listener is called with the origin afterwards.
         """
         paused = self._hosts.get(origin.host) if self._hosts else None
-        if paused is None or self.has_given_up(origin.host):
+        if paused is None or self.is_dropping(origin.host):
             return None
         now = self._clock.monotonic()
         if paused.may_probe:
@@ -165,14 +165,14 @@ class BackOff:
             paused.may_probe, paused.next_check = False, now
         paused.origins[origin] = None
         if paused.next_check <= now:
-            if now < paused.released_at + _CHECK_INTERVAL and self._under_way(origin.host):
+            if now < paused.released_at + _CHECK_INTERVAL and self._active_requests_to(origin.host):
                 paused.next_check = now + _SHORT_CHECK_INTERVAL
             else:
                 paused.next_check = math.inf
                 self._start_task(self._claim_probe(origin.host, paused))
         return Hold(HoldReason.BACK_OFF, paused.next_check)
 
-    def popped(self, host: str) -> None:
+    def use_probe(self, host: str) -> None:
         """Note that a request to ``host`` leaves the scheduler: no other may leave as the probe."""
         paused = self._hosts.get(host) if self._hosts else None
         if paused is not None and paused.may_probe:
@@ -181,14 +181,14 @@ class BackOff:
             paused.released_at = self._clock.monotonic()
             paused.next_check = paused.released_at + _SHORT_CHECK_INTERVAL
 
-    def has_given_up(self, host: str) -> bool:
+    def is_dropping(self, host: str) -> bool:
         """Return whether requests to ``host`` are to be dropped now."""
         paused = self._hosts.get(host)
         if paused is None or not paused.given_up:
             return False
         return self._clock.monotonic() < paused.until
 
-    def dropped(self, request: Request) -> IgnoreRequest:
+    def drop(self, request: Request) -> IgnoreRequest:
         """Count ``request`` as dropped; return the exception to raise."""
         stats.count(self._crawler, stats.BACK_OFF_DROPPED)
         host = urlparse_cached(request).hostname
@@ -218,7 +218,7 @@ class BackOff:
             return None
         return self._hosts.get(host_of(request))
 
-    def _under_way(self, host: str) -> list[Request]:
+    def _active_requests_to(self, host: str) -> list[Request]:
         """Return the requests to ``host`` that the downloader or its middlewares process."""
         return [
             request
@@ -280,10 +280,10 @@ class BackOff:
             asked = paused.last_pause * (1 + _JITTER * random.random())  # noqa: S311
         paused.paused_at = now
         paused.under_way = WeakSet(
-            each for each in self._under_way(host) if is_in_slot(self._crawler, each)
+            each for each in self._active_requests_to(host) if is_in_slot(self._crawler, each)
         )
         seconds = min(asked, self._max)
-        self._announce(origin, status, seconds)
+        self._report_pause(origin, status, seconds)
         self._pause_for(host, paused, seconds)
 
     def _extend_pause(
@@ -295,13 +295,13 @@ class BackOff:
             # After refusals that arrive together, the pause ends at nearly the same time. This is
             # announced only once.
             if longer > _CHECK_INTERVAL:
-                self._announce(origin, status, seconds)
+                self._report_pause(origin, status, seconds)
             self._pause_for(origin.host, paused, seconds)
 
-    def _announce(self, origin: Origin, status: int, seconds: float) -> None:
+    def _report_pause(self, origin: Origin, status: int, seconds: float) -> None:
         stats.count(self._crawler, stats.BACK_OFF)
         logger.log(
-            logging.INFO if self._logged.is_first(origin.host) else logging.DEBUG,
+            logging.INFO if self._logged.add_if_new(origin.host) else logging.DEBUG,
             "%s answered %d: no requests for %.3g s",
             ascii(origin.host)[1:-1],
             status,
@@ -332,7 +332,7 @@ class BackOff:
     def _end_pause(self, host: str, paused: _PausedHost) -> None:
         del self._hosts[host]
         self._notify(paused)
-        self._start_task(self._pauses.end(host))
+        self._start_task(self._pauses.release(host))
 
     def _notify(self, paused: _PausedHost) -> None:
         origins, paused.origins = paused.origins, {}
@@ -348,7 +348,7 @@ class BackOff:
         deferred_from_coro(call).addErrback(trap_cancelled)
 
     async def _share_pause(self, host: str, paused: _PausedHost, seconds: float) -> None:
-        self._adopt_pause(host, paused, await self._pauses.begin(host, seconds))
+        self._adopt_pause(host, paused, await self._pauses.store(host, seconds))
 
     async def _claim_probe(self, host: str, paused: _PausedHost) -> None:
         """Claim the lease for the probe. If this worker gets the lease, one request may leave.

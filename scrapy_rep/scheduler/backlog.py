@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left
+from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left_on_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,16 +61,16 @@ class Backlog:
         """All slots up to this name have been loaded in this round."""
         self._is_through = False
         """Whether no slot after ``_reached`` is left on disk in this round."""
-        self._given_up: dict[tuple[str, Origin | str | None], int] = {}
+        self._unreadable: dict[tuple[str, Origin | str | None], int] = {}
         """Number of requests of each lane that can't be read, by slot and origin. If the origin is
         damaged, its text is used."""
         self._failures = 0
         """Number of failed reads in a row."""
         self._load_at = -math.inf
         """When to read again after a failure, by the monotonic clock."""
-        lanes.on_disk = disk.count()
+        lanes.on_disk = disk.number_of_requests()
 
-    def choose_disk(self, slot: str, passed: str) -> bool:
+    def load_or_leave_on_disk(self, slot: str, passed: str) -> bool:
         """Return whether a new request to ``slot`` stays on disk only.
 
         If not, it goes to a lane in memory. The lanes that the slot has on disk are then loaded, by
@@ -99,7 +99,7 @@ class Backlog:
     def push(self, slot: str, origin: Origin | None, *item: Any) -> None:
         """Write a request that stays on disk. Raises ValueError as ``Disk.write`` does."""
         self._disk.write(slot, origin, *item)
-        self._lanes.on_disk += 1 + self.take_given_up(slot, origin)
+        self._lanes.on_disk += 1 + self.pop_unreadable(slot, origin)
 
     def move_to_disk(self, lane: Lane) -> bool:
         """Return whether to remove ``lane``, of which a request was popped, from memory.
@@ -114,18 +114,18 @@ class Backlog:
         self._lanes.on_disk += lane.size
         return True
 
-    def give_up(self, lane: Lane) -> None:
+    def mark_unreadable(self, lane: Lane) -> None:
         """Don't load ``lane``, which can't be read, again until a request is added to it."""
-        self._given_up[lane.slot.name, lane.origin] = lane.size
+        self._unreadable[lane.slot.name, lane.origin] = lane.size
 
-    def take_given_up(self, slot: str, origin: Origin | None) -> int:
+    def pop_unreadable(self, slot: str, origin: Origin | None) -> int:
         """Let a lane that was given up be loaded again; return its number of requests.
 
         The caller counts them again. The number is 0 if the lane was not given up.
         """
-        return self._given_up.pop((slot, origin), 0)
+        return self._unreadable.pop((slot, origin), 0)
 
-    def begin_round(self) -> None:
+    def start_round(self) -> None:
         """Begin a new round at the first name, if this round has loaded the last slot on disk."""
         if self._is_through:
             self._reached = ""
@@ -179,13 +179,13 @@ class Backlog:
                 continue
             for _, name, size in groups:
                 origin = _read_origin(name)
-                if (slot, origin) in self._given_up:
+                if (slot, origin) in self._unreadable:
                     continue
                 # ``on_disk`` may be too low: after failures to read it was set to 0.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)
                 if isinstance(origin, str):
-                    log_left(self._crawler, slot, size)
-                    self._given_up[slot, origin] = size
+                    log_left_on_disk(self._crawler, slot, size)
+                    self._unreadable[slot, origin] = size
                     continue
                 lane = self._lanes.lane(slot, origin)
                 self._lanes.resize(lane, size)

@@ -81,14 +81,14 @@ class Delays:
         """Return whether the requests of an origin may have a delay."""
         return self.has_minimum_delay or (self._max > 0 and entry.asks_for_delay)
 
-    def delay_of(self, request: Request, delay: Delay | None) -> float:
+    def apply_delay(self, request: Request, delay: Delay | None) -> float:
         """Return the delay in seconds before ``request``, whose robots.txt sets ``delay``.
 
         The result is 0 if only the delay of its download slot applies. Otherwise ``hold`` applies
         to this slot from now on.
         """
         name = slot_name(self._crawler, request)
-        seconds = 0.0 if name in self._slots_with_own_delay else self._bounded(delay)
+        seconds = 0.0 if name in self._slots_with_own_delay else self._limited_seconds(delay)
         if seconds:
             self._slots.put(name, None)
         return seconds
@@ -117,7 +117,7 @@ class Delays:
     def hold(self, name: str) -> Hold | None:
         """Return why no request may leave to the download slot ``name`` yet; None if one may.
 
-        Only slots for which ``delay_of`` has returned a delay are held.
+        Only slots for which ``apply_delay`` has returned a delay are held.
         """
         slot = slot_of(self._crawler, name) if name in self._slots else None
         if slot is None:
@@ -132,7 +132,7 @@ class Delays:
             seconds = max(seconds, slot.delay)
         return Hold(HoldReason.SLOT, self._clock.monotonic() + seconds) if seconds else None
 
-    def _bounded(self, delay: Delay | None) -> float:
+    def _limited_seconds(self, delay: Delay | None) -> float:
         """Return the seconds of ``delay``, within REP_CRAWL_DELAY_MIN and REP_CRAWL_DELAY_MAX."""
         asked = 0.0 if delay is None else delay.seconds
         return max(self._min, min(asked, self._max))
@@ -145,7 +145,7 @@ class Delays:
         else:
             slot = slot_of(self._crawler, name)
             own = delay_of_new_slots(self._crawler) if slot is None else slot.delay
-            taken = max(own, self._bounded(delay))
+            taken = max(own, self._limited_seconds(delay))
             what = f"the delay is {taken:g} s"
             if delay.seconds > self._max:
                 stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.exceptions import SettingsError
-from scrapy_rep.utils.scrapy_internals import in_progress
+from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.sqlite import (
     ForeignFileError,
     NewerFileError,
@@ -130,7 +130,7 @@ class Disk:
         self._path, self._identity = path, identity_of(path)
         self._has_logged_loss = False
 
-    def count(self) -> int:
+    def number_of_requests(self) -> int:
         """Return the number of requests not marked as unreadable."""
         number: int = self._run("SELECT count(*) FROM requests WHERE NOT unreadable").fetchone()[0]
         return number
@@ -168,10 +168,10 @@ class Disk:
         """
         lane.heap = self._keys(lane, after, 1)
 
-    def _keys(self, lane: Lane, after: tuple[Any, ...], most: int) -> list[tuple[Any, ...]]:
-        """Return the sort keys of the next requests after the key ``after``, at most ``most``."""
+    def _keys(self, lane: Lane, after: tuple[Any, ...], limit: int) -> list[tuple[Any, ...]]:
+        """Return the sort keys of the next requests after the key ``after``, at most ``limit``."""
         rows = self._run(_NEXT, (*_key_of(lane), *after))
-        return [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), most)]
+        return [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), limit)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request`` to ``lane``. Raises ValueError as ``write`` does."""
@@ -213,17 +213,17 @@ class Disk:
 
         Raises UnreadableError if the request can't be read, and sqlite3.Error if the file can't.
         """
-        return self._decoded(self._data(lane.heap[0]))
+        return self._decode(self._read_row(lane.heap[0]))
 
-    def read_first(self, lane: Lane, most: int) -> list[Request]:
-        """Return the next requests of ``lane``, at most ``most``, without unreadable ones.
+    def read_first(self, lane: Lane, limit: int) -> list[Request]:
+        """Return the next requests of ``lane``, at most ``limit``, without unreadable ones.
 
         The requests are not removed. Raises sqlite3.Error if the file can't be read.
         """
         requests = []
-        for key in self._keys(lane, _BEFORE_ALL, most):
+        for key in self._keys(lane, _BEFORE_ALL, limit):
             with suppress(UnreadableError):
-                requests.append(self._decoded(self._data(key)))
+                requests.append(self._decode(self._read_row(key)))
         return requests
 
     def pop(self, lane: Lane) -> Request:
@@ -233,11 +233,11 @@ class Disk:
         An unreadable request is popped, too; the next crawl tries to read it again.
         """
         key = lane.heap[0]
-        data = self._data(key)
+        data = self._read_row(key)
         self.set_next_key(lane, key)
         number = abs(key[2])
         try:
-            request = self._decoded(data)
+            request = self._decode(data)
         except UnreadableError:
             self._unmarked.add(number)
             with self._log_write_errors("What can't be read isn't marked"):
@@ -253,7 +253,7 @@ class Disk:
         After an error, this is tried again only after a delay. ``now`` is the time of the monotonic
         clock; the default is after any delay.
         """
-        there = in_progress(self._crawler)
+        there = requests_in_progress(self._crawler)
         for number in [
             number for number, request in self._in_progress.items() if request not in there
         ]:
@@ -280,12 +280,12 @@ class Disk:
             number in taken for taken in (self._in_progress, self._ended, self._unmarked)
         )
 
-    def check_file(self) -> None:
+    def log_if_removed(self) -> None:
         """Log, only once, if the file was removed or replaced.
 
         The crawl goes on with the open file, but the next crawl will not find its requests.
         """
-        if not self._has_logged_loss and self._is_gone():
+        if not self._has_logged_loss and self._was_removed():
             self._has_logged_loss = True
             logger.error(
                 "%s was removed or replaced: the requests that are left when the crawl ends are "
@@ -294,15 +294,17 @@ class Disk:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _is_gone(self) -> bool:
+    def _was_removed(self) -> bool:
         try:
             return identity_of(self._path) != self._identity
         except OSError:  # the file system fails, so the file may still be there
             return False
 
-    def _log_lost(self) -> None:
+    def _log_lost_requests(self) -> None:
         # The file is checked first, as counting reads all rows.
-        if self._is_gone() and (left := self._run("SELECT count(*) FROM requests").fetchone()[0]):
+        if self._was_removed() and (
+            left := self._run("SELECT count(*) FROM requests").fetchone()[0]
+        ):
             logger.error(
                 "Requests lost, because %s was removed or replaced: %d",
                 self._path,
@@ -314,7 +316,7 @@ class Disk:
         """Delete finished rows and close the file; return whether requests are left on disk."""
         with closing(self._connection):
             self.delete_finished()
-            self._log_lost()
+            self._log_lost_requests()
             (is_left,) = self._run(
                 "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
             ).fetchone()
@@ -337,12 +339,12 @@ class Disk:
 
     # Rows.
 
-    def _data(self, key: tuple[Any, ...]) -> bytes:
+    def _read_row(self, key: tuple[Any, ...]) -> bytes:
         number = abs(key[2])
         row = self._run("SELECT request FROM requests WHERE number = ?", (number,)).fetchone()
         return b"" if row is None else row[0]
 
-    def _decoded(self, data: bytes) -> Request:
+    def _decode(self, data: bytes) -> Request:
         what = "its data is damaged"
         try:
             values = (pickle.loads if data.startswith(_PICKLE) else marshal.loads)(data)
@@ -352,10 +354,10 @@ class Disk:
             raise UnreadableError(what) from error
 
     @contextmanager
-    def _log_write_errors(self, otherwise: str) -> Iterator[None]:
+    def _log_write_errors(self, consequence: str) -> Iterator[None]:
         """Suppress an error of SQLite in the ``with`` block; log only the first in a row.
 
-        ``otherwise`` is the consequence of the error, for the log line.
+        ``consequence`` is what follows from the error, for the log line.
         """
         try:
             yield
@@ -365,7 +367,7 @@ class Disk:
                 logger.error(  # noqa: TRY400 - it is told what to do about it
                     "The requests can't be written to JOBDIR: %s. %s",
                     error,
-                    otherwise,
+                    consequence,
                     extra={"spider": self._crawler.spider},
                 )
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy import Request
 
 from scrapy_rep import stats
-from scrapy_rep.utils.text import show
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -19,11 +19,11 @@ RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
 """Seconds between the tries to read requests from disk; after the last try they stay on disk."""
 
 
-def log_error(crawler: Crawler, error: BaseException, message: str, of: object) -> None:
-    """Log ``message``, formatted with ``of``, and the traceback of ``error``; count the error."""
+def log_error(crawler: Crawler, error: BaseException, message: str, subject: object) -> None:
+    """Log ``message``, formatted with ``subject``, and the traceback of ``error``; count it."""
     stats.count(crawler, stats.QUEUE_ERRORS)
-    of = show(of) if isinstance(of, Request) else of
-    logger.error(message, of, exc_info=error, extra={"spider": crawler.spider})
+    subject = printable_request(subject) if isinstance(subject, Request) else subject
+    logger.error(message, subject, exc_info=error, extra={"spider": crawler.spider})
 
 
 def log_unreadable(crawler: Crawler, request: str, reason: BaseException | None) -> None:
@@ -38,7 +38,7 @@ def log_unreadable(crawler: Crawler, request: str, reason: BaseException | None)
     )
 
 
-def log_left(crawler: Crawler, slot: str, requests: int) -> None:
+def log_left_on_disk(crawler: Crawler, slot: str, requests: int) -> None:
     """Log that the requests of a lane can't be read, and are left on disk; count an error."""
     stats.count(crawler, stats.QUEUE_ERRORS)
     logger.error(

@@ -20,9 +20,9 @@ from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.idle import Idle
 from scrapy_rep.scheduler.lookups import Lookups
 from scrapy_rep.scheduler.source import Source
-from scrapy_rep.utils.downloads import timeout_of, timeout_of_crawl
-from scrapy_rep.utils.per_crawl import part
-from scrapy_rep.utils.scrapy_internals import nudge
+from scrapy_rep.utils.downloads import default_download_timeout, download_timeout_of
+from scrapy_rep.utils.per_crawl import get_part
+from scrapy_rep.utils.scrapy_internals import wake_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -111,20 +111,20 @@ class Gate:
         self._queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
         self._lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
-        self.look_up: Callable[[], None] = self._lookups.begin
+        self.look_up: Callable[[], None] = self._lookups.start
         """Begins pending lookups, as many as there is room for."""
         self.idle: Idle = Idle(crawler, self._only_deferred, self._idle_line)
         """Sends ``spider_idle`` while all requests that are left are deferred."""
-        cache.listen_for_room(self._start_lookups)
+        cache.listen_for_free_lookups(self._start_lookups)
         if turns is not None:
-            turns.listen(self._notify)
+            turns.listen_for_hold_change(self._notify)
         if back_off is not None:
-            back_off.listen(self._notify)
+            back_off.listen_for_hold_change(self._notify)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Gate | None:
         """Return the gate of a crawl, or None if the crawl doesn't obey robots.txt."""
-        return part(crawler, cls)
+        return get_part(crawler, cls)
 
     # Called by the queues.
 
@@ -133,7 +133,7 @@ class Gate:
         self._queues.append(queue)
         if self._back_off is not None:
             self._back_off.start()
-        self.listen(queue.hold_changed)
+        self.listen_for_hold_change(queue.hold_changed)
 
     def origin_governing(self, request: Request) -> Origin | None:
         """Return the origin whose robots.txt decides about ``request``.
@@ -148,11 +148,11 @@ class Gate:
             return None
 
     @property
-    def has_room(self) -> bool:
+    def has_room_for_lookups(self) -> bool:
         """Whether a lookup that is added now need not wait until other lookups have ended."""
-        return self._lookups.has_room
+        return self._lookups.has_room_for_lookups
 
-    def listen(self, call: Callable[[Origin], None]) -> None:
+    def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin whenever the result of ``hold`` may have changed for it."""
         self._listeners.append(call)
 
@@ -167,19 +167,19 @@ class Gate:
             return None  # an earlier crawl, without this override, wrote the request to disk
         entry = self._cache.known_entry(origin)
         if entry is None or self._decider.lacks_tdmrep(origin, head):
-            was_looked_up, result = self._lookups.take_result(origin)
+            was_looked_up, result = self._lookups.pop_result(origin)
             if not was_looked_up:
                 self._lookups.add(origin)
                 return _UNTIL_LOOKED_UP
             entry = entry or result
             if entry is None:
                 return None  # the lookup failed; the middleware repeats it and handles the error
-        if entry.may_come_back and self._defers:
+        if entry.will_be_retried and self._defers:
             return Hold(HoldReason.UNREACHABLE, self.next_try(entry))
         if self._back_off is not None and self._back_off.has_refused(origin.host):
             # A request that the middleware will drop must use neither a turn nor the probe: the
             # one request after a pause that shows whether the site answers again.
-            if self._back_off.has_given_up(origin.host) or self._is_disallowed(head):
+            if self._back_off.is_dropping(origin.host) or self._is_disallowed(head):
                 return None
             hold = self._back_off.hold(origin)
         else:
@@ -187,7 +187,7 @@ class Gate:
         if hold is None and self._turns and self._delays and self._delays.may_have_delay(entry):
             hold = self._turns.hold(origin, head)
         if hold is None and self._back_off is not None:
-            self._back_off.popped(origin.host)
+            self._back_off.use_probe(origin.host)
         return hold
 
     def _is_disallowed(self, head: Callable[[], Request]) -> bool:
@@ -198,7 +198,7 @@ class Gate:
         verdict = None if decision is None else decision.verdict
         return verdict is not None and not verdict.allowed
 
-    def hold_slot(self, slot: str) -> Hold | None:
+    def hold_of_slot(self, slot: str) -> Hold | None:
         """Return why no request may leave to a download slot yet; None if one may.
 
         A request that waits in its download slot for the delay of its site counts for
@@ -234,14 +234,14 @@ class Gate:
     # Called by the middleware.
 
     @property
-    def in_use(self) -> bool:
+    def has_queue(self) -> bool:
         """Whether there is a queue that keeps its requests until the gate lets them leave."""
         return bool(self._queues)
 
     @property
     def cannot_defer(self) -> bool:
         """Whether the settings require that requests are deferred, but no queue keeps them."""
-        return self._defers and not self.in_use
+        return self._defers and not self.has_queue
 
     def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return whether ``request`` is to wait for the next try of its unreachable robots.txt.
@@ -253,11 +253,11 @@ class Gate:
 
     def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
         """Return what ``defers`` would return without a dry run."""
-        if not self._would_defer or entry is None or not entry.may_come_back:
+        if not self._would_defer or entry is None or not entry.will_be_retried:
             return False
         if source is not Source.DIRECT:
-            return self.in_use
-        seconds = timeout_of(request) or timeout_of_crawl(self._crawler)
+            return self.has_queue
+        seconds = download_timeout_of(request) or default_download_timeout(self._crawler)
         return entry.end - self._clock.time() <= seconds
 
     def next_try(self, entry: Entry) -> float:
@@ -268,7 +268,7 @@ class Gate:
     def look_up_later(self, origin: Origin, request: Request) -> None:
         """Add a lookup of ``origin`` for ``request``, which begins when there is room."""
         self._lookups.add(origin, request)
-        self._lookups.begin()
+        self._lookups.start()
 
     def close(self) -> int:
         """Begin no more lookups, and stop all timers; return how many requests are deferred."""
@@ -278,13 +278,13 @@ class Gate:
     # Callbacks of the cache, the lookups, the turns and the back-off.
 
     def _start_lookups(self) -> None:
-        self._lookups.begin()
-        nudge(self._crawler)  # at the next pop, a queue on disk may load more lanes
+        self._lookups.start()
+        wake_engine(self._crawler)  # at the next pop, a queue on disk may load more lanes
 
     def _notify(self, origin: Origin) -> None:
         for call in self._listeners:
             call(origin)
-        nudge(self._crawler)
+        wake_engine(self._crawler)
 
     def _head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
         for queue in self._queues:

@@ -64,18 +64,18 @@ class Idle:
         self._has_failed = False
         """Whether the last call of the scheduler has raised an error."""
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """From now on, send the signal, if due, whenever the engine gets no request to send."""
         if not self._is_listening:
             self._is_listening = True
             self._crawler.signals.connect(self._send_if_due, signals.scheduler_empty)
 
-    def pushed(self) -> None:
-        """Note that a request was added to the scheduler."""
+    def shorten_delay(self) -> None:
+        """Send the signal at the next check, as a request was added to the scheduler."""
         self._checks_left = min(self._checks_left, 1)
 
-    def popped(self) -> None:
-        """Note that a request left the scheduler."""
+    def end_delay(self) -> None:
+        """Send the signal as soon as it is due, as a request left the scheduler."""
         self._checks_left = 0
 
     def check(self) -> None:
@@ -122,7 +122,7 @@ class Idle:
         return found
 
 
-def line_about(
+def describe_outages(
     outages: Sequence[tuple[Origin, Outage | None]], now: float, patience: float, left: float
 ) -> str:
     """Return a log line about unreachable origins.
@@ -142,7 +142,7 @@ def line_about(
     )
 
 
-def line_about_others(origins: int, seconds: float) -> str:
+def describe_deferred(origins: int, seconds: float) -> str:
     """Return a log line about origins with deferred requests in Redis.
 
     ``origins`` is their number, ``seconds`` the time until the next try of a robots.txt.

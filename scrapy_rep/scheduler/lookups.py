@@ -81,9 +81,9 @@ class Lookups:
         self._is_beginning = False
 
     @property
-    def has_room(self) -> bool:
+    def has_room_for_lookups(self) -> bool:
         """Whether a lookup that is added now need not wait until other lookups have ended."""
-        return not self._pending and self._may_begin
+        return not self._pending and self._may_start
 
     def add(self, origin: Origin, request: Request | None = None) -> None:
         """Add a pending lookup of ``origin``, unless one is pending or under way.
@@ -94,14 +94,14 @@ class Lookups:
             self._unfinished.add(origin)
             self._pending.append((origin, request))
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Begin pending lookups, as many as there is room for."""
         engine = self._crawler.engine
         if self._is_beginning or engine is None or engine.paused:
             return
         self._is_beginning = True
         try:
-            while self._pending and self._may_begin:
+            while self._pending and self._may_start:
                 if self._cache.closing:
                     return
                 origin, request = self._pending.popleft()
@@ -122,13 +122,13 @@ class Lookups:
             self._is_beginning = False
 
     @property
-    def _may_begin(self) -> bool:
-        # cache.room doesn't count a lookup between its fetches of robots.txt and tdmrep.json.
+    def _may_start(self) -> bool:
+        # cache.free_lookups ignores a lookup between its fetches of robots.txt and tdmrep.json.
         under_way = len(self._unfinished) - len(self._pending)
         cache = self._cache
-        return cache.room > self._handed_over and cache.most_lookups > under_way
+        return cache.free_lookups > self._handed_over and cache.max_lookups > under_way
 
-    def take_result(self, origin: Origin) -> tuple[bool, Entry | None]:
+    def pop_result(self, origin: Origin) -> tuple[bool, Entry | None]:
         """Return whether there is a result for ``origin`` in ``_results``, and the result.
 
         A result is returned only once; after that the origin must be looked up again.
@@ -151,15 +151,15 @@ class Lookups:
             logger.exception("Error while looking up robots.txt of %s", origin)
         finally:
             self._unfinished.discard(origin)
-            self._note_route(origin, request)
+            self._store_failed_route(origin, request)
             if not self._cache.closing:
                 known = self._cache.known_entry(origin)
                 if known is None or self._decider.lacks_tdmrep(origin, lambda: request):
                     self._results[origin] = entry
                 self._ended(origin)
-        self.begin()
+        self.start()
 
-    def _note_route(self, origin: Origin, request: Request) -> None:
+    def _store_failed_route(self, origin: Origin, request: Request) -> None:
         """Note whether the lookup has failed on the route of ``request``."""
         if not self._cache.has_failed_on_route(origin):
             self._failed_routes.discard(origin)

@@ -47,9 +47,9 @@ class Memory:
         return request
 
     @staticmethod
-    def read_first(lane: Lane, most: int) -> list[Request]:
-        """Return the next requests of ``lane``, at most ``most``, without removing them."""
-        return [item[3] for item in nsmallest(most, lane.heap)]
+    def read_first(lane: Lane, limit: int) -> list[Request]:
+        """Return the next requests of ``lane``, at most ``limit``, without removing them."""
+        return [item[3] for item in nsmallest(limit, lane.heap)]
 
     @staticmethod
     def pop(lane: Lane) -> Request:
@@ -104,9 +104,9 @@ class Lane:
         """Return the next request without removing it. Raises LookupError if none can be read."""
         return self.lanes.head(self)
 
-    def first(self, most: int) -> list[Request]:
-        """Return the next requests that can be read, at most ``most``."""
-        return self.lanes.first(self, most)
+    def first(self, limit: int) -> list[Request]:
+        """Return the next requests that can be read, at most ``limit``."""
+        return self.lanes.first(self, limit)
 
 
 class Slot:
@@ -121,7 +121,7 @@ class Slot:
         self.ranks: list[tuple[Rank, Lane]] = []
         """The heap of ranks and lanes. A pair is skipped if its lane has another rank, or none."""
 
-    def next(self) -> Lane | None:
+    def first_lane(self) -> Lane | None:
         """Return the lane with the least rank; None if no lane has a rank."""
         while self.ranks:
             rank, lane = self.ranks[0]

@@ -47,7 +47,7 @@ class Pauses:
         self._longest = longest
         self._name = uuid4().hex
 
-    async def begin(self, host: str, seconds: float) -> float | None:
+    async def store(self, host: str, seconds: float) -> float | None:
         """Store a pause of ``host``, unless a longer one is stored or another worker has the lease.
 
         Return the seconds left of the pause that is stored then; None if there is none.
@@ -74,11 +74,11 @@ class Pauses:
             logger.exception("Error while asking whether %s may be asked again", host)
         return Claim(holder in {None, self._name}, self._seconds_left(holder))
 
-    async def end(self, host: str) -> None:
+    async def release(self, host: str) -> None:
         """Release the lease of this worker, because the pause of ``host`` is over."""
         await self._store.release(lease_of(host), self._name)
 
-    async def until(self, host: str) -> float | None:
+    async def end_of(self, host: str) -> float | None:
         """Return the end of the pause of ``host``, in seconds since the epoch.
 
         None if there is no pause now.

@@ -20,14 +20,14 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.scheduler.backlog import Backlog
 from scrapy_rep.scheduler.disk import Disk, UnreadableError
-from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left, log_unreadable
+from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left_on_disk, log_unreadable
 from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.origin_queues import Lanes, Memory
 from scrapy_rep.scheduler.queue_classes import QUEUE_CLASSES, UnfitError, check_fits
-from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, mark_as_ours, read_state
+from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, reject_scrapys_queue, scrapys_state
 from scrapy_rep.scheduler.slot_order import Rotation
-from scrapy_rep.scheduler.source import Source, note_source
+from scrapy_rep.scheduler.source import Source, store_source
 from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import downloader_of
@@ -91,7 +91,7 @@ class RobotsAwarePriorityQueue:
         clock: Clock | None = None,
     ) -> None:
         check_fits(crawler, downstream_queue_cls, start_queue_cls)
-        scrapys = read_state(startprios)
+        scrapys = scrapys_state(startprios)
         self._crawler = crawler
         self._clock = clock or Clock()
         self._slot_name = downloader_of(crawler).get_slot_key
@@ -109,12 +109,12 @@ class RobotsAwarePriorityQueue:
         self._backlog: Backlog | None = None
         if self._disk is not None:
             self._backlog = Backlog(
-                crawler, self._disk, self._lanes, self._activate, self._may_load, self._clock
+                crawler, self._disk, self._lanes, self._rank_or_wait, self._may_load, self._clock
             )
         self._rotation = Rotation(self._lanes.slots, crawler, self._backlog)
         if self._disk is None:
             return
-        mark_as_ours(key)
+        reject_scrapys_queue(key)
         classes = downstream_queue_cls, start_queue_cls
         self._mover = Mover(crawler, self._disk, self.push, key, classes, self._clock)
         self._mover.move()
@@ -134,12 +134,14 @@ class RobotsAwarePriorityQueue:
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = 1 if moved else self._start_order if start else self._order
         item = -request.priority, start, order, request
-        if self._backlog is not None and self._backlog.choose_disk(slot, self._rotation.passed):
+        if self._backlog is not None and self._backlog.load_or_leave_on_disk(
+            slot, self._rotation.passed
+        ):
             self._backlog.push(slot, origin, *item)
         else:
             self._push(self._lanes.lane(slot, origin), *item)
         if self._gate is not None:
-            self._gate.idle.pushed()
+            self._gate.idle.shorten_delay()
 
     def _push(self, lane: Lane, *item: Any) -> None:
         try:
@@ -148,15 +150,17 @@ class RobotsAwarePriorityQueue:
             self._resize(lane, lane.size)
             raise
         left = (
-            0 if self._backlog is None else self._backlog.take_given_up(lane.slot.name, lane.origin)
+            0
+            if self._backlog is None
+            else self._backlog.pop_unreadable(lane.slot.name, lane.origin)
         )
         self._lanes.resize(lane, lane.size + 1 + left)
         if left:
-            lane.heap.clear()  # the requests left on disk may come first: _activate reads the key
-            self._activate(lane)
+            lane.heap.clear()  # those left on disk may come first: _rank_or_wait reads the key
+            self._rank_or_wait(lane)
         else:
             self._rank_lane(lane)
-        self._waiting.pushed(lane)
+        self._waiting.count_if_deferred(lane)
 
     def pop(self) -> Request | None:
         """Remove the next request that may leave, and return it; None if no request may."""
@@ -165,8 +169,8 @@ class RobotsAwarePriorityQueue:
             self._disk.delete_finished(now)
             if now >= self._next_file_check:
                 self._next_file_check = now + _FILE_CHECK_INTERVAL
-                self._disk.check_file()
-        while (lane := self._select()) is not None:
+                self._disk.log_if_removed()
+        while (lane := self._select_lane()) is not None:
             try:
                 request = self._pop(lane)
             except Exception as error:  # noqa: BLE001 - logged
@@ -182,8 +186,8 @@ class RobotsAwarePriorityQueue:
                     with suppress(ValueError):  # if it can't be written, it waits in the middleware
                         self.push(request)
                         continue
-                note_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
-                self._gate.idle.popped()
+                store_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
+                self._gate.idle.end_delay()
             if self._backlog is not None and self._backlog.move_to_disk(lane):
                 self._resize(lane, 0)
             return request
@@ -201,7 +205,7 @@ class RobotsAwarePriorityQueue:
         return OURS if self._disk is not None and self._disk.close() else {}
 
     def __len__(self) -> int:
-        is_moving = self._mover is not None and self._mover.is_at_work
+        is_moving = self._mover is not None and self._mover.is_moving
         return self._lanes.size + self._lanes.on_disk + is_moving
 
     def __contains__(self, slot: str) -> bool:
@@ -222,8 +226,8 @@ class RobotsAwarePriorityQueue:
                 self._pop(lane)
         raise LookupError("none of the requests could be read")
 
-    def _first(self, lane: Lane, most: int) -> list[Request]:
-        return self._requests.read_first(lane, most)
+    def _first(self, lane: Lane, limit: int) -> list[Request]:
+        return self._requests.read_first(lane, limit)
 
     def _origin(self, request: Request) -> Origin | None:
         return None if self._gate is None else self._gate.origin_governing(request)
@@ -236,7 +240,7 @@ class RobotsAwarePriorityQueue:
         except UnreadableError as error:
             log_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
-        self._rotation.popped(lane.slot)
+        self._rotation.set_last_popped(lane.slot)
         # After rows that can't be read, the size may be wrong: the lane is empty if its heap is.
         self._resize(lane, max(1, lane.size - 1) if lane.heap else 0)
         if lane.size:
@@ -246,7 +250,7 @@ class RobotsAwarePriorityQueue:
     def _resize(self, lane: Lane, size: int) -> None:
         self._lanes.resize(lane, size)
         if not size:
-            self._waiting.forget(lane)
+            self._waiting.discard(lane)
 
     def _retry_later(self, lane: Lane) -> None:
         """Let ``lane``, which can't be read, wait for the next try to read it.
@@ -257,23 +261,23 @@ class RobotsAwarePriorityQueue:
             self._leave_on_disk(lane)
             return
         until = self._clock.monotonic() + RETRY_DELAYS[lane.failures]
-        self._waiting.wait(lane, Hold(HoldReason.UNREADABLE, until))
+        self._waiting.set_waiting(lane, Hold(HoldReason.UNREADABLE, until))
         lane.failures += 1
 
     def _leave_on_disk(self, lane: Lane) -> None:
         """Leave the unreadable requests of ``lane`` on disk for the next crawl."""
-        log_left(self._crawler, lane.slot.name, lane.size)
+        log_left_on_disk(self._crawler, lane.slot.name, lane.size)
         if self._backlog is not None:
-            self._backlog.give_up(lane)
+            self._backlog.mark_unreadable(lane)
         self._resize(lane, 0)
 
     def _may_load(self) -> bool:
         """Return whether more lanes may be loaded: not while origins in memory await lookups."""
-        return self._gate is None or self._gate.has_room
+        return self._gate is None or self._gate.has_room_for_lookups
 
     # Selection of the next lane.
 
-    def _activate(self, lane: Lane) -> None:
+    def _rank_or_wait(self, lane: Lane) -> None:
         """Rank ``lane`` after it was loaded from disk, or after its wait has ended."""
         try:
             if not lane.heap and self._disk is not None:
@@ -299,10 +303,10 @@ class RobotsAwarePriorityQueue:
             lane.slot.add(lane, (priority, start, next(self._ranks)))
         self._rotation.add(lane.slot)
 
-    def _select(self) -> Lane | None:
+    def _select_lane(self) -> Lane | None:
         """Return the lane to pop the next request from; None if no request may leave."""
         for woken, hold in self._waiting.pop_woken():
-            self._activate(woken)
+            self._rank_or_wait(woken)
             if hold.reason is HoldReason.TURN:
                 self._rotation.add_at_front(woken.slot)
         try:
@@ -328,14 +332,14 @@ class RobotsAwarePriorityQueue:
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the first lane of ``slot`` whose next request may leave, or None."""
-        while (lane := slot.next()) is not None:
-            if self._let_leave(lane):
+        while (lane := slot.first_lane()) is not None:
+            if self._wait_unless_ready(lane):
                 return lane
         return None
 
-    def _let_leave(self, lane: Lane) -> bool:
+    def _wait_unless_ready(self, lane: Lane) -> bool:
         try:
-            return self._waiting.let_leave(lane)
+            return self._waiting.wait_unless_ready(lane)
         except Exception as error:  # noqa: BLE001 - logged
             # The middleware decides again. If that fails, too, the middleware drops the request.
             log_error(self._crawler, error, "Error while asking whether %s is open", lane.origin)

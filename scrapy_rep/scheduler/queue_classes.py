@@ -52,7 +52,7 @@ def check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
     ):
         if value and load_object(value) not in QUEUE_CLASSES:
             raise UnfitError(f"{name} is {value!r}, which is none of Scrapy's own")
-    if what := download_slots.missing_attribute(crawler) or scrapy_internals.missing_attribute(
+    if what := download_slots.describe_missing_attribute(
         crawler
-    ):
+    ) or scrapy_internals.describe_missing_attribute(crawler):
         raise UnfitError(what)

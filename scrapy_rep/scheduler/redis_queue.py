@@ -25,12 +25,12 @@ from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.errors import log_error
 from scrapy_rep.scheduler.gate import MARGIN, Gate
 from scrapy_rep.scheduler.hold import HoldReason
-from scrapy_rep.scheduler.idle import line_about_others
+from scrapy_rep.scheduler.idle import describe_deferred
 from scrapy_rep.scheduler.lookups import MOST_COMPARED
-from scrapy_rep.scheduler.source import Source, note_source
+from scrapy_rep.scheduler.source import Source, store_source
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import first_by_other_route
-from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, nudge
+from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, wake_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -111,7 +111,7 @@ class _Deferring(Base):
         """Add ``request``."""
         super().push(request)
         if self._gate is not None:
-            self._gate.idle.pushed()
+            self._gate.idle.shorten_delay()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Remove a request that may leave, and return it; None if no request may leave."""
@@ -121,20 +121,23 @@ class _Deferring(Base):
             origin = self._woken.popleft()
             self._extra.increase_for(len(self._woken))
             waiting = self._waiting.pop(origin, None)
-            if waiting is not None and (taken := self._ask_gate(origin, waiting[0])) is not None:
+            if (
+                waiting is not None
+                and (taken := self._pop_unless_held(origin, waiting[0])) is not None
+            ):
                 return taken
-        has_room = self._gate is None or self._gate.has_room
+        has_room = self._gate is None or self._gate.has_room_for_lookups
         kind, *found = self._requests.next(has_room=has_room)
         if kind == _NOTHING_DUE:
             self._set_timer(*found, has_room=has_room)
             return None
         taken = (
-            self._due_in_redis(*found)
+            self._pop_from_due_origin(*found)
             if kind == 1
-            else self._check_popped(*found, has_room=has_room)
+            else self._store_unless_ready(*found, has_room=has_room)
         )
         if taken is None:
-            nudge(self._crawler)
+            wake_engine(self._crawler)
         return taken
 
     # What the gate calls.
@@ -166,7 +169,7 @@ class _Deferring(Base):
         """Return the log line about the deferred requests; empty if there are none."""
         if not self._deferred:
             return ""
-        return line_about_others(self._deferred, self._first_due - self._clock.monotonic())
+        return describe_deferred(self._deferred, self._first_due - self._clock.monotonic())
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         """Yield each origin that this worker waits for, its hold, and 1 for the known request."""
@@ -180,32 +183,32 @@ class _Deferring(Base):
 
     # Whether a request may leave.
 
-    def _check_popped(self, data: Any, *, has_room: bool) -> Request | None:
+    def _store_unless_ready(self, data: Any, *, has_room: bool) -> Request | None:
         """Return the request that was popped; None if it may not leave, and is in Redis again."""
         request = self._decode_request(data)
         try:
             origin = self._origin(request)
             if origin is None:
-                return self._note_popped(request, Source.QUEUE)
+                return self._store_source(request, Source.QUEUE)
             hold = self._hold(origin, lambda: request)
             if hold is None:
-                return self._note_popped(request, Source.QUEUE)
+                return self._store_source(request, Source.QUEUE)
             if hold.reason is HoldReason.UNREACHABLE:
                 if self._is_overdue(hold):
-                    return self._note_popped(request, Source.OVERDUE)
+                    return self._store_source(request, Source.OVERDUE)
                 self._defer(str(origin), request, hold)
             elif hold.reason is not HoldReason.LOOKUP or has_room or origin in self._waiting:
                 self._add_waiting(str(origin), request)
-                self._note_wait(origin, request, hold)
+                self._set_waiting(origin, request, hold)
             else:
                 self._add_waiting(str(origin), request, is_ours=False)
         except Exception as error:  # noqa: BLE001 - logged
             # The request is no longer in Redis. As a direct request, it waits in the middleware.
             log_error(self._crawler, error, "%s could not be kept in Redis", request)
-            return self._note_popped(request, Source.DIRECT)
+            return self._store_source(request, Source.DIRECT)
         return None
 
-    def _due_in_redis(self, name: bytes | str, age: int, data: Any) -> Request | None:
+    def _pop_from_due_origin(self, name: bytes | str, age: int, data: Any) -> Request | None:
         """Handle an origin that is due in Redis; return its first request if that may leave.
 
         ``name`` is the origin, ``age`` the time in milliseconds since its first request was
@@ -223,9 +226,11 @@ class _Deferring(Base):
         if origin is None:
             self._requeue_or_defer(name, None)
             return None
-        return self._ask_gate(origin, request, age / 1000)
+        return self._pop_unless_held(origin, request, age / 1000)
 
-    def _ask_gate(self, origin: Origin, request: Request, age: float = 0.0) -> Request | None:
+    def _pop_unless_held(
+        self, origin: Origin, request: Request, age: float = 0.0
+    ) -> Request | None:
         """Return the next request of an origin in the second set; None if it may not leave.
 
         If it may, the gate is also called for the request after it. If that may leave, too, all
@@ -233,25 +238,27 @@ class _Deferring(Base):
         request was deferred.
         """
         name = str(origin)
-        hold = self._hold(origin, lambda: self._first(name))
+        hold = self._hold(origin, lambda: self._first_request(name))
         if hold is None:
             data, others = self._requests.pop(name)
             if others:
-                hold = self._hold(origin, lambda: self._first(name))
+                hold = self._hold(origin, lambda: self._first_request(name))
                 if hold is None or hold.reason is HoldReason.UNREACHABLE:
                     self._requeue_or_defer(name, hold)
                 else:
-                    self._note_wait(origin, request, hold)
-            return self._note_popped(self._read(data), Source.QUEUE)
+                    self._set_waiting(origin, request, hold)
+            return self._store_source(self._decode_or_none(data), Source.QUEUE)
         if hold.reason is not HoldReason.UNREACHABLE:
-            self._note_wait(origin, request, hold)
+            self._set_waiting(origin, request, hold)
         elif self._is_overdue(hold, age):
-            return self._note_popped(self._read(self._requests.pop_overdue(name)), Source.OVERDUE)
+            return self._store_source(
+                self._decode_or_none(self._requests.pop_overdue(name)), Source.OVERDUE
+            )
         else:
             self._requeue_or_defer(name, hold)
         return None
 
-    def _note_wait(self, origin: Origin, request: Request, hold: Hold) -> None:
+    def _set_waiting(self, origin: Origin, request: Request, hold: Hold) -> None:
         """Note that this worker waits until ``hold`` of ``origin`` ends; begin a pending lookup."""
         self._waiting[origin] = self._waiting.get(origin, (request,))[0], hold
         self._due.set(origin, hold.until)
@@ -261,7 +268,7 @@ class _Deferring(Base):
     def _wake(self, due: list[Origin | None]) -> None:
         self._woken += [origin for origin in due if origin is not None]
         self._extra.increase_for(len(self._woken))
-        nudge(self._crawler)
+        wake_engine(self._crawler)
 
     def _is_overdue(self, hold: Hold, age: float = 0.0) -> bool:
         """Return whether the next try of robots.txt comes after REP_DEFER_TIMEOUT.
@@ -276,15 +283,15 @@ class _Deferring(Base):
     def _origin(self, request: Request) -> Origin | None:
         return None if self._gate is None else self._gate.origin_governing(request)
 
-    def _note_popped(self, request: Request | None, source: Source) -> Request | None:
+    def _store_source(self, request: Request | None, source: Source) -> Request | None:
         if self._gate is not None and request is not None:
-            self._gate.idle.popped()
-            note_source(request, source)
+            self._gate.idle.end_delay()
+            store_source(request, source)
         return request
 
     # Requests in Redis.
 
-    def _first(self, name: str) -> Request:
+    def _first_request(self, name: str) -> Request:
         """Return the next request of an origin without removing it.
 
         Raises LookupError if it can't be read, or if there is none.
@@ -295,12 +302,14 @@ class _Deferring(Base):
         except Exception as error:  # logged when the request is popped
             raise LookupError(name) from error
 
-    def _read(self, data: Any) -> Request | None:
+    def _decode_or_none(self, data: Any) -> Request | None:
         return None if data is None else self._decode_request(data)
 
     def _defer(self, name: str, request: Request, hold: Hold) -> None:
         data = self._encode_request(request)
-        self._count(self._requests.defer(name, -request.priority, data, self._seconds_left(hold)))
+        self._count_as_deferred(
+            self._requests.defer(name, -request.priority, data, self._seconds_left(hold))
+        )
 
     def _add_waiting(self, name: str, request: Request, *, is_ours: bool = True) -> None:
         data = self._encode_request(request)
@@ -311,12 +320,12 @@ class _Deferring(Base):
         if hold is None:
             self._requests.requeue(name)
         else:
-            self._count(self._requests.defer_all(name, self._seconds_left(hold)))
+            self._count_as_deferred(self._requests.defer_all(name, self._seconds_left(hold)))
 
     def _seconds_left(self, hold: Hold) -> float:
         return max(0.001, hold.until - self._clock.monotonic())
 
-    def _count(self, number: int) -> None:
+    def _count_as_deferred(self, number: int) -> None:
         if number:
             stats.count(self._crawler, stats.DEFERRED, number)
 
@@ -333,7 +342,7 @@ class _Deferring(Base):
         now = self._clock.monotonic()
         self._deferred, self._first_due = origins, now + seconds
         if origins:
-            self._gate.idle.begin()
+            self._gate.idle.start()
         pause = seconds if has_room else max(_CHECK_INTERVAL, seconds)
         self._due.set(None, now + pause if milliseconds >= 0 else math.inf)
 

@@ -251,9 +251,9 @@ class RedisRequests:
         """Remove and return a request, or None, of an origin whose next try comes too late."""
         return self._run(OVERDUE, name)
 
-    def first(self, name: str, most: int = 1) -> list[Any]:
-        """Return the next requests of an origin, at most ``most``, without removing them."""
-        found: list[Any] = self._run(FIRST, name, most)
+    def first(self, name: str, limit: int = 1) -> list[Any]:
+        """Return the next requests of an origin, at most ``limit``, without removing them."""
+        found: list[Any] = self._run(FIRST, name, limit)
         return found
 
     def pop(self, name: str) -> tuple[Any, bool]:

@@ -14,7 +14,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.scheduler.errors import log_error, log_unreadable
-from scrapy_rep.utils.scrapy_internals import nudge
+from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import counted
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _COPY: Final = "being-moved"
 """The folder with a copy of the files of the slot that is being moved."""
 
 
-def read_state(state: Any) -> dict[str, Iterable[int]]:
+def scrapys_state(state: Any) -> dict[str, Iterable[int]]:
     """Return the state that DownloaderAwarePriorityQueue has left; empty if there is none.
 
     ``state`` is what the scheduler has read. Raises SettingsError if another queue has written it.
@@ -56,7 +56,7 @@ def read_state(state: Any) -> dict[str, Iterable[int]]:
     return state
 
 
-def mark_as_ours(folder: str) -> None:
+def reject_scrapys_queue(folder: str) -> None:
     """Make Scrapy's queue reject ``folder`` from now on, even if the crawl is killed.
 
     Raises SettingsError if the folder can't be written.
@@ -102,7 +102,7 @@ class Mover:
         self._timer: Timer | None = None
 
     @property
-    def is_at_work(self) -> bool:
+    def is_moving(self) -> bool:
         """Whether there may be requests left to move."""
         return self._timer is not None
 
@@ -112,7 +112,7 @@ class Mover:
         until = self._clock.monotonic() + _SECONDS
         for _ in self._steps:
             if self._clock.monotonic() >= until:
-                self._timer = self._clock.call_later(0, self._move_more)
+                self._timer = self._clock.call_later(0, self._move_some_and_wake)
                 return
 
     def stop(self) -> None:
@@ -122,14 +122,14 @@ class Mover:
             self._timer = None
         self._steps.close()
 
-    def _move_more(self) -> None:
+    def _move_some_and_wake(self) -> None:
         self.move()
-        nudge(self._crawler)
+        wake_engine(self._crawler)
 
     def _move_all(self) -> Generator[None]:
         for slot, priorities, moved in self._disk.slots_to_move():
             try:
-                yield from self._move(slot, priorities, moved)
+                yield from self._move_slot(slot, priorities, moved)
             except Exception as error:  # noqa: BLE001, PERF203 - logged
                 log_error(
                     self._crawler,
@@ -145,20 +145,20 @@ class Mover:
                 extra={"spider": self._crawler.spider},
             )
 
-    def _move(self, slot: str, priorities: list[int], moved: int) -> Iterator[None]:
+    def _move_slot(self, slot: str, priorities: list[int], moved: int) -> Iterator[None]:
         original = Path(self._queue_in(self._folder, {}).pqfactory(slot).key)
         if original.exists():
             shutil.rmtree(self._copy, ignore_errors=True)
             shutil.copytree(original, Path(self._copy, original.name))
             left = self._queue_in(self._copy, {slot: priorities})
             try:
-                yield from self._move_from(left, slot, moved)
+                yield from self._move_queue(left, slot, moved)
             finally:
                 left.close()
             shutil.rmtree(original)
         self._disk.finish_move(slot)
 
-    def _move_from(
+    def _move_queue(
         self, left: DownloaderAwarePriorityQueue, slot: str, moved: int
     ) -> Iterator[None]:
         for number in count(1):

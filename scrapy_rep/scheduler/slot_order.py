@@ -50,7 +50,7 @@ class Rotation:
         """The names of slots whose downloads are to be counted."""
         self._first: deque[Slot] = deque()
 
-    def popped(self, slot: Slot) -> None:
+    def set_last_popped(self, slot: Slot) -> None:
         """Note that a request of ``slot`` was popped."""
         self._last = self.passed = slot.name
 
@@ -78,7 +78,7 @@ class Rotation:
                 yield slot
         self.passed = self._last
         # Only slots with downloads are left. They are few, so they can be sorted at each pop.
-        for name in sorted(self._new, key=self._by_load):
+        for name in sorted(self._new, key=self._load_sort_key):
             self._new.remove(name)
             if (busy := self._slots.get(name)) is not None:
                 yield busy
@@ -87,7 +87,7 @@ class Rotation:
         slot = self._downloader.slots.get(name)
         return 0 if slot is None else len(slot.active)
 
-    def _by_load(self, name: str) -> tuple[int, bool, str]:
+    def _load_sort_key(self, name: str) -> tuple[int, bool, str]:
         return self._active_requests(name), name <= self._last, name
 
     def _sort_new(self) -> None:
@@ -118,4 +118,4 @@ class Rotation:
                 self._this_round, self._next_round = self._next_round, self._this_round
                 self.passed = ""
                 if self._backlog is not None:
-                    self._backlog.begin_round()
+                    self._backlog.start_round()

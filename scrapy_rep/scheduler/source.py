@@ -45,7 +45,7 @@ DIRECT: Final = Note(Source.DIRECT, returned=False, put_off=False)
 """The note for a request whose meta has none."""
 
 
-def note_source(request: Request, source: Source) -> None:
+def store_source(request: Request, source: Source) -> None:
     """Store in the meta of ``request`` from which queue it came.
 
     The other values that are stored with it don't change.
@@ -53,7 +53,7 @@ def note_source(request: Request, source: Source) -> None:
     request.meta[NOTE_KEY] = [source.value, *request.meta.get(NOTE_KEY, ())[1:]]
 
 
-def note_returned(request: Request, *, priority_cut: int = 0) -> Request:
+def copy_for_scheduler(request: Request, *, priority_cut: int = 0) -> Request:
     """Return a copy of ``request`` for the scheduler, with a note, and the priority lowered."""
     # DIRECT is replaced when a scheduler returns the request. If none does, the request counts as
     # direct, and is not given back again and again.
@@ -66,7 +66,7 @@ def note_returned(request: Request, *, priority_cut: int = 0) -> Request:
     )
 
 
-def read_note(request: Request, noted: list[Any]) -> Note:
+def read_and_restore(request: Request, noted: list[Any]) -> Note:
     """Return ``noted`` as a note; restore the original dont_filter and priority of ``request``.
 
     ``noted`` is the list that the meta of the request had.

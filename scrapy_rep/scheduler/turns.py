@@ -109,7 +109,7 @@ class Turns:
             self._request_reached_downloader, signals.request_reached_downloader
         )
 
-    def seconds_before(self, request: Request, decision: Decision) -> float:
+    def delay_before(self, request: Request, decision: Decision) -> float:
         """Return the delay before ``request`` in seconds; 0 if it needs no turn.
 
         A request that is not known to be allowed needs none.
@@ -119,9 +119,9 @@ class Turns:
             return 0.0
         if decision.origin is None or not self._delays.may_have_delay(entry):
             return 0.0
-        return self._delays.delay_of(request, entry.delay(decision.tokens))
+        return self._delays.apply_delay(request, entry.delay(decision.tokens))
 
-    def listen(self, call: Callable[[Origin], None]) -> None:
+    def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
         """Call ``call`` with an origin that waits for a turn when the time of the turn is known."""
         self._listener = call
 
@@ -135,7 +135,7 @@ class Turns:
         except LookupError:  # none of its requests could be read
             return None
         decision = self._known(request)
-        seconds = 0.0 if decision is None else self.seconds_before(request, decision)
+        seconds = 0.0 if decision is None else self.delay_before(request, decision)
         return self.use(request, origin, seconds) if seconds else None
 
     def use(self, request: Request, origin: Origin, seconds: float) -> Hold | None:
@@ -185,7 +185,7 @@ class Turns:
         if used is None:
             return
         decision = self._known(request)
-        if decision is not None and self.seconds_before(request, decision):
+        if decision is not None and self.delay_before(request, decision):
             self._used.put(host, (self._clock.monotonic(), used[1]))
 
     def _start_reserving(self, host: str, seconds: float, turn: _Turn) -> _Turn:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 from scrapy_rep import stats
 from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.hold import HoldReason
-from scrapy_rep.scheduler.idle import line_about
+from scrapy_rep.scheduler.idle import describe_outages
 from scrapy_rep.scheduler.lookups import MOST_COMPARED
 from scrapy_rep.scheduler.origin_queues import Lane, Slot
 from scrapy_rep.utils.downloads import first_by_other_route
-from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, nudge
+from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, wake_engine
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -61,7 +61,7 @@ class WaitingLanes:
         if gate is not None:
             gate.attach(self)
 
-    def let_leave(self, lane: Lane) -> bool:
+    def wait_unless_ready(self, lane: Lane) -> bool:
         """Return whether the next request of ``lane`` may leave. If not, let the lane wait.
 
         If none of its requests can be read, the lane is empty afterwards, and doesn't wait.
@@ -83,17 +83,17 @@ class WaitingLanes:
         if hold is None:
             return True
         self._by_origin[lane.origin] = (*self._by_origin.get(lane.origin, ()), lane)
-        self.wait(lane, hold)
+        self.set_waiting(lane, hold)
         return False
 
-    def wait(self, lane: Lane, hold: Hold) -> None:
+    def set_waiting(self, lane: Lane, hold: Hold) -> None:
         """Let ``lane`` wait until the time of ``hold``."""
         lane.hold, lane.rank = hold, None
         self._due.set(lane, hold.until)
 
     def slot_is_free(self, slot: Slot) -> bool:
         """Return whether requests may leave to ``slot``. If not, a timer ends the hold."""
-        hold = None if self._gate is None else self._gate.hold_slot(slot.name)
+        hold = None if self._gate is None else self._gate.hold_of_slot(slot.name)
         if hold is not None:
             self._due.set(slot, hold.until)
         return hold is None
@@ -106,12 +106,12 @@ class WaitingLanes:
             if hold is not None and lane.size:
                 yield lane, hold
 
-    def pushed(self, lane: Lane) -> None:
+    def count_if_deferred(self, lane: Lane) -> None:
         """Count a request that was added to ``lane`` as deferred, if the lane is deferred."""
         if lane in self._deferred:
             stats.count(self._crawler, stats.DEFERRED)
 
-    def forget(self, lane: Lane) -> None:
+    def discard(self, lane: Lane) -> None:
         """Forget a lane that has no requests any more."""
         self._deferred.discard(lane)
         self._in_turn.discard(lane)
@@ -154,7 +154,7 @@ class WaitingLanes:
             lane.deferred_since for lane in self._deferred if lane.deferred_since is not None
         )
         left = since + self._timeout - self._clock.monotonic()
-        return line_about(outages, self._clock.time(), self._timeout, left)
+        return describe_outages(outages, self._clock.time(), self._timeout, left)
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         """Yield the origin, the hold and the number of requests of each lane that waits."""
@@ -183,7 +183,7 @@ class WaitingLanes:
             lane for lane in lanes if lane.hold is not None and lane.hold.reason is HoldReason.TURN
         }
         self._extra.increase_for(len(self._in_turn))
-        nudge(self._crawler)
+        wake_engine(self._crawler)
 
     def _discard_waiting(self, lane: Lane) -> None:
         """Remove ``lane`` from the lanes that wait because of the gate."""
@@ -207,5 +207,5 @@ class WaitingLanes:
             lane.deferred_since = now
             self._deferred.add(lane)
             stats.count(self._crawler, stats.DEFERRED, lane.size)
-            self._gate.idle.begin()
+            self._gate.idle.start()
         return lane.overdue

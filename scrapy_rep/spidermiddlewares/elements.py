@@ -12,7 +12,7 @@ from scrapy.http import HtmlResponse
 
 from scrapy_rep import stats
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS
-from scrapy_rep.utils.text import show_page
+from scrapy_rep.utils.text import printable_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ def meta_elements(response: Response, crawler: Crawler) -> Sequence[tuple[str, s
             logger.warning(
                 "The meta elements of %s can't be read (%s: %a): the page is treated as if they "
                 "forbade everything",
-                show_page(response),
+                printable_url(response),
                 type(error).__name__,
                 str(error),
                 extra={"spider": crawler.spider},

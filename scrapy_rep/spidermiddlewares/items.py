@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from itemadapter import ItemAdapter
 
-from scrapy_rep.utils.text import show_page
+from scrapy_rep.utils.text import printable_url
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 logger: Final = logging.getLogger(__name__)
 
 
-def mark(item: Any, field: str, value: Any, response: Response | None) -> None:
+def set_item_field(item: Any, field: str, value: Any, response: Response | None) -> None:
     """Set a field of an item, if its class or dict has a field with this name."""
     # An error that is raised here would end the callback, and all that it has not yet yielded would
     # be lost.
@@ -25,4 +25,4 @@ def mark(item: Any, field: str, value: Any, response: Response | None) -> None:
             if field in adapter.field_names():
                 adapter[field] = value
     except Exception:
-        logger.exception("Error while setting %s of an item of %s", field, show_page(response))
+        logger.exception("Error while setting %s of an item of %s", field, printable_url(response))

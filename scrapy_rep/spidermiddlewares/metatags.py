@@ -16,8 +16,8 @@ from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
-from scrapy_rep.spidermiddlewares.items import mark
-from scrapy_rep.utils.text import show, show_page
+from scrapy_rep.spidermiddlewares.items import set_item_field
+from scrapy_rep.utils.text import printable_request, printable_url
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -72,7 +72,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         stats.count(self.crawler, stats.TAGS_NOFOLLOW)
         drops = Drops.of(self.crawler)
         if drops is None:
-            logger.debug("Ignoring link (nofollow): %s", show(request))
+            logger.debug("Ignoring link (nofollow): %s", printable_request(request))
         else:
             drops.log(request, _NOFOLLOW, response.url)
         return request if self._dry_run else None
@@ -82,14 +82,14 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         if not _has_directive(response, "noindex"):
             return item
         stats.count(self.crawler, stats.TAGS_NOINDEX)
-        page = show_page(response)
+        page = printable_url(response)
         if self._drops_items:
             if self._dry_run:
                 logger.info("Dry run, would drop item (noindex): %s", page)
                 return item
             logger.debug("Dropped item (noindex): %s", page)
             return None
-        mark(item, ITEM_FIELD, True, response)
+        set_item_field(item, ITEM_FIELD, True, response)
         return item
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
@@ -100,7 +100,7 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         tags = of_page(headers, elements, tokens, time())
         if tags is TOO_MANY:
             stats.count(self.crawler, stats.TAGS_TOO_MANY)
-            page = show_page(response)
+            page = printable_url(response)
             logger.debug("Too many robots tags, the page is treated as none: %s", page)
         return tags
 

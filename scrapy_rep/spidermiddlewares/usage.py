@@ -9,12 +9,12 @@ from scrapy.exceptions import NotConfigured
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import UsageJudge, note_judgement, noted_judgement
+from scrapy_rep.decision.usage import UsageJudge, store_judgement, stored_judgement
 from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
-from scrapy_rep.spidermiddlewares.items import mark
-from scrapy_rep.utils.text import show_page
+from scrapy_rep.spidermiddlewares.items import set_item_field
+from scrapy_rep.utils.text import printable_url
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -47,7 +47,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         not read. The new judgement replaces that in the meta, and is counted.
         """
         request = response.request
-        values = noted_judgement(request)
+        values = stored_judgement(request)
         if request is None or values is None:
             return
         usage = Usage.from_dict(values)
@@ -58,22 +58,22 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
             usage = usage.with_statements(UNREADABLE_ELEMENTS)
         else:
             usage = usage.with_elements(elements)
-        judgement = self._judge.judgement(usage, values["results"])
-        note_judgement(request, judgement)
+        judgement = self._judge.judge(usage, values["results"])
+        store_judgement(request, judgement)
         self._judge.count(request, judgement)
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Drop or mark ``item`` by the judgement of its page, if any; a dry run drops no items."""
-        values = noted_judgement(None if response is None else response.request)
+        values = stored_judgement(None if response is None else response.request)
         if values is None:
             return item
         if self._judge.drops_items and self._judge.refuses(values["results"]):
-            page = show_page(response)
+            page = printable_url(response)
             if self._dry_run:
                 logger.info("Dry run, would drop item (usage preferences): %s", page)
                 return item
             stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
             logger.debug("Dropped item (usage preferences): %s", page)
             return None
-        mark(item, ITEM_FIELD, dict(values["results"]), response)
+        set_item_field(item, ITEM_FIELD, dict(values["results"]), response)
         return item

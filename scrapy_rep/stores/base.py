@@ -107,7 +107,7 @@ class BareStore(Store, Protocol):
         yielded twice. Raises StoreError if the store can't be read.
         """
 
-    async def drop(self, key: str) -> bool:
+    async def discard(self, key: str) -> bool:
         """Delete the record of ``key``; return whether there was one.
 
         Raises StoreError if the store can't be written.

@@ -1,11 +1,11 @@
 """The guard of a store: an error of the store, or a store that hangs, does not stop the crawl.
 
 Every call of the store has a time limit. After a failed call the store is not called for a second;
-the time doubles with each further failure, up to 30 seconds. Meanwhile a store in memory, the spare
-store, is used: it keeps the records that could not be written, and leases and turns that are valid
-for this process only. When the store can be written again, the records in the spare store are
-written to it. Reading and writing are guarded separately, because a file on a full disk can be
-read, but not written.
+the time doubles with each further failure, up to 30 seconds. Meanwhile a store in memory, the
+fallback store, is used: it keeps the records that could not be written, and leases and turns that
+are valid for this process only. When the store can be written again, the records in the fallback
+store are written to it. Reading and writing are guarded separately, because a file on a full disk
+can be read, but not written.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Breaker:
         """Whether the last call failed."""
         return self._pause > 0
 
-    def begin_call(self) -> bool:
+    def allow_call(self) -> bool:
         """Return whether a call may be made now.
 
         If it may, the caller must report how it ended: with ``report_failure``,
@@ -89,7 +89,7 @@ class Breaker:
         self._trying = False
         return first
 
-    def try_now(self) -> None:
+    def end_pause(self) -> None:
         """End the pause, so that the next call is allowed at once."""
         self._until = self._clock()
 
@@ -99,7 +99,7 @@ class Breaker:
 
 
 class GuardedStore:
-    """A store, and a spare store in memory that is used while calls of the store fail.
+    """A store, and a fallback store in memory that is used while calls of the store fail.
 
     Each call of the store ends after at most ``timeout`` and half a second. Errors of the store are
     logged, and not raised.
@@ -108,14 +108,14 @@ class GuardedStore:
     def __init__(
         self,
         store: Store,
-        spare: MemoryStore,
+        fallback: MemoryStore,
         *,
         name: object,
         timeout: float,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._store = store
-        self._spare = spare
+        self._fallback = fallback
         self._name = name
         self._timeout = timeout
         self._clock = clock
@@ -130,25 +130,27 @@ class GuardedStore:
     async def get(self, key: str) -> RecordAndLease:
         """Return the record and the lease of ``key``.
 
-        If both the store and the spare store have a record, the one that was fetched later counts.
+        If both the store and the fallback store have a record, the one fetched later counts.
         """
-        found = await self._try(self._reading, partial(self._store.get, key))
-        return self._with_spare(found, await self._get_spare(key))
+        found = await self._try_call(self._reading, partial(self._store.get, key))
+        return self._newest_of(found, await self._get_fallback(key))
 
     async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
 
         While the store can't be written, the lease is valid in this process only.
         """
-        found = await self._try(self._writing, partial(self._store.claim, key, holder, seconds))
+        found = await self._try_call(
+            self._writing, partial(self._store.claim, key, holder, seconds)
+        )
         if found is not None:
-            return self._with_spare(found, await self._get_spare(key))
-        await self._spare.claim(key, holder, seconds)
-        spare = await self._get_spare(key)
+            return self._newest_of(found, await self._get_fallback(key))
+        await self._fallback.claim(key, holder, seconds)
+        fallback = await self._get_fallback(key)
         if not self._reading.is_open:
             # A store that can't be written may still be readable, as with a full disk.
-            found = await self._try(self._reading, partial(self._store.get, key))
-        return self._with_spare(found, spare)._replace(holder=spare.holder)
+            found = await self._try_call(self._reading, partial(self._store.get, key))
+        return self._newest_of(found, fallback)._replace(holder=fallback.holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the former record of its file.
@@ -161,20 +163,20 @@ class GuardedStore:
         was_open = self._writing.is_open
         done = None
         try:
-            done = await self._try(self._writing, partial(self._put, record, holder))
+            done = await self._try_call(self._writing, partial(self._put, record, holder))
         finally:
             if holder is not None:
-                await self._spare.release(key, holder)
+                await self._fallback.release(key, holder)
             if self._being_written.get(key) is record:
                 del self._being_written[key]
-                await (self._spare.drop(key) if done else self._spare.put(record))
+                await (self._fallback.discard(key) if done else self._fallback.put(record))
         if done and was_open:
-            await self._write_spare()
+            await self._copy_fallback_to_store()
 
     async def release(self, key: str, holder: str) -> None:
         """End the lease of ``key``, if ``holder`` has it."""
-        await self._spare.release(key, holder)
-        await self._try(self._writing, partial(self._release, key, holder))
+        await self._fallback.release(key, holder)
+        await self._try_call(self._writing, partial(self._release, key, holder))
 
     async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
         """Reserve the next free turn of ``key``; no other turn begins in the ``seconds`` after it.
@@ -184,10 +186,10 @@ class GuardedStore:
         """
         asked = self._clock()
         call = partial(self._store.reserve, key, seconds, unused)
-        turn = await self._try(self._writing, call)
+        turn = await self._try_call(self._writing, call)
         if turn is not None:
             return turn
-        turn = await self._spare.reserve(key, seconds, unused)
+        turn = await self._fallback.reserve(key, seconds, unused)
         return turn._replace(seconds=turn.seconds + self._clock() - asked)
 
     async def close(self) -> None:
@@ -196,10 +198,10 @@ class GuardedStore:
         The number of records that could not be written is logged.
         """
         for breaker in (self._reading, self._writing):
-            breaker.try_now()  # the pause may end only after the crawl
+            breaker.end_pause()  # the pause may end only after the crawl
         with suppress(TimeoutError):
-            await within(_CLOSING, self._write_spare())
-        lost = len(self._spare)
+            await within(_CLOSING, self._copy_fallback_to_store())
+        lost = len(self._fallback)
         if lost:
             records = counted(lost, "record")
             logger.warning("%s: %s of robots.txt could not be stored", self._name, records)
@@ -207,46 +209,48 @@ class GuardedStore:
             await within(_CLOSING, self._store.close())
         except Exception as error:  # noqa: BLE001 - an error must not disturb the end of the crawl
             self._warn(error)
-        await self._spare.close()
+        await self._fallback.close()
 
-    async def _get_spare(self, key: str) -> RecordAndLease:
-        """Return the lease and the record in the spare store.
+    async def _get_fallback(self, key: str) -> RecordAndLease:
+        """Return the lease and the record in the fallback store.
 
-        If a record of ``key`` is being written to the store, it replaces that of the spare store.
+        If a record of ``key`` is being written to the store, it replaces that of the fallback.
         """
-        found = await self._spare.get(key)
+        found = await self._fallback.get(key)
         being_written = self._being_written.get(key)
         return found if being_written is None else found._replace(record=being_written)
 
-    async def _write_spare(self) -> None:
-        """Write the records of the spare store to the store, except where the store has newer ones.
+    async def _copy_fallback_to_store(self) -> None:
+        """Write the records of the fallback store to the store, unless the store has newer ones.
 
         Each record is compared and written under its lease: without the lease, another worker could
         store a newer record between the comparison and the write, which would overwrite it.
         """
-        async for key in self._spare.scan_keys():
+        async for key in self._fallback.scan_keys():
             claim = partial(self._store.claim, key, self._holder, 2 * self._timeout)
-            found = await self._try(self._writing, claim)
+            found = await self._try_call(self._writing, claim)
             if found is None:
                 return
             if found.holder != self._holder:
                 continue  # another worker fetches this file now; its record will be newer
-            record = (await self._spare.get(key)).record
-            if record is not None and _newer(found.record, record) is record:
-                done = await self._try(self._writing, partial(self._put, record, self._holder))
+            record = (await self._fallback.get(key)).record
+            if record is not None and _newer_record(found.record, record) is record:
+                done = await self._try_call(self._writing, partial(self._put, record, self._holder))
             else:
                 release = partial(self._release, key, self._holder)
-                done = await self._try(self._writing, release)
+                done = await self._try_call(self._writing, release)
             if done is None:
                 return
-            await self._spare.drop(key)
+            await self._fallback.discard(key)
 
-    async def _try(self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]) -> T | None:
+    async def _try_call(
+        self, breaker: Breaker, call: Callable[[], Coroutine[Any, Any, T]]
+    ) -> T | None:
         """Return the result of a call; None if the call fails, or ``breaker`` doesn't allow it.
 
         The error of a failed call is logged.
         """
-        if not breaker.begin_call():
+        if not breaker.allow_call():
             return None
         try:
             result = await within(self._timeout + _GRACE, call())
@@ -294,13 +298,15 @@ class GuardedStore:
         return True
 
     @staticmethod
-    def _with_spare(found: RecordAndLease | None, spare: RecordAndLease) -> RecordAndLease:
+    def _newest_of(found: RecordAndLease | None, fallback: RecordAndLease) -> RecordAndLease:
         if found is None:
-            return spare
-        return RecordAndLease(_newer(found.record, spare.record), found.holder or spare.holder)
+            return fallback
+        return RecordAndLease(
+            _newer_record(found.record, fallback.record), found.holder or fallback.holder
+        )
 
 
-def _newer(stored: Record | None, ours: Record | None) -> Record | None:
+def _newer_record(stored: Record | None, ours: Record | None) -> Record | None:
     if stored is None or ours is None:
         return stored or ours
     return ours if ours.last.evidence.at > stored.last.evidence.at else stored

@@ -83,7 +83,7 @@ class MemoryStore:
         for key in list(self._records):
             yield key
 
-    async def drop(self, key: str) -> bool:
+    async def discard(self, key: str) -> bool:
         """Delete the record of ``key``; return whether there was one."""
         found = key in self._records
         self._records.discard(key)

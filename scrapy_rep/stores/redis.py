@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from redis.exceptions import ResponseError
 
-from scrapy_rep.protocol.record import Record, RecordError, max_encoded
+from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
 from scrapy_rep.stores.base import ForeignKeyError, RecordAndLease, StoreError, Turn
 from scrapy_rep.stores.redis_client import ERRORS, Connector
 from scrapy_rep.utils.concurrency import Workers, deliver_results
@@ -82,7 +82,7 @@ class RedisStore:
         """``max_age`` is in seconds. Raises ValueError if redis-py can't read ``uri``."""
         self._connector = Connector(uri, timeout=timeout)
         self._prefix = prefix
-        self._limit = max_encoded(max_size)
+        self._limit = max_encoded_size(max_size)
         self._max_size = max_size
         self._max_age = max(1, round(max_age * 1000))
         self._logged = Once()
@@ -96,7 +96,7 @@ class RedisStore:
     async def get(self, key: str) -> RecordAndLease:
         """Return the record and the lease of ``key``."""
         get = partial(self._get, key)
-        return self._without_lease(await self._calls.call(get), key, None)
+        return self._replace_foreign_lease(await self._calls.call(get), key, None)
 
     async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
@@ -106,7 +106,7 @@ class RedisStore:
             pipeline.set(lease, holder, nx=True, px=max(1, round(seconds * 1000)))
             return self._get(key, pipeline)
 
-        return self._without_lease(await self._calls.call(claim), key, holder)
+        return self._replace_foreign_lease(await self._calls.call(claim), key, holder)
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the former record of its file."""
@@ -116,7 +116,7 @@ class RedisStore:
             pipeline.set(key, data, px=self._max_age)
             if holder is not None:
                 self._release(record.file.key, holder, pipeline)
-            return _checked
+            return _raise_first_error
 
         await self._calls.call(put)
 
@@ -139,7 +139,7 @@ class RedisStore:
             self._log_foreign(name, "keeps the delay of this site by itself")
             raise ForeignKeyError(name)
         with self._store_errors():
-            _checked([reply])
+            _raise_first_error([reply])
         wait, number = reply
         # The server counts ``wait`` from some time between call and reply. Here it is added to the
         # time of the reply, so that the request is not sent too early.
@@ -156,14 +156,14 @@ class RedisStore:
                 if not cursor:
                     break
 
-    async def drop(self, key: str) -> bool:
+    async def discard(self, key: str) -> bool:
         """Delete the record of ``key``; return whether there was one."""
 
-        def drop(pipeline: Any) -> Any:
+        def discard(pipeline: Any) -> Any:
             pipeline.delete(self._key("record", key))
-            return _checked
+            return _raise_first_error
 
-        (count,) = await self._calls.call(drop)
+        (count,) = await self._calls.call(discard)
         return bool(count)
 
     async def prune(self) -> int:
@@ -215,7 +215,7 @@ class RedisStore:
 
     def _release(self, key: str, holder: str, pipeline: Any) -> Any:
         pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", key), holder)
-        return _checked
+        return _raise_first_error
 
     def _nodes(self) -> list[Any]:
         """Return the primary nodes of a cluster; ``[None]`` if the store is not a cluster."""
@@ -251,14 +251,16 @@ class RedisStore:
         *before, data, holder = replies
         if _is_of_another_type(holder):
             holder = _NO_LEASE.encode()
-        _checked([*before, holder])
+        _raise_first_error([*before, holder])
         record = None
         if isinstance(data, bytes) and 0 < len(data) <= self._limit:
             with suppress(RecordError):
                 record = Record.decode(data, key, max_size=self._max_size)
         return RecordAndLease(record, holder.decode("utf-8", "replace") or None)
 
-    def _without_lease(self, found: RecordAndLease, key: str, holder: str | None) -> RecordAndLease:
+    def _replace_foreign_lease(
+        self, found: RecordAndLease, key: str, holder: str | None
+    ) -> RecordAndLease:
         """Return ``found``; if its lease is not a string, its holder is replaced by ``holder``.
 
         A lease that is not a string can't be used. Each worker fetches as if it held the lease.
@@ -270,7 +272,7 @@ class RedisStore:
 
     def _log_foreign(self, key: str, what: str) -> None:
         """Log once that another program has written ``key``; ``what`` is what each worker does."""
-        if self._logged.is_first(key):
+        if self._logged.add_if_new(key):
             logger.warning(
                 "The Redis key %a was not written by scrapy-rep and is not used: each worker %s",
                 key,
@@ -292,7 +294,7 @@ class RedisStore:
             raise StoreError(self._connector.message_of(error)) from None
 
 
-def _checked(replies: list[Any]) -> list[Any]:
+def _raise_first_error(replies: list[Any]) -> list[Any]:
     """Return ``replies``; if there are exceptions among them, raise the first one instead."""
     for reply in replies:
         if isinstance(reply, Exception):

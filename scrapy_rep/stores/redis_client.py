@@ -106,7 +106,7 @@ class Connector:
         if not self._kind:
             return Redis(connection_pool=ConnectionPool(**options, retry=retry))
         service, _, database = self._path.strip("/").partition("/")
-        options = self._without_place(options)
+        options = self._without_address(options)
         tls = {name: value for name, value in options.items() if name.startswith("ssl")}
         sentinel_options = {**self._limits, **tls, **self._sentinel}
         # redis-py declares no types for this class.
@@ -117,11 +117,11 @@ class Connector:
     def _cluster(self, options: dict[str, Any]) -> Any:
         node: Any = ClusterNode
         nodes = [node(host, port) for host, port in self._hosts]
-        options = self._without_place(options)
+        options = self._without_address(options)
         return RedisCluster(startup_nodes=nodes, retry=Retry(NoBackoff(), _TRIES), **options)
 
     @staticmethod
-    def _without_place(options: dict[str, Any]) -> dict[str, Any]:
+    def _without_address(options: dict[str, Any]) -> dict[str, Any]:
         """Return ``options`` without the address of a server, and with ``ssl`` if TLS is used.
 
         redis-py represents TLS in a URL by ``connection_class``, which clients with several hosts
@@ -132,7 +132,7 @@ class Connector:
         return {**{name: options[name] for name in options if name not in place}, **tls}
 
 
-def names_hosts(uri: str) -> bool:
+def has_valid_hosts(uri: str) -> bool:
     """Return whether the hosts in ``uri``, a URI of a cluster or of sentinels, are valid."""
     try:
         _parts(uri)

@@ -61,17 +61,17 @@ def make_store(config: StoreConfig) -> Store:
     Files and connections are opened when the store is first used. Raises SettingsError if redis-py
     is required and isn't installed, or can't read the URI.
     """
-    if not outlives_the_process(config.store):
+    if not is_persistent(config.store):
         return _memory(config, True)
     return GuardedStore(
-        make_bare_store(config),
+        make_unguarded_store(config),
         _memory(config, True),
         name=without_secrets(config.store),
         timeout=config.store_timeout,
     )
 
 
-def make_bare_store(config: StoreConfig, *, set_aside: bool = True) -> BareStore:
+def make_unguarded_store(config: StoreConfig, *, set_aside: bool = True) -> BareStore:
     """Return the store of REP_STORE for a command: its errors are raised.
 
     If ``set_aside``, a damaged file is renamed and replaced by a new one. Raises SettingsError
@@ -87,7 +87,7 @@ def is_store(uri: str) -> bool:
     return readable and scheme is not None and scheme.is_valid(uri)
 
 
-def outlives_the_process(uri: str) -> bool:
+def is_persistent(uri: str) -> bool:
     """Return whether the store of ``uri`` keeps its records after the end of the process."""
     return _scheme(uri) != "memory"
 
@@ -123,24 +123,24 @@ def _file_of(uri: str) -> Path:
         return Path(".scrapy", path).absolute()
 
 
-def _names_a_file(uri: str) -> bool:
+def _has_file(uri: str) -> bool:
     rest = uri.partition("://")[2]
     return rest.startswith("/") and rest.strip("/") != "" and not rest.endswith("/")
 
 
-def _names_a_host(uri: str) -> bool:
+def _has_host(uri: str) -> bool:
     # Reading ``port`` raises ValueError if it is not valid. redis-py checks the rest of the URI,
     # but not the path: for a path that is not a number it would use database 0.
     parts = urlsplit(uri)
     return parts.hostname is not None and parts.port != -1 and bool(_DATABASE(parts.path))
 
 
-def _names_hosts(uri: str) -> bool:
+def _has_valid_hosts(uri: str) -> bool:
     try:
-        from scrapy_rep.stores.redis_client import names_hosts
+        from scrapy_rep.stores.redis_client import has_valid_hosts
     except ImportError:
         return True  # make_store reports that redis-py is missing
-    return names_hosts(uri)
+    return has_valid_hosts(uri)
 
 
 def _memory(config: StoreConfig, _: bool) -> MemoryStore:
@@ -189,13 +189,13 @@ def _redis(config: StoreConfig, _: bool) -> BareStore:
 
 _SCHEMES: Final = {
     "memory": _Scheme("memory://", lambda uri: uri == "memory://", _memory),
-    "sqlite": _Scheme("sqlite:///PATH", _names_a_file, _sqlite),
-    "redis": _Scheme("redis://HOST", _names_a_host, _redis),
-    "rediss": _Scheme("rediss://HOST", _names_a_host, _redis),
-    "redis+cluster": _Scheme("redis+cluster://HOST,HOST", _names_hosts, _redis),
-    "rediss+cluster": _Scheme("rediss+cluster://HOST,HOST", _names_hosts, _redis),
-    "redis+sentinel": _Scheme("redis+sentinel://HOST,HOST/SERVICE", _names_hosts, _redis),
-    "rediss+sentinel": _Scheme("rediss+sentinel://HOST,HOST/SERVICE", _names_hosts, _redis),
+    "sqlite": _Scheme("sqlite:///PATH", _has_file, _sqlite),
+    "redis": _Scheme("redis://HOST", _has_host, _redis),
+    "rediss": _Scheme("rediss://HOST", _has_host, _redis),
+    "redis+cluster": _Scheme("redis+cluster://HOST,HOST", _has_valid_hosts, _redis),
+    "rediss+cluster": _Scheme("rediss+cluster://HOST,HOST", _has_valid_hosts, _redis),
+    "redis+sentinel": _Scheme("redis+sentinel://HOST,HOST/SERVICE", _has_valid_hosts, _redis),
+    "rediss+sentinel": _Scheme("rediss+sentinel://HOST,HOST/SERVICE", _has_valid_hosts, _redis),
 }
 *_FORMS, _LAST_FORM = (repr(scheme.form) for scheme in _SCHEMES.values())
 TAKES: Final = f"{', '.join(_FORMS)} or {_LAST_FORM}"

@@ -14,7 +14,7 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.protocol.record import Record, RecordError, max_encoded
+from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
 from scrapy_rep.stores.base import RecordAndLease, StoreError, Turn
 from scrapy_rep.stores.sqlite_file import Connection, DatabaseFile, transaction
 from scrapy_rep.utils.concurrency import Workers, deliver_results
@@ -185,13 +185,13 @@ class SQLiteStore:
             if len(found) < _PAGE:
                 return
 
-    async def drop(self, key: str) -> bool:
+    async def discard(self, key: str) -> bool:
         """Delete the record of ``key``; return whether there was one."""
 
-        def drop(connection: sqlite3.Connection) -> bool:
+        def discard(connection: sqlite3.Connection) -> bool:
             return connection.execute(_DROP, (key,)).rowcount > 0
 
-        return await self._writer.call(drop)
+        return await self._writer.call(discard)
 
     async def prune(self) -> int:
         """Delete records that are too old, or too many; return the number of deleted records."""
@@ -213,7 +213,7 @@ class SQLiteStore:
         self._writing.close()
 
     def _record_and_lease(self, connection: sqlite3.Connection, key: str) -> RecordAndLease:
-        values = {"origin": key, "now": self._clock(), "limit": max_encoded(self._max_size)}
+        values = {"origin": key, "now": self._clock(), "limit": max_encoded_size(self._max_size)}
         data, holder = connection.execute(_GET, values).fetchone()
         record = None
         if data is not None:

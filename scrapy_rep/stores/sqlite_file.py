@@ -86,7 +86,7 @@ class Connection:
                     if type(error) not in {ForeignFileError, sqlite3.DatabaseError}:
                         raise
                     self._disconnect()
-                    self._file.set_aside(self._identity, str(error))
+                    self._file.rename_bad_file(self._identity, str(error))
                     return func(self._open())
             except NewerFileError as error:
                 self._disconnect()
@@ -160,7 +160,7 @@ class DatabaseFile:
             raise
         return connection
 
-    def set_aside(self, identity: Identity, why: str) -> None:
+    def rename_bad_file(self, identity: Identity, why: str) -> None:
         """Rename the file, unless another process has done so, and log ``why``.
 
         ``identity`` is that of the bad file. Raises StoreError if this store doesn't rename files,

@@ -28,7 +28,7 @@ class Background:
         """Start ``coroutine``; return a Deferred with which it can be cancelled."""
         task: Deferred[None] = deferred_from_coro(coroutine)
         self._tasks.add(task)
-        task.addErrback(self._failed)
+        task.addErrback(self._log_failure)
         task.addBoth(self._remove, task)
         return task
 
@@ -40,7 +40,7 @@ class Background:
             await maybe_deferred_to_future(ended)
 
     @staticmethod
-    def _failed(failure: Failure) -> None:
+    def _log_failure(failure: Failure) -> None:
         if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
             logger.error("Error in a task in the background", exc_info=failure.value)
 

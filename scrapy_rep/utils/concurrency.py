@@ -183,7 +183,7 @@ class Job:
         except Exception as error:  # noqa: BLE001 - raised where the job is awaited
             self.error = error
 
-    def end(self) -> None:
+    def deliver(self) -> None:
         """Pass the result to the waiting coroutine. Called in the thread that created the job."""
         if self.error is None:
             self.done.set_result(self.result)
@@ -200,12 +200,12 @@ def deliver_results(jobs: list[Job]) -> None:
         ended = list(group)
         # RuntimeError if the event loop is closed: then no coroutine waits.
         with suppress(RuntimeError):
-            post(partial(_end, ended))
+            post(partial(_deliver, ended))
 
 
-def _end(jobs: list[Job]) -> None:
+def _deliver(jobs: list[Job]) -> None:
     for job in jobs:
-        job.end()
+        job.deliver()
 
 
 def _run_each(jobs: list[Job]) -> None:
@@ -271,7 +271,7 @@ class Workers:
 
         A later call starts new threads.
         """
-        ends = [Job(_nothing, thread_safe_caller(), last=True) for _ in self._threads]
+        ends = [Job(_do_nothing, thread_safe_caller(), last=True) for _ in self._threads]
         for job in ends:
             self._queue.put(job)
         # The old threads read the old queue until they end, so later calls need a new queue.
@@ -294,7 +294,7 @@ class Workers:
                 return
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 

@@ -48,11 +48,11 @@ _NEEDED_OF_SLOT: Final = (
 """Attributes of download slots that this module needs."""
 
 
-def missing_attribute(crawler: Crawler) -> str | None:
+def describe_missing_attribute(crawler: Crawler) -> str | None:
     """Return a sentence about a needed attribute that is missing; None if none is missing."""
     # The class of slots is checked first: if Scrapy deprecates slots, reading them from the
     # downloader causes a warning.
-    if (name := _missing_of_slot()) is not None:
+    if (name := _missing_slot_attribute()) is not None:
         return f"Scrapy has no {name}, which tells when a download slot is free"
     downloader = downloader_of(crawler)
     for name, reason in NEEDED.items():
@@ -62,7 +62,7 @@ def missing_attribute(crawler: Crawler) -> str | None:
 
 
 @cache
-def _missing_of_slot() -> str | None:
+def _missing_slot_attribute() -> str | None:
     with warnings.catch_warnings(), suppress(Exception):
         warnings.simplefilter("ignore")
         # In older versions of Scrapy only objects have the attributes, not the class.
@@ -76,7 +76,7 @@ def _missing_of_slot() -> str | None:
 
 def slot_name(crawler: Crawler, request: Request) -> str:
     """Return the name of the download slot of ``request``."""
-    if missing_attribute(crawler):
+    if describe_missing_attribute(crawler):
         return request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
     name: str = downloader_of(crawler).get_slot_key(request)
     return name
@@ -84,7 +84,7 @@ def slot_name(crawler: Crawler, request: Request) -> str:
 
 def slot_of(crawler: Crawler, name: str) -> Slot | None:
     """Return the download slot with this name; None if there is none."""
-    return None if missing_attribute(crawler) else downloader_of(crawler).slots.get(name)
+    return None if describe_missing_attribute(crawler) else downloader_of(crawler).slots.get(name)
 
 
 def is_in_slot(crawler: Crawler, request: Request) -> bool:
@@ -100,7 +100,7 @@ def slot_without_delay(crawler: Crawler, name: str) -> Iterator[None]:
     With a delay, the first request of the slot might wait: a new slot counts its delay from the
     start of the machine (0 of the monotonic clock), which may be less than the delay ago.
     """
-    if missing_attribute(crawler):
+    if describe_missing_attribute(crawler):
         yield
         return
     downloader = downloader_of(crawler)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
 
-def handler_of(settings: BaseSettings, scheme: str) -> Any:
+def download_handler_of(settings: BaseSettings, scheme: str) -> Any:
     """Return the class of the download handler of ``scheme``; None if none can be loaded.
 
     No error is raised, as Scrapy reports it with the first request of this scheme.
@@ -27,7 +27,7 @@ def handler_of(settings: BaseSettings, scheme: str) -> Any:
         return None
 
 
-def timeout_of_crawl(crawler: Crawler) -> float:
+def default_download_timeout(crawler: Crawler) -> float:
     """Return the time limit of downloads in seconds; 0 means none.
 
     As in Scrapy's DownloadTimeoutMiddleware, the spider's ``download_timeout`` comes before
@@ -37,7 +37,7 @@ def timeout_of_crawl(crawler: Crawler) -> float:
     return _seconds(getattr(crawler.spider, "download_timeout", of_crawl))
 
 
-def timeout_of(request: Request) -> float:
+def download_timeout_of(request: Request) -> float:
     """Return the ``download_timeout`` of a request in seconds; 0 means none."""
     return _seconds(request.meta.get("download_timeout"))
 

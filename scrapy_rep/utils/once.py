@@ -19,8 +19,8 @@ class Once:
     def __init__(self) -> None:
         self._seen: BoundedCache[Hashable, None] = BoundedCache(max_entries=_MAX_ENTRIES)
 
-    def is_first(self, key: Hashable) -> bool:
-        """Return whether this is the first call with ``key``."""
+    def add_if_new(self, key: Hashable) -> bool:
+        """Add ``key``; return whether this is the first call with it."""
         if key in self._seen:
             return False
         self._seen.put(key, None)

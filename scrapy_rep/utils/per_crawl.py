@@ -27,12 +27,12 @@ def add_part(crawler: Crawler, part: object) -> None:
     _crawlers.add(crawler)
 
 
-def part(crawler: Crawler, cls: type[T]) -> T | None:
+def get_part(crawler: Crawler, cls: type[T]) -> T | None:
     """Return the part of the class ``cls``; None if the crawl has none."""
     return cast("T | None", _parts(crawler).get(cls))
 
 
-def part_or_new(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
+def get_or_add_part(crawler: Crawler, cls: type[T], make: Callable[[], T]) -> T:
     """Return the part of the class ``cls``; if the crawl has none, add the one ``make`` returns."""
     parts = _parts(crawler)
     if cls not in parts:
@@ -45,13 +45,13 @@ def remove_part(crawler: Crawler, cls: type) -> None:
     _parts(crawler).pop(cls, None)
 
 
-def parts_of_all(cls: type[T]) -> list[T]:
+def parts_of_all_crawls(cls: type[T]) -> list[T]:
     """Return the parts of the class ``cls`` of all crawls in this process that have an engine.
 
     Only crawls for which ``add_part`` was called are included.
     """
     started = [each for each in _crawlers if _has_engine(each)]
-    return [found for each in started if (found := part(each, cls)) is not None]
+    return [found for each in started if (found := get_part(each, cls)) is not None]
 
 
 def _has_engine(crawler: Crawler) -> bool:

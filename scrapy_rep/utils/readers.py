@@ -81,7 +81,7 @@ def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
     return read
 
 
-def a_list_of(choices: Sequence[str]) -> str:
+def describe_list_of(choices: Sequence[str]) -> str:
     """Return a description, for messages, of the values that ``several_of(choices)`` accepts."""
     return f"a list of {', '.join(map(repr, choices))}"
 

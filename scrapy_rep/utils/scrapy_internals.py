@@ -52,7 +52,7 @@ NEEDED: Final = {
 """Private attributes of Scrapy's engine that the queue and the gate need, and why."""
 
 
-def missing_attribute(crawler: Crawler) -> str | None:
+def describe_missing_attribute(crawler: Crawler) -> str | None:
     """Return a sentence about an attribute of NEEDED that is missing; None if none is missing."""
     for path, reason in NEEDED.items():
         found: Any = crawler.engine
@@ -78,13 +78,13 @@ def is_closing(crawler: Crawler) -> bool:
     return getattr(slot, "closing", None) is not None
 
 
-def in_progress(crawler: Crawler) -> set[Request]:
+def requests_in_progress(crawler: Crawler) -> set[Request]:
     """Return the requests that the engine is downloading or whose callbacks are running."""
     slot = getattr(crawler.engine, "_slot", None)
     return set() if slot is None else slot.inprogress
 
 
-def nudge(crawler: Crawler) -> None:
+def wake_engine(crawler: Crawler) -> None:
     """Make the engine get requests from the scheduler soon.
 
     The engine does so when a request ends or is scheduled, and every five seconds. This function is
@@ -140,7 +140,7 @@ def raised_concurrency(crawler: Crawler) -> Iterator[None]:
         downloader.total_concurrency -= 1
 
 
-def lift_pool_limits(crawler: Crawler) -> None:
+def remove_connection_limits(crawler: Crawler) -> None:
     """Remove the connection limits of Scrapy's aiohttp and httpx download handlers.
 
     These handlers open at most CONCURRENT_REQUESTS connections. If many sites hang, requests for

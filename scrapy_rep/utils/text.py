@@ -23,12 +23,12 @@ def without_credentials(url: str) -> str:
     return _CREDENTIALS.sub(r"\1", url) if "@" in url else url
 
 
-def show(request: Request) -> str:
+def printable_request(request: Request) -> str:
     """Return the method and URL of a request for a log line, without credentials, in ASCII."""
     return f"<{request.method} {ascii(without_credentials(request.url))[1:-1]}>"
 
 
-def show_page(response: Response | None) -> str:
+def printable_url(response: Response | None) -> str:
     """Return the URL of a page for a log line, without credentials, in ASCII."""
     return ascii(None if response is None else without_credentials(response.url))
 
@@ -48,7 +48,7 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def moment(seconds: float) -> str:
+def utc_time_text(seconds: float) -> str:
     """Return a time, in seconds since the epoch, as date and time in UTC."""
     try:
         return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S} UTC"

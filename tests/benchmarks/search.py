@@ -25,7 +25,7 @@ from scrapy_rep.fetch.decoding import decode
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
 from scrapy_rep.protocol.explain import explain
-from scrapy_rep.protocol.freshness import fresh_for, retry_after
+from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
 from scrapy_rep.protocol.lint import lint
 from scrapy_rep.protocol.meta_tags import of_header, of_meta
@@ -101,7 +101,7 @@ STAGES = {
     "tags, header": (header, lambda text: of_header(text, ["x"], 0.0)),
     "tags, page": (header, lambda text: of_meta("robots", text, ["x"], 0.0)),
     "soft 404": (same, is_not_found_page),
-    "max-age": (header, lambda text: fresh_for(text, text, ttl=1, ttl_min=1, ttl_max=1)),
+    "max-age": (header, lambda text: freshness_lifetime(text, text, ttl=1, ttl_min=1, ttl_max=1)),
     "Retry-After": (header, lambda text: retry_after(text, 0.0)),
     "record": (record, lambda data: Record.decode(data, "https://h", max_size=MAX_BODY_BYTES)),
     "lint": (same, lint),

@@ -125,7 +125,7 @@ def memory_level(count):
     for number in range(count):
         record = record_of(number, 0.0)
         entry = Entry(policy.access(record, 1.0))
-        entry.add(("bot",), RobotsTxt.parse(record.copy.body))
+        entry.add_rules(("bot",), RobotsTxt.parse(record.copy.body))
         entries.put(record.file.origin, entry, entry.nbytes)
         if number == count // 4:
             print(

@@ -16,9 +16,9 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
     robots = RobotsTxt.parse(body)
     crawlers = [(f"bot{'x' * n}",) for n in range(_MAX_TOKEN_LISTS + 2)]
     for tokens in crawlers:
-        entry.add(tokens, robots)
-    assert [entry.has(tokens) for tokens in crawlers[:3]] == [False, False, True]
-    assert all(entry.has(tokens) for tokens in crawlers[2:])
+        entry.add_rules(tokens, robots)
+    assert [entry.has_rules_for(tokens) for tokens in crawlers[:3]] == [False, False, True]
+    assert all(entry.has_rules_for(tokens) for tokens in crawlers[2:])
     assert entry.delay(crawlers[1]) is None
     assert entry.delay(crawlers[2]).seconds == 2
     assert entry.usage("/", crawlers[1]).result("search") == "unknown"
@@ -28,6 +28,6 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
 def test_robotstxt_itself_is_allowed_without_the_rules_for_the_tokens():
     copy = Available(b"User-agent: *\nDisallow: /\n", Evidence(0.0, "https://a/robots.txt"))
     entry = Entry(Access(Grant.RULES, Reason.RULE, copy, 0.0, 1.0))
-    entry.add(("a",), RobotsTxt.parse(copy.body))
+    entry.add_rules(("a",), RobotsTxt.parse(copy.body))
     assert entry.verdict("/robots.txt", ("b",)).reason is Reason.ROBOTSTXT
     assert entry.verdict("/", ("b",)) is None

@@ -12,7 +12,7 @@ import pytest_twisted
 import scrapy
 from twisted.internet.defer import Deferred, gatherResults
 
-from scrapy_rep.utils.text import moment
+from scrapy_rep.utils.text import utc_time_text
 from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl, stat
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, answer, held, redirect, robots
@@ -330,8 +330,8 @@ async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
         told,
         [
             "is unreachable: status 503; its pages may not be fetched, next try in ",
-            f"is still unreachable, since {moment(since)}: status 503; its pages may not be ",
-            f"is reachable again, after being unreachable since {moment(since)}: available (",
+            f"is still unreachable, since {utc_time_text(since)}: status 503; its pages may not be ",
+            f"is reachable again, after being unreachable since {utc_time_text(since)}: available (",
         ],
         strict=False,
     ):
@@ -411,7 +411,7 @@ async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_aske
     lines = [text for text in again.messages(logging.INFO) if "an earlier try" in text]
     since = again.failures[0].value.verdict.outage.since
     assert lines[0].startswith(
-        f"robots.txt of {urls[0][:-1]} has been unreachable since {moment(since)}"
+        f"robots.txt of {urls[0][:-1]} has been unreachable since {utc_time_text(since)}"
     )
     assert (
         ", known from an earlier try: status 503; its pages may not be fetched, next try "

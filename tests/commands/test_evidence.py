@@ -10,8 +10,8 @@ import pytest
 import pytest_twisted
 from scrapy import Request
 
-from scrapy_rep.commands.terminal import span
-from scrapy_rep.extensions.evidence.reading import read
+from scrapy_rep.commands.terminal import describe_duration
+from scrapy_rep.extensions.evidence.reading import find_lines
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, redirect, robots
 
@@ -41,7 +41,7 @@ async def test_it_tells_what_was_decided_and_shows_the_line(web, robots_command,
         (line,) = map(json.loads, as_json.out.splitlines())
         where = [
             f"  {site.url('/robots.txt')}: available (status 200)",
-            f"    fetched at (a moment), {span(line['age'])} before, {len(RULES)} bytes",
+            f"    fetched at (a moment), {describe_duration(line['age'])} before, {len(RULES)} bytes",
             f"    sha256 {SHA256}",
         ]
         return run, line, where
@@ -173,7 +173,7 @@ async def test_wherever_a_crawl_was_killed_nothing_is_damaged(web, tmp_path, for
     whole = part.read_bytes()
     for end in range(0, len(whole), 7):
         part.write_bytes(whole[:end])
-        assert read(path, site.url("/a"))[1] == set()
+        assert find_lines(path, site.url("/a"))[1] == set()
 
 
 def test_what_can_not_be_read_is_told(robots_command, tmp_path):

@@ -246,7 +246,7 @@ def test_what_is_found_out_is_asked_by_the_tokens_of_the_request():
     decision = run(scene.decider.decision(request, scene.decider.known_decision(request)))
     assert not decision.verdict.allowed
     assert scene.network.pages == [request]
-    assert scene.cache.known_entry(ORIGIN).has(("partner",))
+    assert scene.cache.known_entry(ORIGIN).has_rules_for(("partner",))
 
 
 def test_no_rules_for_the_tokens_is_an_error_and_no_verdict():
@@ -311,7 +311,7 @@ def test_another_agent_goes_by_the_entry_with_its_tokens():
     request = page("/partner", headers={"User-Agent": "other/1"})
     found = run(scene.decider.decision(request, scene.decider.known_decision(request)))
     assert scene.network.pages == [request]
-    assert scene.cache.known_entry(ORIGIN).has(("partner",))
+    assert scene.cache.known_entry(ORIGIN).has_rules_for(("partner",))
     assert (found.verdict.allowed, found.override) == (False, decision.override)
     assert scene.decider.known_decision(request) == found
     assert scene.known("/private").verdict.allowed
@@ -363,7 +363,7 @@ def test_who_waits_outside_is_looked_up_by_the_names_it_is_judged_by(entries, to
     request = page("/private", headers={"User-Agent": "header/1"})
     assert run(scene.decider.look_up(request)) is not None
     assert scene.network.pages == [request]
-    assert scene.cache.known_entry(ORIGIN).has(tokens)
+    assert scene.cache.known_entry(ORIGIN).has_rules_for(tokens)
     assert scene.decider.known_decision(request).verdict is not None
 
 
@@ -508,7 +508,9 @@ def same_known_and_found_out(handler, path, rules, *, is_verbatim):
     assert again.verdict == found.verdict
     if found.verdict.allowed:
         # There is no other way to say so: every spelling is.
-        spelled = scene.decider._spellings.others(request.url, found.target, verbatim=is_verbatim)
+        spelled = scene.decider._spellings.other_spellings(
+            request.url, found.target, verbatim=is_verbatim
+        )
         judged = RobotsTxt.parse(rules.encode()).rules_for("testbot")
         assert all(judged.verdict_for(spelling).allowed for spelling in spelled)
 

@@ -35,7 +35,7 @@ def httpx_handler():
 
 def spellings(url, handler, *, verbatim=False):
     known = Spellings(Settings({"DOWNLOAD_HANDLERS": {url.partition(":")[0]: handler}}))
-    return known.others(url, target_of(url), verbatim=verbatim)
+    return known.other_spellings(url, target_of(url), verbatim=verbatim)
 
 
 class Inherits(HTTP11DownloadHandler):
@@ -86,13 +86,13 @@ def test_other_files_of_ftp_by_any_handler():
 
 def test_no_handler_sends_nothing():
     none = Spellings(Settings({"DOWNLOAD_HANDLERS": {"http": None}}))
-    assert none.others("http://a/b;", "/b;") == set()
+    assert none.other_spellings("http://a/b;", "/b;") == set()
 
 
 def test_each_scheme_has_its_own_handler():
     handlers = Spellings(Settings({"DOWNLOAD_HANDLERS": {"https": object}}))
-    assert handlers.others("http://a/b//c", "/b//c") == set()
-    assert handlers.others("https://a/b//c", "/b//c") == {"/b/c"}
+    assert handlers.other_spellings("http://a/b//c", "/b//c") == set()
+    assert handlers.other_spellings("https://a/b//c", "/b//c") == {"/b/c"}
 
 
 def test_another_origin_is_none():

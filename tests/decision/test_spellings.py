@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy.settings import Settings
 
-from scrapy_rep.decision.spellings import Spellings, stripped_url, without_dots
+from scrapy_rep.decision.spellings import Spellings, stripped_url, without_dot_segments
 from scrapy_rep.protocol.origin import target_of
 
 
@@ -30,7 +30,7 @@ from scrapy_rep.protocol.origin import target_of
     ],
 )
 def test_dot_segments(target, without):
-    assert without_dots(target) == without
+    assert without_dot_segments(target) == without
 
 
 def test_blanks_as_url_parsers_read_them():
@@ -38,7 +38,7 @@ def test_blanks_as_url_parsers_read_them():
 
 
 def spellings(url, **settings):
-    return Spellings(Settings(settings)).others(url, target_of(url))
+    return Spellings(Settings(settings)).other_spellings(url, target_of(url))
 
 
 def test_only_the_handler_for_aiohttp_rewrites():

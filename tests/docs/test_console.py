@@ -12,7 +12,7 @@ import pytest_twisted
 from scrapy import Request
 from scrapy.settings import default_settings
 
-from scrapy_rep.utils.text import moment
+from scrapy_rep.utils.text import utc_time_text
 from tests.crawling.crawl import AS_BY_DEFAULT, Lines, ListSpider, close, crawl
 from tests.crawling.web import answer, robots
 from tests.docs.blocks import ROOT, SHELL, blocks, of_kind
@@ -190,4 +190,4 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
 
 def test_times_of_commands_are_known_here():
     # Else what is left out of the comparison could be anything.
-    assert timeless(moment(0.0)) == ["(a moment)"]
+    assert timeless(utc_time_text(0.0)) == ["(a moment)"]

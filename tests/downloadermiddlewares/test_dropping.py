@@ -14,7 +14,7 @@ from scrapy.settings import default_settings
 
 from scrapy_rep import RobotsTxtDisallowed
 from scrapy_rep.protocol.verdict import Outage, Reason, Verdict
-from scrapy_rep.utils.text import moment
+from scrapy_rep.utils.text import utc_time_text
 from tests.crawling.crawl import AS_BY_DEFAULT, crawl
 from tests.crawling.web import answer, robots
 
@@ -51,7 +51,7 @@ async def test_the_errback_is_told_why_nobody_knows_the_rules_and_when_they_are_
     assert meta["cause"] == cause
     assert (meta["unreachable_since"], meta["next_try"]) == (outage.since, outage.next_try)
     where = site.url("/robots.txt")
-    at = f"robots.txt is unreachable: {cause}, next try at {moment(outage.next_try)} ({where})"
+    at = f"robots.txt is unreachable: {cause}, next try at {utc_time_text(outage.next_try)} ({where})"
     assert str(error) == f"Dropped: {at}"
     assert any(text.endswith(f": {at}") for text in result.messages())
     assert result.stats[f"robotstxt/unreachable_count/{cause}"] == 1

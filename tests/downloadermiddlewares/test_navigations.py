@@ -8,7 +8,7 @@ from scrapy import Request
 
 from scrapy_rep import keep_from_disallowed
 from scrapy_rep.downloadermiddlewares.recheck import Recheck
-from scrapy_rep.utils.per_crawl import part
+from scrapy_rep.utils.per_crawl import get_part
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
 from tests.running import in_asyncio
@@ -40,4 +40,4 @@ async def test_a_page_that_cannot_be_watched_is_closed():
 async def test_a_crawl_that_is_over_is_not_asked(web):
     # It would say of each origin that it does not know that the crawl is closing.
     result = await crawl(web.site(robots("")).url("/a"))
-    assert part(result.crawler, Recheck) is None
+    assert get_part(result.crawler, Recheck) is None

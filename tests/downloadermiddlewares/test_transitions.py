@@ -21,9 +21,9 @@ from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Si
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.scheduler.source import NOTE_KEY, Source, note_returned, note_source
+from scrapy_rep.scheduler.source import NOTE_KEY, Source, copy_for_scheduler, store_source
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.per_crawl import part
+from scrapy_rep.utils.per_crawl import get_part
 
 # As it was decided on, by hand: nothing of it is read from the code.
 TABLE = """
@@ -144,21 +144,21 @@ def middleware(stand_in, *, keeps=True, **settings):
     )
     made = RobotsTxtMiddleware.from_crawler(crawler)
     # Browsers of later tests are asked about by all crawls of the process.
-    part(made._crawler, Composition)._subresources.close()
+    get_part(made._crawler, Composition)._subresources.close()
     made.decider = made._cache = stand_in
     made._waiting = WaitingRequests(crawler, stand_in, made.gate, None, Clock())
     made.gate.defers = stand_in.defers
     made.gate.look_up_later = lambda origin, request: stand_in.asked.append((origin, request))
-    made._scheduler_keeps = keeps
+    made._scheduler_stores_requests = keeps
     return made
 
 
 def coming_from(source, *, returned=False):
     request = Request(URL, priority=PRIORITY)
     if returned:
-        request = note_returned(request)
+        request = copy_for_scheduler(request)
     if source != "direct":
-        note_source(request, Source(source))
+        store_source(request, Source(source))
     return request
 
 
@@ -194,7 +194,7 @@ def in_situation(situation, stand_in, made):
     elif situation == "refused for too long":
         stand_in.verdict = ALLOWED
         if made._back_off is not None:
-            made._back_off.has_given_up = lambda host: True
+            made._back_off.is_dropping = lambda host: True
             made._start_checking_all()
     elif situation == "known, forbidden":
         stand_in.verdict = FORBIDDEN

@@ -267,7 +267,7 @@ async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, 
     assert [text for text in result.messages(40) if text.startswith("Error while ")]
 
 
-@pytest.mark.parametrize("name", ["hold", "hold_slot"])
+@pytest.mark.parametrize("name", ["hold", "hold_of_slot"])
 @pytest_twisted.ensureDeferred
 async def test_after_an_error_in_the_queue_the_middleware_decides(web, monkeypatch, name):
     monkeypatch.setattr(Gate, name, boom)

@@ -6,7 +6,11 @@ from ipaddress import ip_address
 
 import pytest
 
-from scrapy_rep.fetch.addresses import is_private_address, is_private_host, leads_inside
+from scrapy_rep.fetch.addresses import (
+    is_private_address,
+    is_private_host,
+    resolves_to_private_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -65,9 +69,9 @@ def test_outside(host):
 
 
 def test_a_name_is_where_it_leads():
-    assert leads_inside("localhost")
-    assert not leads_inside("name.invalid")
-    assert not leads_inside("a" * 300)
+    assert resolves_to_private_address("localhost")
+    assert not resolves_to_private_address("name.invalid")
+    assert not resolves_to_private_address("a" * 300)
 
 
 def test_an_address_is_what_it_embeds():

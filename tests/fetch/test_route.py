@@ -491,9 +491,9 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
     transfer = Transfer(9, same_origin=True, url="http://a/robots.txt")
     assert obstacle_in_error(error, "it", None) is None
     assert (obstacle_in_error(error, "it", transfer) is None) == isinstance(error, SEEN)
-    transfer.store_route(Request("http://a/robots.txt"))
+    transfer.store_proxy_and_url(Request("http://a/robots.txt"))
     assert obstacle_in_error(error, "it", transfer) is None
-    transfer.store_route(
+    transfer.store_proxy_and_url(
         Request("http://a/robots.txt", meta={"proxy": "http://me:word@p:1/?key=k"})
     )
     through = obstacle_in_error(error, "it", transfer)
@@ -501,7 +501,7 @@ def test_an_error_of_the_network_is_the_origins_unless_it_is_a_proxys(error):
         assert through is None
         return
     assert str(through) == "a proxy gave no answer (p:1: it)"
-    transfer.store_route(Request("http://api/?url=a&key=k"))
+    transfer.store_proxy_and_url(Request("http://api/?url=a&key=k"))
     assert str(obstacle_in_error(error, "it", transfer)) == (
         "a service that was asked in the site's place gave no answer (api: it)"
     )
@@ -517,7 +517,7 @@ def test_any_other_error_is_not_the_origins(error):
 @pytest.mark.parametrize("timeout", [TimeoutError(), asyncio.TimeoutError()])
 def test_a_handler_of_others_may_wait_for_anything(timeout):
     transfer = Transfer(9, same_origin=True, url="http://a/robots.txt", handler="api.Handler")
-    transfer.store_route(Request("http://a/robots.txt"))
+    transfer.store_proxy_and_url(Request("http://a/robots.txt"))
     assert obstacle_in_error(timeout, "it", transfer).what == "api.Handler gave no answer"
     assert obstacle_in_error(ConnectionRefusedError(), "it", transfer) is None
 

@@ -99,12 +99,12 @@ def urls(data):
 @target
 def answers(data):
     from scrapy_rep.fetch.decoding import DecodingError, decode
-    from scrapy_rep.protocol.freshness import fresh_for, retry_after
+    from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
     from scrapy_rep.protocol.soft404 import is_not_found_page
     from scrapy_rep.protocol.wrapped import unwrap
 
     text = data.decode("latin-1")
-    assert fresh_for(text, text, ttl=1, ttl_min=0, ttl_max=2) <= 2
+    assert freshness_lifetime(text, text, ttl=1, ttl_min=0, ttl_max=2) <= 2
     retry_after(text, 1e9)
     is_not_found_page(data)
     unwrap(data, truncated=True)
@@ -129,15 +129,15 @@ def records(data):
 
 @target
 def evidence(data):
-    from scrapy_rep.extensions.evidence.reading import read
+    from scrapy_rep.extensions.evidence.reading import find_lines
 
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "part-00001.jsonl").write_bytes(data)
-        read(Path(folder), "https://a/")
+        find_lines(Path(folder), "https://a/")
         warc = Path(folder, "a.warc.gz")
         warc.write_bytes(data)
         with redirect_stderr(io.StringIO()):
-            read(warc, "https://a/")
+            find_lines(warc, "https://a/")
 
 
 @target

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol.freshness import delta_seconds, fresh_for, max_age, retry_after
+from scrapy_rep.protocol.freshness import delta_seconds, freshness_lifetime, max_age, retry_after
 from tests.protocol.headers import PARTS, values
 
 DAY = 86_400.0
 
 
 def fresh(cache_control, age=None):
-    return fresh_for(cache_control, age, ttl=DAY, ttl_min=600.0, ttl_max=DAY)
+    return freshness_lifetime(cache_control, age, ttl=DAY, ttl_min=600.0, ttl_max=DAY)
 
 
 @pytest.mark.spec("F-11")
@@ -51,7 +51,7 @@ def test_max_age_lengthens_or_shortens(cache_control, age, seconds):
 
 @pytest.mark.spec("F-11")
 def test_no_answer_lives_longer_than_the_longest_life():
-    assert fresh_for(None, None, ttl=7 * DAY, ttl_min=600.0, ttl_max=DAY) == DAY
+    assert freshness_lifetime(None, None, ttl=7 * DAY, ttl_min=600.0, ttl_max=DAY) == DAY
 
 
 @pytest.mark.spec("F-11")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.protocol.record import VERSION, Record, RecordError, max_encoded
+from scrapy_rep.protocol.record import VERSION, Record, RecordError, max_encoded_size
 from scrapy_rep.protocol.site_file import SiteFile
 
 ORIGIN = "https://example.com"
@@ -139,7 +139,7 @@ def test_a_body_larger_than_what_counts_is_refused():
 @given(st.binary(max_size=50_000))
 def test_a_record_takes_no_more_than_is_read_of_a_store(body):
     record = Record(FILE, Available(body, SEEN), Available(body, SEEN))
-    assert len(record.encode()) <= max_encoded(len(body))
+    assert len(record.encode()) <= max_encoded_size(len(body))
 
 
 def test_a_bomb_in_the_store_is_refused():

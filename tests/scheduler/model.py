@@ -22,7 +22,7 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import backlog
 from scrapy_rep.scheduler.gate import MARGIN, Gate
 from scrapy_rep.scheduler.hold import Hold, HoldReason
-from scrapy_rep.scheduler.source import NOTE_KEY, note_returned
+from scrapy_rep.scheduler.source import NOTE_KEY, copy_for_scheduler
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.per_crawl import add_part
 from tests.made_up_time import MadeUpTime
@@ -197,7 +197,7 @@ class Model:
             return
         request = self.choose(self.active)
         self.active.remove(request)
-        self.push(note_returned(request))
+        self.push(copy_for_scheduler(request))
         self.crawler.downloader.end(request)
         # The engine asks for the next one then; killed before, the request comes twice.
         self.pops()
@@ -242,7 +242,7 @@ class Model:
             number
             for number, data in rows.fetchall()
             if number not in self.queue._disk._in_progress
-            and self.queue._disk._decoded(data).url == url
+            and self.queue._disk._decode(data).url == url
         ]
         self.queue._disk._run("UPDATE requests SET request = x'80' WHERE number = ?", (number,))
         del self.waiting[url]
@@ -270,7 +270,7 @@ class Model:
         self.folder = killed
         self.open(None)
         rows = self.queue._disk._run("SELECT request FROM requests WHERE request != x'80'")
-        there = {self.queue._disk._decoded(data).url for (data,) in rows.fetchall()}
+        there = {self.queue._disk._decode(data).url for (data,) in rows.fetchall()}
         self.waiting |= {request.url: request for request in self.active}
         assert {*self.waiting} <= there <= {*self.waiting, *self.ended}
         self.waiting |= {url: self.ended[url] for url in there - {*self.waiting}}
@@ -285,8 +285,8 @@ class Model:
 
     def whoever_waits_is_going_to_be_woken(self):
         lookups = self.gate._lookups
-        assert not lookups._pending or not lookups._may_begin
-        assert self.parts.decider.under_way <= self.parts.cache.most_lookups
+        assert not lookups._pending or not lookups._may_start
+        assert self.parts.decider.under_way <= self.parts.cache.max_lookups
         waiting = self.queue._waiting
         due = waiting._due._at
         rotation = self.queue._rotation

@@ -55,21 +55,21 @@ class Doors:
     """A gate that is opened and shut by hand; ``open`` is None where all is open."""
 
     defer_timeout = 300.0
-    has_room = True
+    has_room_for_lookups = True
 
     def __init__(self):
         self.open = None
         self.full = set()
         self.asked = []
         self.queues = []
-        self.idle = SimpleNamespace(pushed=lambda: None, popped=lambda: None)
+        self.idle = SimpleNamespace(shorten_delay=lambda: None, end_delay=lambda: None)
 
     # What no robots.txt governs is told as in a crawl without overrides.
     needs_robotstxt = staticmethod(lambda origin: True)
     origin_governing = Decider.origin_governing
 
     @property
-    def in_use(self):
+    def has_queue(self):
         return bool(self.queues)
 
     def attach(self, queue):
@@ -84,7 +84,7 @@ class Doors:
     def is_open(self, origin):
         return self.open is None or str(origin) in self.open
 
-    def hold_slot(self, slot):
+    def hold_of_slot(self, slot):
         return Hold(HoldReason.SLOT, math.inf) if slot in self.full else None
 
     def look_up(self):

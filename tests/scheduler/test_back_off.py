@@ -243,14 +243,14 @@ async def test_what_is_dropped_takes_no_turns(web):
 async def test_disallowed_requests_are_not_sent_to_ask(web, monkeypatch):
     paths = {"/0": [refuses(), OK]}
     site = web.site(robots("User-agent: *\nDisallow: /no/"), paths=paths)
-    popped, asks = BackOff.popped, []
+    popped, asks = BackOff.use_probe, []
 
     def note(back_off, host):
         if back_off.has_refused(host):
             asks.append(host)
         popped(back_off, host)
 
-    monkeypatch.setattr(BackOff, "popped", note)
+    monkeypatch.setattr(BackOff, "use_probe", note)
 
     async def feed(crawler):
         await until(lambda: stat(crawler, "robotstxt/back_off"))
@@ -301,7 +301,7 @@ class Probing:
         active.remove(self.first)
         self.time.advance(1.1)
         assert self.leaves()
-        self.part.popped(self.origin.host)
+        self.part.use_probe(self.origin.host)
         active.add(self.probe)
         self.part._request_reached_downloader(self.probe)
 
@@ -364,7 +364,7 @@ def test_a_longer_pause_holds_while_a_probe_may_leave():
 def test_a_longer_pause_may_be_too_long(caplog):
     scene = Probing(options=Options.from_settings({"REP_DEFER_TIMEOUT": 5}))
     scene.ends(scene.late, refused(scene.late, 40))
-    assert scene.part.has_given_up("a.example")
+    assert scene.part.is_dropping("a.example")
     (line,) = [line for line in caplog.messages if "refuses all requests" in line]
     assert line.startswith("a.example")
 
@@ -388,7 +388,7 @@ def test_the_fleet_is_told_of_the_longest_pause(seconds):
 
     async def pause():
         for worker, each in zip(workers, seconds, strict=False):
-            lefts.append(await worker.begin("a.example", each))
+            lefts.append(await worker.store("a.example", each))
         time.advance(6)
         lefts.append((await workers[2].claim("a.example")).left)
 
@@ -402,7 +402,7 @@ def test_a_worker_tells_the_fleet_of_a_longer_pause():
     scene = Probing()
     scene.ends(scene.late, refused(scene.late, 10))
     untils = []
-    deferred_from_coro(scene.part._pauses.until("a.example")).addCallback(untils.append)
+    deferred_from_coro(scene.part._pauses.end_of("a.example")).addCallback(untils.append)
     settle()
     assert untils == [pytest.approx(scene.time.wall + 10, abs=0.05)]
 

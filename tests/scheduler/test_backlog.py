@@ -109,7 +109,7 @@ def test_slots_that_can_never_be_loaded_are_left_so_that_the_crawl_ends(opened, 
         *["Requests in JOBDIR can't be read: 80"] * 6,
         "Requests can't be read, and are left in JOBDIR: 80",
     ]
-    assert queue._disk.count() == 80
+    assert queue._disk.number_of_requests() == 80
     queue._disk._run = run
     queue.push(Request("http://new.example/"))
     assert drain(queue) == ["http://new.example/"]

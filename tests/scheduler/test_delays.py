@@ -105,7 +105,7 @@ async def test_downloads_of_components_are_as_far_apart_too(web):
 @pytest_twisted.ensureDeferred
 async def test_pages_are_as_far_apart_where_download_slots_are_not_known(web, monkeypatch, queue):
     monkeypatch.setattr(
-        download_slots, "_missing_of_slot", lambda: "scrapy.core.downloader.Slot.queue"
+        download_slots, "_missing_slot_attribute", lambda: "scrapy.core.downloader.Slot.queue"
     )
     site = web.site(asks("Crawl-delay: 0.4"))
     result = await watched(*(site.url(f"/{n}") for n in range(5)), settings=queue)
@@ -322,7 +322,7 @@ class Scene:
         """Let a request pass whose site asks for ``seconds``."""
         request = Request(f"http://{host}.example/", meta={"download_slot": slot})
         delay = None if seconds is None else Delay(seconds, Field("crawl-delay", str(seconds), 2))
-        self.delays.delay_of(request, delay)
+        self.delays.apply_delay(request, delay)
         self.delays.log_delay(request, origin_of(request.url), delay)
         return request
 
@@ -477,5 +477,5 @@ def test_a_floor_and_a_maximum_bound_what_is_planned():
     settings = Settings({"REP_CRAWL_DELAY_MIN": 2, "REP_CRAWL_DELAY_MAX": 5})
     crawler = SimpleNamespace(settings=settings, signals=SignalManager())
     delays = Delays(crawler, Options.from_settings(settings), None)
-    planned = [delays._bounded(each and Delay(each, None)) for each in (None, 1, 3, 9)]
+    planned = [delays._limited_seconds(each and Delay(each, None)) for each in (None, 1, 3, 9)]
     assert planned == [2, 2, 3, 5]

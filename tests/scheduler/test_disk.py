@@ -319,7 +319,7 @@ def test_what_can_never_be_read_is_left_so_that_the_crawl_ends(tmp_path, caplog)
     queue, _ = timed(tmp_path, time)
     for request in pages("a.example", 1, 2):
         queue.push(request)
-    queue._disk._data = lambda lane: 1 / 0
+    queue._disk._read_row = lambda lane: 1 / 0
     assert drain(queue) == []
     while time.timers:
         assert len(queue) == 2
@@ -365,7 +365,7 @@ def test_the_close_leaves_no_timer(tmp_path):
     time = MadeUpTime()
     queue, _ = timed(tmp_path, time)
     queue.push(Request("https://a.example/"))
-    queue._disk._data = lambda lane: 1 / 0
+    queue._disk._read_row = lambda lane: 1 / 0
     assert queue.pop() is None
     assert time.timers
     queue.close()
@@ -647,10 +647,10 @@ def test_no_more_is_loaded_than_lookups_have_room_for(tmp_path, small_memory):
     doors = Doors()
     doors.open = set()
     queue = ours(FakeCrawler(doors), key=tmp_path)
-    doors.has_room = False
+    doors.has_room_for_lookups = False
     assert queue.pop() is None
     assert len(queue._lanes) == 0
-    doors.has_room = True
+    doors.has_room_for_lookups = True
     doors.open = None
     assert len(drain(queue)) == 200
 

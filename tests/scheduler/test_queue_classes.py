@@ -10,7 +10,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 
 from scrapy_rep.utils import download_slots
-from scrapy_rep.utils.scrapy_internals import NEEDED, missing_attribute
+from scrapy_rep.utils.scrapy_internals import NEEDED, describe_missing_attribute
 from tests.crawling.crawl import ListSpider, crawl
 from tests.crawling.web import robots
 from tests.scheduler.queues import Doors, FakeCrawler, ours
@@ -90,7 +90,7 @@ def test_without_a_part_of_scrapy_its_own_priority_queue_is_used(path, caplog):
     (told,) = [text for text in caplog.messages if "priority queue is used" in text]
     what = f"downloader has no {name}" if name in download_slots.NEEDED else f"engine has no {path}"
     assert told.startswith(f"Scrapy's {what}, which ")
-    assert not crawler.gate.in_use
+    assert not crawler.gate.has_queue
 
 
 @pytest_twisted.ensureDeferred
@@ -102,7 +102,10 @@ async def test_this_scrapy_has_all_of_them(web):
         site.url("/"),
         opened=crawlers.append,
         then=lambda response: seen.extend(
-            (missing_attribute(crawlers[0]), download_slots.missing_attribute(crawlers[0]))
+            (
+                describe_missing_attribute(crawlers[0]),
+                download_slots.describe_missing_attribute(crawlers[0]),
+            )
         ),
     )
     assert seen == [None, None]

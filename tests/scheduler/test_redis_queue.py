@@ -324,9 +324,9 @@ async def test_a_redis_that_is_down_is_told_of_once_and_asked_at_the_heartbeat(
 class Doors:
     """A gate that is opened and shut by hand."""
 
-    in_use = False
-    idle = SimpleNamespace(begin=lambda: None, pushed=lambda: None, popped=lambda: None)
-    has_room = True
+    has_queue = False
+    idle = SimpleNamespace(start=lambda: None, shorten_delay=lambda: None, end_delay=lambda: None)
+    has_room_for_lookups = True
     defer_timeout = LONG
 
     def __init__(self):
@@ -474,7 +474,7 @@ def test_the_gate_is_asked_about_the_request_that_would_leave(redis):
 def test_without_room_it_only_makes_way(redis):
     gate = Doors()
     queue = Fleet(redis).worker(gate)
-    gate.seconds, gate.has_room = {DOWN: None}, False
+    gate.seconds, gate.has_room_for_lookups = {DOWN: None}, False
     fill(queue, f"{DOWN}/1", f"{UP}/1")
     assert drain(queue) == [f"{UP}/1"]
     assert gate.waiting == {}

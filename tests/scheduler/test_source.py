@@ -21,9 +21,9 @@ from scrapy_rep.scheduler.source import (
     NOTE_KEY,
     Note,
     Source,
-    note_returned,
-    note_source,
-    read_note,
+    copy_for_scheduler,
+    read_and_restore,
+    store_source,
 )
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, held, robots
@@ -50,14 +50,14 @@ WAYS = pytest.mark.parametrize("way", [lambda request: request, through_json, th
 
 def read(request):
     """Read what was noted as the middleware does."""
-    return read_note(request, request.meta.pop(NOTE_KEY))
+    return read_and_restore(request, request.meta.pop(NOTE_KEY))
 
 
 @WAYS
 @pytest.mark.parametrize("source", Source)
 def test_the_source_is_read_as_it_was_noted(way, source):
     request = Request(URL, priority=5, meta={"own": [1]})
-    note_source(request, source)
+    store_source(request, source)
     request = way(request)
     assert read(request) == Note(source, returned=False, put_off=False)
     assert (request.meta, request.priority, request.dont_filter) == ({"own": [1]}, 5, False)
@@ -65,8 +65,8 @@ def test_the_source_is_read_as_it_was_noted(way, source):
 
 def test_the_last_who_hands_it_on_is_its_source():
     request = Request(URL)
-    note_source(request, Source.SCHEDULER)
-    note_source(request, Source.QUEUE)
+    store_source(request, Source.SCHEDULER)
+    store_source(request, Source.QUEUE)
     assert read(request).source is Source.QUEUE
 
 
@@ -79,13 +79,13 @@ def test_of_whom_nothing_was_noted():
 @pytest.mark.parametrize("dont_filter", [True, False])
 def test_what_was_changed_of_a_request_that_goes_back_is_undone(way, dont_filter, less):
     request = Request(URL, priority=-5, dont_filter=dont_filter, meta={"own": [1]})
-    returned = note_returned(request, priority_cut=less)
+    returned = copy_for_scheduler(request, priority_cut=less)
     assert returned is not request
     assert (returned.dont_filter, returned.priority) == (True, -5 - less)
     # The one that it is made of is as it was.
     assert (request.meta, request.dont_filter, request.priority) == ({"own": [1]}, dont_filter, -5)
     returned = way(returned)
-    note_source(returned, Source.QUEUE)
+    store_source(returned, Source.QUEUE)
     assert read(returned) == Note(Source.QUEUE, returned=True, put_off=less > 0)
     assert (returned.dont_filter, returned.priority) == (dont_filter, -5)
     assert returned.meta == {"own": [1]}
@@ -99,9 +99,9 @@ def test_what_was_changed_of_a_request_that_goes_back_is_undone(way, dont_filter
 def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, returns):
     request = Request(URL, priority=priority, dont_filter=dont_filter)
     for source, less in returns:
-        request = through_json(note_returned(request, priority_cut=less))
+        request = through_json(copy_for_scheduler(request, priority_cut=less))
         if source is not None:
-            note_source(request, source)
+            store_source(request, source)
         note = read(request)
         # Whom no scheduler hands on comes from none, wherever it came from before.
         assert note == (source or Source.DIRECT, True, less > 0)
@@ -113,7 +113,7 @@ def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, ret
 def test_what_nobody_noted_is_an_error_and_no_source(noted):
     request = Request(URL, priority=3)
     with pytest.raises((ValueError, TypeError, LookupError)):
-        read_note(request, noted)
+        read_and_restore(request, noted)
     assert (request.priority, request.dont_filter) == (3, False)
 
 

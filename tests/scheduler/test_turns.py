@@ -52,7 +52,7 @@ class Worker:
             settings=Settings(),
         )
         self.turns = Turns(self.crawler, store, self.known, self, time.clock)
-        gate = SimpleNamespace(listen=self.turns.listen)
+        gate = SimpleNamespace(listen_for_hold_change=self.turns.listen_for_hold_change)
         self.waits = WaitingRequests(
             self.crawler, SimpleNamespace(known_decision=self.known), gate, self.turns, time.clock
         )
@@ -78,7 +78,7 @@ class Worker:
         return entry.asks_for_delay
 
     @staticmethod
-    def delay_of(*_):
+    def apply_delay(*_):
         return DELAY
 
     @staticmethod
@@ -104,7 +104,7 @@ class Worker:
 
     async def send(self, origin=A):
         request = Request(f"{origin}/")
-        await self.waits.take_turn(request, self.known(request), direct=True)
+        await self.waits.wait_for_turn(request, self.known(request), direct=True)
         self.sent.append(self.time.now)
 
 
@@ -160,7 +160,7 @@ def test_origins_of_a_host_take_turns():
     scene = Scene()
     (worker,) = scene.workers
     told = []
-    worker.turns.listen(told.append)
+    worker.turns.listen_for_hold_change(told.append)
     line = [origin_of(f"http://a.example:{port}") for port in range(1, 4)]
     order = []
     for _ in range(20):
@@ -256,7 +256,7 @@ def test_who_waits_is_told_when_the_turn_is_known_and_uses_it_once():
     scene = Scene()
     (worker,) = scene.workers
     told = []
-    worker.turns.listen(told.append)
+    worker.turns.listen_for_hold_change(told.append)
     assert worker.turns.use(None, A, DELAY) == (HoldReason.TURN, math.inf)
     assert worker.turns.use(None, A_TOO, DELAY) == (HoldReason.TURN, math.inf)
     assert not worker.is_due()
@@ -466,6 +466,6 @@ def test_pauses_that_have_ended_do_not_shorten_others(monkeypatch):
 
     monkeypatch.setattr(waiting_requests, "sleep", sleep)
     for _ in range(20):
-        deferred_from_coro(scene.workers[0].waits.pause())
+        deferred_from_coro(scene.workers[0].waits.pause_before_return())
         settle()
     assert seconds == [waiting_requests._PAUSE] * 20

@@ -17,7 +17,7 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Outage, Reason, Verdict
 from scrapy_rep.scheduler.gate import MARGIN
-from scrapy_rep.scheduler.idle import line_about
+from scrapy_rep.scheduler.idle import describe_outages
 from scrapy_rep.scheduler.source import NOTE_KEY
 from tests.scheduler.queues import Downloader
 from tests.scheduler.scenes import TIMEOUT, A, B, C, D, Scene
@@ -252,19 +252,19 @@ def test_a_crawl_of_which_all_waits_says_so_once(caplog):
 def test_the_line_names_three_origins_and_counts_the_others():
     origins = [origin_of(f"http://{name}.example") for name in "abcde"]
     outages = [(origin, Outage("status 503", 0.0, 9.0)) for origin in origins]
-    line = line_about(outages, 1.0, 60.0, 7.0)
+    line = describe_outages(outages, 1.0, 60.0, 7.0)
     named = ", ".join(f"{origin} (status 503, next try in 8 s)" for origin in origins[:3])
     end = "Requests are dropped after 60 s (REP_DEFER_TIMEOUT), the first in 7 s"
     assert line == f"Waiting for 5 unreachable origins: {named}, and 2 more. {end}"
     # One that the memory holds no more.
-    line = line_about([(origins[0], None)], 1.0, 60.0, 7.0)
+    line = describe_outages([(origins[0], None)], 1.0, 60.0, 7.0)
     assert line == f"Waiting for 1 unreachable origin: {origins[0]}. {end}"
 
 
 def test_a_spider_is_told_each_time_that_nothing_else_is_left_again():
     scene = waiting_alone()
     for times in range(1, 5):
-        scene.gate.idle.popped()
+        scene.gate.idle.end_delay()
         scene.crawler.engine.downloader.active.add(Request(f"{B}/fed"))
         scene.crawler.nothing_leaves()
         assert scene.crawler.idles == times - 1
@@ -278,8 +278,8 @@ def test_a_spider_that_is_fed_in_the_signal_and_says_it_is_not_done_is_told_when
     scene = waiting_alone()
 
     def feed():
-        scene.gate.idle.pushed()
-        scene.gate.idle.popped()
+        scene.gate.idle.shorten_delay()
+        scene.gate.idle.end_delay()
         raise DontCloseSpider
 
     scene.crawler.feed = feed
@@ -292,7 +292,7 @@ def test_a_spider_that_is_fed_with_what_can_not_leave_is_told_at_the_next_look()
     scene = waiting_alone()
 
     def feed():
-        scene.gate.idle.pushed()
+        scene.gate.idle.shorten_delay()
         raise DontCloseSpider
 
     scene.crawler.feed = feed

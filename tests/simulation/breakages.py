@@ -16,7 +16,12 @@ from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.memory import MemoryStore
 
 take, come = Turns.use, WaitingRequests._wake
-known, access, land, claim = Cache.known_entry, Policy.access, Flights._end, MemoryStore.claim
+known, access, land, claim = (
+    Cache.known_entry,
+    Policy.access,
+    Flights._pass_result,
+    MemoryStore.claim,
+)
 
 
 def answers_are_used_for_ever(self, origin):
@@ -55,7 +60,7 @@ def a_flight_is_cancelled_and_nobody_told(self):
 
 def a_closing_crawl_flies_on(self):
     for origin, flight in list(self._flights.items()):
-        self._end(origin, flight, None, CrawlClosingError())
+        self._pass_result(origin, flight, None, CrawlClosingError())
 
 
 BREAKAGES = {
@@ -66,7 +71,7 @@ BREAKAGES = {
         (Policy, "is_due", expired_records_are_used),
         (MemoryStore, "claim", leases_are_given_to_all),
         (MemoryStore, "claim", leases_come_without_the_record),
-        (Flights, "_end", one_waiter_is_told),
+        (Flights, "_pass_result", one_waiter_is_told),
         (Flights, "close", a_flight_is_cancelled_and_nobody_told),
         (Flights, "close", a_closing_crawl_flies_on),
     ]

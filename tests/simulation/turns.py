@@ -112,12 +112,12 @@ class Worker:
         free = SimpleNamespace(
             seconds_until_free=lambda _: 0.0,
             may_have_delay=lambda _: True,
-            delay_of=lambda _, seconds: seconds,
+            apply_delay=lambda _, seconds: seconds,
         )
         decider = SimpleNamespace(known_decision=lambda _: None)
         clock = Clock(loop.time, loop.time, self.call_later)
         self.turns = Turns(crawler, store, None, free, clock)
-        gate = SimpleNamespace(listen=self.turns.listen)
+        gate = SimpleNamespace(listen_for_hold_change=self.turns.listen_for_hold_change)
         self.waits = WaitingRequests(crawler, decider, gate, self.turns, clock)
         self.request = Request("http://site.example/", meta={"download_slot": "site.example"})
 
@@ -140,7 +140,7 @@ class Worker:
             entry=SimpleNamespace(delay=lambda _: delay),
             tokens=(),
         )
-        await self.waits.take_turn(self.request, decision, direct=True)
+        await self.waits.wait_for_turn(self.request, decision, direct=True)
         left = self.last[origin] + OWN_PART * delay - world.loop.now
         if left > 0:
             self.last[origin] += OWN_PART * delay

@@ -18,7 +18,7 @@ from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.cache.lookup import LookupContext
-from scrapy_rep.protocol.freshness import fresh_for
+from scrapy_rep.protocol.freshness import freshness_lifetime
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
@@ -77,7 +77,7 @@ class Answer:
     @property
     def life(self):
         evidence = self.outcome.evidence
-        return fresh_for(
+        return freshness_lifetime(
             evidence.cache_control,
             evidence.age,
             ttl=POLICY.cache_ttl,
@@ -127,7 +127,7 @@ class DyingStore:
         held = await self.call("get", origin)
         if self.world.random.random() < self.world.store_faults / 4:
             self.world.faults["store forgets"] += 1
-            await self.inner.drop(origin)
+            await self.inner.discard(origin)
             return RecordAndLease(None, held.holder)
         return held
 

@@ -194,8 +194,8 @@ class Contract:
         await store.put(available())
         await store.put(available(OTHER))
         await store.claim(ORIGIN, "a", 30)
-        assert await self.bare(store).drop(ORIGIN) is True
-        assert await self.bare(store).drop(ORIGIN) is False
+        assert await self.bare(store).discard(ORIGIN) is True
+        assert await self.bare(store).discard(ORIGIN) is False
         assert await store.get(ORIGIN) == (None, "a")
         assert [key async for key in self.bare(store).scan_keys()] == [OTHER]
         await store.put(unavailable(), "a")
@@ -272,7 +272,7 @@ class PersistentContract(Contract):
         else:
             assert (await store.get(ORIGIN)).record is None
         assert [key async for key in self.bare(store).scan_keys()] == [ORIGIN]
-        assert await self.bare(store).drop(ORIGIN) is True
+        assert await self.bare(store).discard(ORIGIN) is True
         await store.put(unavailable())
         assert (await store.get(ORIGIN)).record == unavailable()
         await store.close()
@@ -393,7 +393,7 @@ class TestRedis(PersistentContract):
         memory = self.client.config_get("maxmemory")["maxmemory"]
         self.client.config_set("maxmemory", 1)
         try:
-            asked = [store.get(ORIGIN), store.put(available(OTHER)), store.drop(ORIGIN)]
+            asked = [store.get(ORIGIN), store.put(available(OTHER)), store.discard(ORIGIN)]
             held, error, dropped = await asyncio.gather(*asked, return_exceptions=True)
         finally:
             self.client.config_set("maxmemory", memory)

@@ -28,7 +28,7 @@ async def test_a_file_that_is_none_of_ours_is_left_alone_by_who_only_looks(tmp_p
     with pytest.raises(StoreError):
         [key async for key in store.scan_keys()]
     with pytest.raises(StoreError):
-        await store.drop("https://site-0.example")
+        await store.discard("https://site-0.example")
     await store.close()
     assert list(tmp_path.iterdir()) == [path]
     assert path.read_bytes() == before

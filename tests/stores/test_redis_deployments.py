@@ -124,7 +124,7 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     assert await store.get(ORIGIN) == (available(), None)
     assert [key async for key in store.scan_keys()] == [ORIGIN]
     assert await store.prune() == 0
-    assert await store.drop(ORIGIN)
+    assert await store.discard(ORIGIN)
     assert (await store.reserve("example.com", 2)).seconds < PATIENCE
     await store.close()
     with pytest.raises(StoreError) as raised:

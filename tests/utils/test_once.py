@@ -7,7 +7,7 @@ from scrapy_rep.utils.once import Once
 
 def test_only_the_first_time_is_the_first():
     once = Once()
-    assert [once.is_first(thing) for thing in ("a", "b", "a", ("a", 1), "a")] == [
+    assert [once.add_if_new(thing) for thing in ("a", "b", "a", ("a", 1), "a")] == [
         True, True, False, True, False,
     ]  # fmt: skip
 
@@ -15,7 +15,7 @@ def test_only_the_first_time_is_the_first():
 def test_not_more_is_remembered_than_the_bound():
     once = Once()
     for number in range(20_000):
-        assert once.is_first(number)
-    assert once.is_first(0)
-    assert not once.is_first(19_999)
+        assert once.add_if_new(number)
+    assert once.add_if_new(0)
+    assert not once.add_if_new(19_999)
     assert len(once._seen) == 10_000

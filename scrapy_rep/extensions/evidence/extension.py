@@ -14,11 +14,11 @@ from scrapy_rep import signals, stats
 from scrapy_rep.cache.entry import fingerprint_of
 from scrapy_rep.decision.decider import SCHEMES
 from scrapy_rep.decision.usage import as_dict
-from scrapy_rep.extensions.evidence.forms import common_members, form_of
+from scrapy_rep.extensions.evidence.forms import common_members, make_evidence_writer
 from scrapy_rep.extensions.evidence.lines import Line
-from scrapy_rep.extensions.evidence.writing import Writing
-from scrapy_rep.extensions.paths import path_of
-from scrapy_rep.extensions.robots_file import RobotsFile, iso
+from scrapy_rep.extensions.evidence.writing import WriterThread
+from scrapy_rep.extensions.paths import path_of_setting
+from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.usage.statement import HEADER, META
 from scrapy_rep.protocol.verdict import Reason
@@ -82,7 +82,7 @@ class RobotsEvidence:
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.of(crawler)
-        path = path_of(crawler, "REP_EVIDENCE", options.evidence)
+        path = path_of_setting(crawler, "REP_EVIDENCE", options.evidence)
         self._crawler = crawler
         self._policy = options.policy
         self._dry_run = options.dry_run
@@ -90,7 +90,9 @@ class RobotsEvidence:
         self._settings["REP_OVERRIDES"] = [asdict(each) for each in options.overrides]
         for name in _NO_MATTER:
             del self._settings[name]
-        self._writing = Writing(form_of(path, common_members(self._settings)), "Evidence", path)
+        self._writing = WriterThread(
+            make_evidence_writer(path, common_members(self._settings)), "Evidence", path
+        )
         self._pending: WeakKeyDictionary[Request, _Pending] = WeakKeyDictionary()
         self._hops: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         """The URLs of requests whose download handler followed a redirect, by the request for the
@@ -128,23 +130,25 @@ class RobotsEvidence:
         # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal,
         # and then there must be no evidence.
         self._crawler.signals.connect(self._spider_closed, scrapy_signals.spider_closed)
-        self._put("start", {"spider": spider.name, "dry_run": self._dry_run, "set": self._settings})
+        self._write_line(
+            "start", {"spider": spider.name, "dry_run": self._dry_run, "set": self._settings}
+        )
 
     def _robotstxt_fetched(self, record: Record) -> None:
-        self._put_robotstxt(record, "fetch")
+        self._write_robotstxt(record, "fetch")
 
     def _robotstxt_loaded(self, record: Record) -> None:
-        self._put_robotstxt(record, "store")
+        self._write_robotstxt(record, "store")
 
-    def _put_robotstxt(self, record: Record, source: str) -> None:
+    def _write_robotstxt(self, record: Record, source: str) -> None:
         access = self._policy.access(record, time())
         file = RobotsFile.from_record(record, access)
         self._files.put((file.url, fingerprint_of(access)), file)
-        self._put("robotstxt", {"source": source}, file)
+        self._write_line("robotstxt", {"source": source}, file)
 
     def _robotstxt_tdmrep(self, record: Record, source: str) -> None:
         file = RobotsFile.from_record(record, self._policy.access(record, time()))
-        self._put("tdmrep", {"source": source}, file)
+        self._write_line("tdmrep", {"source": source}, file)
 
     def _robotstxt_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value]
@@ -152,7 +156,7 @@ class RobotsEvidence:
         # Preferences from other places are in the line about the page or the dropped request.
         if any(statement.place in _AFTER for statement in usage.statements):
             url = without_credentials(request.url)
-            self._put("usage", {"url": url, "usage": as_dict(usage, results)})
+            self._write_line("usage", {"url": url, "usage": as_dict(usage, results)})
 
     def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
         self._pending[request] = pending = _Pending(verdict, decision)
@@ -209,15 +213,15 @@ class RobotsEvidence:
             return
         entry, override = decision.entry, decision.override
         if override is not None and override.file is not None:
-            self._writing.put(Line(values, self._file_of(override, override.file)))
+            self._writing.put(Line(values, self._override_file_of(override, override.file)))
         elif entry is None:
             self._writing.put(Line(values))
         elif (
             file := self._files.get((verdict.robotstxt_url or "", entry.fingerprint))
         ) is not None:
-            self._put_with_age(values, file, pending.at)
+            self._write_with_age(values, file, pending.at)
         else:
-            self._background.start(self._write_late(values, request, pending.at, entry))
+            self._background.start(self._write_after_lookup(values, request, pending.at, entry))
 
     def _values(self, request: Request, pending: _Pending, source: str | None) -> dict[str, Any]:
         """Return the values of a line about ``request``, with None for ``kind`` and ``status``."""
@@ -231,11 +235,11 @@ class RobotsEvidence:
         agents = user_agents_of(request) if source in _SENT else None
         return {
             "kind": None,
-            "time": iso(time()),
+            "time": iso_time(time()),
             "url": without_credentials(request.url),
             "hops": hops,
             "method": request.method,
-            "decided": iso(pending.at),
+            "decided": iso_time(pending.at),
             "source": source,
             "status": None,
             "tokens": None if decision is None else decision.tokens,
@@ -246,12 +250,12 @@ class RobotsEvidence:
             "line": None if rule is None else rule.line,
             "usage": None if judged is None else as_dict(judged.usage, judged.results),
             "override": None if override is None else override.as_dict(),
-            "exemption": _exemption(request) if verdict is None else None,
+            "exemption": _exemption_of(request) if verdict is None else None,
             "dry_run": self._dry_run,
             "age": None,
         }
 
-    async def _write_late(
+    async def _write_after_lookup(
         self, values: dict[str, Any], request: Request, at: float, entry: Entry
     ) -> None:
         """Write a line about ``request``, after its robots.txt was read from the store.
@@ -269,35 +273,37 @@ class RobotsEvidence:
             return
         key = record.file.url, entry.fingerprint
         if (file := self._files.get(key)) is None:
-            self._put_robotstxt(record, "memory")
+            self._write_robotstxt(record, "memory")
             file = self._files.get(key)
-        self._put_with_age(values, file, at)
+        self._write_with_age(values, file, at)
 
-    def _put_with_age(self, values: dict[str, Any], file: RobotsFile | None, at: float) -> None:
+    def _write_with_age(self, values: dict[str, Any], file: RobotsFile | None, at: float) -> None:
         if file is not None:
             known_since = file.asked if file.fetched is None else file.fetched
             values["age"] = round(at - known_since, 3)
         self._writing.put(Line(values, file))
 
-    def _file_of(self, override: Override, path: Path) -> RobotsFile:
+    def _override_file_of(self, override: Override, path: Path) -> RobotsFile:
         """Return the file with the rules of an override; write a line about it the first time."""
         file = self._override_files.get(path)
         if file is None:
             url, body = path.as_uri(), override.body
             file = RobotsFile(url, "override", time(), size=len(body), body=body)
             self._override_files[path] = file
-            self._put("robotstxt", {"source": "override"}, file)
+            self._write_line("robotstxt", {"source": "override"}, file)
         return file
 
-    def _put(self, kind: str, values: dict[str, Any], file: RobotsFile | None = None) -> None:
-        self._writing.put(Line({"kind": kind, "time": iso(time()), **values}, file))
+    def _write_line(
+        self, kind: str, values: dict[str, Any], file: RobotsFile | None = None
+    ) -> None:
+        self._writing.put(Line({"kind": kind, "time": iso_time(time()), **values}, file))
 
     async def _spider_closed(self, reason: str) -> None:
         writing = self._writing
         try:
             await within(_CLOSING_TIME, self._background.finish())
-            self._put("end", {"finish_reason": reason, "lost": writing.lost})
-            await within(_CLOSING_TIME, writing.end())
+            self._write_line("end", {"finish_reason": reason, "lost": writing.lost})
+            await within(_CLOSING_TIME, writing.stop())
         except TimeoutError:
             logger.warning("Some evidence may not have been written")
         stats.count(self._crawler, stats.EVIDENCE_WRITTEN, writing.written)
@@ -305,7 +311,7 @@ class RobotsEvidence:
             stats.count(self._crawler, stats.EVIDENCE_LOST, writing.lost)
 
 
-def _exemption(request: Request) -> str | None:
+def _exemption_of(request: Request) -> str | None:
     if request.meta.get("dont_obey_robotstxt"):
         return "dont_obey_robotstxt"
     return None if request.url.startswith(SCHEMES) else "scheme"

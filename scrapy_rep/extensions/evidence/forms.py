@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from scrapy_rep.extensions.evidence.writing import Form
+    from scrapy_rep.extensions.evidence.writing import EvidenceWriter
 
 WARC: Final = ".warc.gz"
 _TRIAL: Final = 64 * 1024
@@ -33,13 +33,13 @@ def common_members(settings: dict[str, Any]) -> str:
     return as_json(members)[1:-1]
 
 
-def form_of(path: Path, tail: str) -> Form:
+def make_evidence_writer(path: Path, tail: str) -> EvidenceWriter:
     """Return the object that writes evidence to ``path``, as WARC (.warc.gz) or JSON Lines.
 
     The directory for JSON Lines is created if it doesn't exist. Raises SettingsError if ``path``
     can't be written, or warcio is required and not installed.
     """
-    form: Callable[[Path, str], Form] = JsonLines
+    form: Callable[[Path, str], EvidenceWriter] = JsonLines
     folder = path
     if path.name.endswith(WARC):
         folder = path.parent

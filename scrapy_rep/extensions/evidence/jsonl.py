@@ -20,12 +20,12 @@ _MAX_KNOWN: Final = 10_000
 their file exists."""
 
 
-def part_name(folder: Path, number: int) -> Path:
+def part_path(folder: Path, number: int) -> Path:
     """Return the path of the part with this number in the directory of the evidence."""
     return folder / f"part-{number:05}.jsonl"
 
 
-def text_name(folder: Path, sha256: str) -> Path:
+def text_path(folder: Path, sha256: str) -> Path:
     """Return the path of the text with this hash in the directory of the evidence."""
     return folder / "texts" / sha256[:2] / sha256
 
@@ -50,7 +50,7 @@ class JsonLines:
         """``tail`` has the members of the JSON object that are the same in all lines."""
         self._folder = folder
         self._tail = tail
-        self._parts = Parts(lambda number: part_name(folder, number), end_of_lines)
+        self._parts = Parts(lambda number: part_path(folder, number), end_of_lines)
         self._known: BoundedCache[str, None] = BoundedCache(max_entries=_MAX_KNOWN)
 
     def write(self, lines: Sequence[Line]) -> None:
@@ -69,7 +69,7 @@ class JsonLines:
     def _write_text(self, name: str, text: bytes) -> None:
         if name in self._known:
             return
-        path = text_name(self._folder, name)
+        path = text_path(self._folder, name)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             new = path.with_name(f".{name}.{uuid4().hex}")

@@ -27,18 +27,18 @@ class Parts:
 
     def __init__(
         self,
-        name: Callable[[int], Path],
-        whole: Callable[[IO[bytes]], int | None],
-        begin: Callable[[Path], bytes] = lambda _: b"",
+        path_of_part: Callable[[int], Path],
+        end_of_records: Callable[[IO[bytes]], int | None],
+        header_of_part: Callable[[Path], bytes] = lambda _: b"",
     ) -> None:
-        """``name`` returns the path of the part with a number; the first number is 1.
+        """``path_of_part`` returns the path of the part with a number; the first number is 1.
 
-        ``whole`` returns the offset after the last complete record of a file; None if the file is
-        damaged. ``begin`` returns the first bytes of the part with a path.
+        ``end_of_records`` returns the offset after the last complete record of a file; None if the
+        file is damaged. ``header_of_part`` returns the first bytes of the part with a path.
         """
-        self._name = name
-        self._whole = whole
-        self._begin = begin
+        self._name = path_of_part
+        self._whole = end_of_records
+        self._begin = header_of_part
         self._file: IO[bytes] | None = None
         self._size = 0
 
@@ -46,7 +46,7 @@ class Parts:
         """Append ``data``, complete records. Raises OSError if that fails; then none is written."""
         if self._file is None or self._size >= MAX_BYTES:
             self.close()
-            self._file = self._open()
+            self._file = self._open_next_part()
         file, rest = self._file, memoryview(data)
         try:
             while rest:
@@ -65,13 +65,13 @@ class Parts:
             self._file.close()
             self._file = None
 
-    def _open(self) -> IO[bytes]:
+    def _open_next_part(self) -> IO[bytes]:
         for number in count(1):
             path = self._name(number)
             file = self._open_and_lock(path)
             if file is not None:
                 try:
-                    size = self._truncate(file)
+                    size = self._remove_incomplete_record(file)
                     if size is not None:
                         self._size = size or file.write(self._begin(path))
                         return file
@@ -99,7 +99,7 @@ class Parts:
         file.close()
         return None
 
-    def _truncate(self, file: IO[bytes]) -> int | None:
+    def _remove_incomplete_record(self, file: IO[bytes]) -> int | None:
         size = file.seek(0, 2)
         end = self._whole(file)
         return file.truncate(end) if end is not None and end < size else end

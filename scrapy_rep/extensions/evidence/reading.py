@@ -34,23 +34,23 @@ class Found(NamedTuple):
     """The file that contains the line."""
 
 
-def read(path: Path, url: str) -> tuple[list[Found], set[Path]]:
+def find_lines(path: Path, url: str) -> tuple[list[Found], set[Path]]:
     """Return the lines about ``url``, sorted by time, and the files that are damaged.
 
     Raises OSError if a file can't be read, and ImportError if ``path`` is a WARC file and warcio is
     not installed.
     """
     damaged: set[Path] = set()
-    reading = _in_warc if path.name.endswith(WARC) else _in_folder
+    reading = _lines_in_warc if path.name.endswith(WARC) else _lines_in_folder
     found = list(reading(path, url, damaged))
     return sorted(found, key=lambda each: str(each.values.get("time"))), damaged
 
 
-def _in_folder(folder: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
+def _lines_in_folder(folder: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
     if not folder.is_dir():
         raise FileNotFoundError(2, "there is no such directory")
     sought = f'"url":{as_json(url)}'.encode()
-    for part in _parts(lambda number: jsonl.part_name(folder, number)):
+    for part in _existing_parts(lambda number: jsonl.part_path(folder, number)):
         with part.open("rb") as file:
             for line in file:
                 # Most lines are about other URLs, and are not parsed. If a crawl was killed, the
@@ -58,58 +58,58 @@ def _in_folder(folder: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
                 if sought in line and line.endswith(b"\n"):
                     try:
                         values = json.loads(line)
-                        if _is_of(values, url):
-                            yield Found(values, _text(folder, values), part)
+                        if _is_about(values, url):
+                            yield Found(values, _read_text(folder, values), part)
                     except DAMAGE:
                         damaged.add(part)
 
 
-def _text(folder: Path, values: dict[str, Any]) -> bytes | None:
+def _read_text(folder: Path, values: dict[str, Any]) -> bytes | None:
     digest = (values["robotstxt"] or {}).get("sha256")
     if digest is None:
         return None
     try:
-        return _verified(jsonl.text_name(folder, digest).read_bytes(), digest)
+        return _text_if_unchanged(jsonl.text_path(folder, digest).read_bytes(), digest)
     except FileNotFoundError:
         return None
 
 
-def _in_warc(path: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
-    from scrapy_rep.extensions.evidence.warc import part_name, records
+def _lines_in_warc(path: Path, url: str, damaged: set[Path]) -> Iterator[Found]:
+    from scrapy_rep.extensions.evidence.warc import part_path, read_records
 
     if not path.is_file():
         raise FileNotFoundError(2, "there is no such file")
-    parts = list(_parts(lambda number: part_name(path, number)))
+    parts = list(_existing_parts(lambda number: part_path(path, number)))
     found: list[tuple[dict[str, Any], str | None, Path]] = []
     damaged.update(filter(is_damaged, parts))
     for part in parts:
-        for record in records(part):
+        for record in read_records(part):
             # The last record of a killed crawl may be incomplete JSON.
             with suppress(*DAMAGE):
                 if record.kind == "metadata" and record.url == url:
                     values = json.loads(record.body())
-                    if _is_of(values, url):
+                    if _is_about(values, url):
                         found.append((values, record.refers_to, part))
     sought = {refers_to for _, refers_to, _ in found} - {None}
     texts: dict[str | None, bytes] = {}
     for part in parts if sought else ():
-        for record in records(part):
+        for record in read_records(part):
             if record.id in sought:
                 texts[record.id] = record.body()
     for values, refers_to, part in found:
         digest = (values["robotstxt"] or {}).get("sha256")
         text = texts.get(refers_to)
-        checked = None if text is None or digest is None else _verified(text, digest)
+        checked = None if text is None or digest is None else _text_if_unchanged(text, digest)
         yield Found(values, checked, part)
 
 
-def _parts(name: Callable[[int], Path]) -> Iterator[Path]:
+def _existing_parts(name: Callable[[int], Path]) -> Iterator[Path]:
     return takewhile(Path.exists, map(name, count(1)))
 
 
-def _is_of(values: dict[str, Any], url: str) -> bool:
+def _is_about(values: dict[str, Any], url: str) -> bool:
     return values["kind"] in _OF_URLS and values["url"] == url
 
 
-def _verified(text: bytes, digest: str) -> bytes | None:
+def _text_if_unchanged(text: bytes, digest: str) -> bytes | None:
     return text if sha256(text).hexdigest() == digest else None

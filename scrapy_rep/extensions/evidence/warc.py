@@ -16,7 +16,7 @@ from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-unty
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
 from scrapy_rep.extensions.evidence.parts import Parts, end_of_members
-from scrapy_rep.extensions.robots_file import iso
+from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.utils.text import printable
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy_rep.extensions.robots_file import RobotsFile
 
 
-def part_name(path: Path, number: int) -> Path:
+def part_path(path: Path, number: int) -> Path:
     """Return the path of the part with this number; that of the first part is ``path``."""
     if number == 1:
         return path
@@ -40,7 +40,7 @@ class Warc:
     def __init__(self, path: Path, tail: str) -> None:
         """``tail`` has the members of the JSON object that are the same in all lines."""
         self._tail = tail
-        self._parts = Parts(lambda number: part_name(path, number), end_of_members, _warcinfo)
+        self._parts = Parts(lambda number: part_path(path, number), end_of_members, _make_warcinfo)
 
     def write(self, lines: Sequence[Line]) -> None:
         """Write all lines, as metadata of the robots.txt to which they refer.
@@ -48,16 +48,16 @@ class Warc:
         Raises OSError if they can't be written.
         """
         out = BytesIO()
-        writer = _writer(out)
+        writer = _make_writer(out)
         written = []
         for line in lines:
             file = line.file
             if line.is_of_file and file is not None and _has_record(file):
-                record = _response(writer, file)
+                record = _make_response(writer, file)
                 writer.write_record(record)
                 written.append((file, record.rec_headers.get_header("WARC-Record-ID")))
                 file.record_id = written[-1][1]
-            writer.write_record(self._metadata(writer, line))
+            writer.write_record(self._make_metadata(writer, line))
         try:
             self._parts.append(out.getvalue())
         except OSError:
@@ -69,7 +69,7 @@ class Warc:
         """Close the current part."""
         self._parts.close()
 
-    def _metadata(self, writer: Any, line: Line) -> Any:
+    def _make_metadata(self, writer: Any, line: Line) -> Any:
         text = line.encode(self._tail)
         headers = {"WARC-Date": line.values["time"]}
         if line.file is not None and line.file.record_id is not None:
@@ -88,19 +88,19 @@ def _has_record(file: RobotsFile) -> bool:
     return file.body is not None or (file.answer is not None and file.answer.status is not None)
 
 
-def _writer(out: BytesIO) -> Any:
+def _make_writer(out: BytesIO) -> Any:
     return WARCWriter(out, gzip=True, warc_version="1.1")
 
 
-def _warcinfo(path: Path) -> bytes:
+def _make_warcinfo(path: Path) -> bytes:
     out = BytesIO()
-    writer = _writer(out)
+    writer = _make_writer(out)
     info = {"software": "scrapy-rep", "format": "WARC File Format 1.1"}
     writer.write_record(writer.create_warcinfo_record(path.name, info))
     return out.getvalue()
 
 
-def _response(writer: Any, file: RobotsFile) -> Any:
+def _make_response(writer: Any, file: RobotsFile) -> Any:
     """Return a record of ``file`` with what is known: status, some headers, and the decoded text.
 
     It is a response record; for the file of an override, which has no response, a resource record.
@@ -113,9 +113,9 @@ def _response(writer: Any, file: RobotsFile) -> Any:
             payload=BytesIO(body),
             length=len(body),
             warc_content_type="text/plain",
-            warc_headers_dict={"WARC-Date": iso(file.asked)},
+            warc_headers_dict={"WARC-Date": iso_time(file.asked)},
         )
-    headers = {"WARC-Date": iso(answer.at)}
+    headers = {"WARC-Date": iso_time(answer.at)}
     if answer.truncated:
         headers["WARC-Truncated"] = "length"
     fields = {
@@ -150,7 +150,7 @@ class WarcRecord(NamedTuple):
     """Reads the payload. It must be called before the next record is read."""
 
 
-def records(path: Path) -> Iterator[WarcRecord]:
+def read_records(path: Path) -> Iterator[WarcRecord]:
     """Yield the records of a part. The iteration ends before an incomplete record.
 
     Raises OSError if the file can't be read.

@@ -13,7 +13,7 @@ from time import time
 from typing import TYPE_CHECKING, Final, Protocol
 
 from scrapy_rep.extensions.evidence.lines import Line
-from scrapy_rep.extensions.robots_file import iso
+from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.utils.concurrency import in_thread
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _MAX_BYTES: Final = 64 * 1024**2
 _BATCH: Final = 1_000
 
 
-class Form(Protocol):
+class EvidenceWriter(Protocol):
     """Writes lines in one format: JSON Lines or WARC."""
 
     def write(self, lines: Sequence[Line]) -> None:
@@ -39,10 +39,10 @@ class Form(Protocol):
         """Close the files."""
 
 
-class Writing:
+class WriterThread:
     """A queue of lines, and the thread that writes lines from the queue."""
 
-    def __init__(self, form: Form, what: str, path: Path) -> None:
+    def __init__(self, form: EvidenceWriter, what: str, path: Path) -> None:
         """``form`` writes to ``path``. ``what`` is the name of the evidence in log messages."""
         self._form = form
         self._what = what
@@ -78,7 +78,7 @@ class Writing:
             self._thread.start()
         self._queue.put(line)
 
-    async def end(self) -> None:
+    async def stop(self) -> None:
         """Wait until all queued lines are written, and end the thread."""
         if self._thread is not None:
             self._queue.put(None)
@@ -99,7 +99,9 @@ class Writing:
     def _write(self, lines: list[Line]) -> None:
         nbytes = sum(line.nbytes for line in lines)
         lost = self.lost - self._lost_recorded
-        lost_line = [Line({"kind": "lost", "time": iso(time()), "lines": lost})] if lost else []
+        lost_line = (
+            [Line({"kind": "lost", "time": iso_time(time()), "lines": lost})] if lost else []
+        )
         try:
             self._form.write([*lost_line, *lines])
         except Exception as error:  # noqa: BLE001 - logged and counted

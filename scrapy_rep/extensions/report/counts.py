@@ -20,7 +20,7 @@ from scrapy_rep.extensions.report.rows import (
 )
 from scrapy_rep.extensions.report.texts import Texts
 from scrapy_rep.extensions.report.usage import UsageCounts
-from scrapy_rep.extensions.robots_file import RobotsFile, iso
+from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.utils.text import short, without_credentials
 
@@ -95,9 +95,9 @@ class Counts:
         row.outcome, row.status = file.outcome, file.status
         row.error = None if file.error is None else short(file.error)
         row.hops, row.truncated, row.size = len(file.hops), file.truncated, file.size
-        row.asked = iso(file.asked)
+        row.asked = iso_time(file.asked)
         row.fetches += fetched
-        row.fetched = None if file.fetched is None else iso(file.fetched)
+        row.fetched = None if file.fetched is None else iso_time(file.fetched)
         row.sha256 = None if file.body is None else self.texts.add(file.body)
         if isinstance(last, Unreachable) and record.unreachable_since is not None:
             self._set_unreachable(row, last.evidence.summary, record.unreachable_since)
@@ -108,7 +108,7 @@ class Counts:
     @staticmethod
     def _set_unreachable(row: OriginRow, cause: str, since: float) -> None:
         row.outcome = "unreachable"
-        row.unreachable_cause, row.unreachable_since = short(cause), iso(since)
+        row.unreachable_cause, row.unreachable_since = short(cause), iso_time(since)
         row.unreachable_until = None
 
     def count_allowed(self, origin: str, verdict: Verdict) -> None:
@@ -131,7 +131,7 @@ class Counts:
         (self.dropped if dropped else self.would_drop)[verdict.reason.value] += 1
         if verdict.outage is not None:
             self._set_unreachable(row, verdict.outage.cause, verdict.outage.since)
-        drop = self._drop(verdict.reason.value, decided, dropped=dropped)
+        drop = self._drop_row(verdict.reason.value, decided, dropped=dropped)
         if decided.line is not None:
             self.texts.mark_used(row.sha256)
             drop.sha256 = row.sha256
@@ -139,7 +139,7 @@ class Counts:
         self.count_request(drop, url)
         return row
 
-    def _drop(self, reason: str, decided: DecidedBy, *, dropped: bool) -> DropRow:
+    def _drop_row(self, reason: str, decided: DecidedBy, *, dropped: bool) -> DropRow:
         url = decided.robotstxt_url
         key = (
             None if url is None else short(url, MAX_URL),
@@ -176,7 +176,7 @@ class Counts:
             row = DiffersRow(url, verdict.allowed, verdict.reason.value, decided.rule, decided.line)
             self.differing_urls.append(row)
 
-    def note_crawl_delay(self, origin: str, delay: Delay, taken: float | None) -> None:
+    def set_crawl_delay(self, origin: str, delay: Delay, taken: float | None) -> None:
         """Store ``delay``, which robots.txt sets, and ``taken``, the delay of the download slot."""
         field = short(f"{delay.field.name}: {delay.field.value}")
         self.row(origin).crawl_delay = DelayRow(delay.seconds, taken, field, delay.field.line)

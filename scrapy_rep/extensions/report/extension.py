@@ -11,12 +11,12 @@ from scrapy.utils.job import job_dir
 
 from scrapy_rep import signals
 from scrapy_rep.decision.product_tokens import ProductTokens
-from scrapy_rep.decision.usage import UsageJudge, noted_judgement
-from scrapy_rep.extensions.paths import claim, path_of, release
+from scrapy_rep.decision.usage import UsageJudge, stored_judgement
+from scrapy_rep.extensions.paths import claim, path_of_setting, release
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.runs import Runs, versions_and_settings
-from scrapy_rep.extensions.report.writers import renderer_of, replacing
-from scrapy_rep.extensions.robots_file import iso
+from scrapy_rep.extensions.report.writers import open_replacement, renderer_of
+from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.settings import Options
@@ -45,14 +45,14 @@ class RobotsReport:
 
     def __init__(self, crawler: Crawler) -> None:
         options = Options.of(crawler)
-        self._path = path_of(crawler, "REP_REPORT", options.report)
+        self._path = path_of_setting(crawler, "REP_REPORT", options.report)
         self._crawler = crawler
         self._options = options
         self._policy = options.policy
         self._counts = Counts()
         self._render = renderer_of(self._path)
         self._runs = Runs(job_dir(crawler.settings))
-        self._started = iso(time())
+        self._started = iso_time(time())
         for receiver, signal in (
             (self._robotstxt_verdict, signals.robotstxt_verdict),
             (self._robotstxt_forbidden, signals.robotstxt_forbidden),
@@ -98,7 +98,7 @@ class RobotsReport:
             self._counts.count_allowed(str(decision.origin), verdict)
 
     def _robotstxt_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
-        origin, usage = _origin(request.url), noted_judgement(request)
+        origin, usage = _origin_text(request.url), stored_judgement(request)
         self._counts.count_forbidden(request.url, origin, verdict, usage, dropped=dropped)
 
     def _robotstxt_fetched(self, record: Record) -> None:
@@ -117,10 +117,10 @@ class RobotsReport:
         self._counts.count_override(request.url, override)
 
     def _robotstxt_differs(self, request: Request, verdict: Verdict) -> None:
-        self._counts.count_differing(request.url, verdict, noted_judgement(request))
+        self._counts.count_differing(request.url, verdict, stored_judgement(request))
 
     def _robotstxt_crawl_delay(self, origin: Origin, delay: Delay, taken: float | None) -> None:
-        self._counts.note_crawl_delay(str(origin), delay, taken)
+        self._counts.set_crawl_delay(str(origin), delay, taken)
 
     def _robotstxt_back_off(self, origin: Origin, seconds: float) -> None:
         self._counts.count_back_off(str(origin), seconds)
@@ -128,7 +128,7 @@ class RobotsReport:
     def _robotstxt_usage(
         self, request: Request, usage: Usage, results: Mapping[str, str], refused: bool
     ) -> None:
-        self._counts.usage.add(_origin(request.url), usage, results, refused=refused)
+        self._counts.usage.add(_origin_text(request.url), usage, results, refused=refused)
 
     def _request_reached_downloader(self, request: Request) -> None:
         if request.meta.get("dont_obey_robotstxt") and TRANSFER_KEY not in request.meta:
@@ -137,9 +137,9 @@ class RobotsReport:
     async def _spider_closed(self, spider: Spider, reason: str) -> None:
         # Signals that arrive while the report is written are not counted.
         counts, self._counts = self._counts, Counts()
-        crawl = self._crawl(spider, reason, counts)
+        crawl = self._crawl_values(spider, reason, counts)
         try:
-            await in_thread(lambda: self._finish(crawl, counts))
+            await in_thread(lambda: self._write_report(crawl, counts))
         except Exception:
             logger.exception("The report was not written: %s", self._path)
         else:
@@ -147,18 +147,18 @@ class RobotsReport:
         finally:
             release(self._path)
 
-    def _finish(self, crawl: dict[str, Any], counts: Counts) -> None:
+    def _write_report(self, crawl: dict[str, Any], counts: Counts) -> None:
         made = versions_and_settings(self._crawler, self._options)
         report = {"crawl": crawl, **made, **counts.as_dict()}
         self._runs.write(report)
-        with replacing(self._path) as file:
+        with open_replacement(self._path) as file:
             file.write(self._render(report))
 
-    def _crawl(self, spider: Spider, reason: str, counts: Counts) -> dict[str, Any]:
+    def _crawl_values(self, spider: Spider, reason: str, counts: Counts) -> dict[str, Any]:
         crawl_stats = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
         return {
             "spider": spider.name,
-            "finished": iso(time()),
+            "finished": iso_time(time()),
             "finish_reason": reason,
             "dry_run": self._options.dry_run,
             "tokens": list(ProductTokens.of_crawl(self._crawler, self._options).default()),
@@ -166,11 +166,11 @@ class RobotsReport:
             "allowed": counts.allowed.total(),
             "dropped": counts.dropped.total(),
             "would_drop": counts.would_drop.total(),
-            **self._runs.figures(self._started, crawl_stats),
+            **self._runs.sum_figures(self._started, crawl_stats),
         }
 
 
-def _origin(url: str) -> str:
+def _origin_text(url: str) -> str:
     try:
         return str(origin_of(url))
     except ValueError:

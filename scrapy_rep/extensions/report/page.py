@@ -33,7 +33,7 @@ def render(report: dict[str, Any]) -> str:
     outcomes = Counter(row["outcome"] for row in origins)
     script, style = ((_HERE / name).read_text("utf-8") for name in ("page.js", "page.css"))
     with_text = [*drops[:MAX_DROPS], *rows]
-    shown_texts = _texts(with_text, report["texts"])
+    shown_texts = _texts_of(with_text, report["texts"])
     hashes = {row["sha256"] for row in with_text if row["sha256"]}
     return _template().render(
         **report,
@@ -53,8 +53,8 @@ def render(report: dict[str, Any]) -> str:
         texts_left_out=len(hashes) - len(shown_texts),
         script=Markup(script),  # noqa: S704 - our own file
         style=Markup(style),  # noqa: S704 - our own file
-        script_hash=_hash(script),
-        style_hash=_hash(style),
+        script_hash=_csp_hash(script),
+        style_hash=_csp_hash(style),
     )
 
 
@@ -62,13 +62,13 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["moment"] = _moment
+    environment.filters["moment"] = _format_time
     environment.filters["number"] = "{:,}".format
     environment.filters["shown"] = lambda text: printable(str(text))
     return environment.from_string((_HERE / "page.html").read_text("utf-8"))
 
 
-def _texts(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def _texts_of(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the robots.txt texts that ``rows`` refer to, with line numbers, up to MAX_TEXTS."""
     shown: dict[str, dict[str, Any]] = {}
     room = MAX_TEXTS
@@ -91,11 +91,11 @@ def _texts(rows: list[dict[str, Any]], texts: dict[str, Any]) -> dict[str, dict[
     return shown
 
 
-def _hash(text: str) -> str:
+def _csp_hash(text: str) -> str:
     """Return the hash of an inline script or style, for the Content-Security-Policy."""
     return "sha256-" + base64.b64encode(sha256(text.encode()).digest()).decode()
 
 
-def _moment(iso: str | None) -> str:
+def _format_time(iso: str | None) -> str:
     """Return an ISO 8601 time with a space instead of the ``T``, and without milliseconds."""
     return "" if iso is None else iso[:19].replace("T", " ")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
-from scrapy_rep.exceptions import decided_by
+from scrapy_rep.exceptions import usage_decision_of
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.text import short
@@ -44,7 +44,9 @@ class DecidedBy(NamedTuple):
         url, rule, line = verdict.robotstxt_url, verdict.rule and str(verdict.rule), verdict.line
         cause = verdict.outage and verdict.outage.cause
         if verdict.reason is Reason.USAGE and usage is not None:
-            url, statement, cause = decided_by(verdict, Usage.from_dict(usage), usage["results"])
+            url, statement, cause = usage_decision_of(
+                verdict, Usage.from_dict(usage), usage["results"]
+            )
             rule = statement and f"{statement.source}: {statement.raw}"
             line = statement and statement.line
         return cls(url, rule and short(rule), line, cause and short(cause))

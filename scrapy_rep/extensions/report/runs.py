@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy_rep import stats
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.rows import check_type
-from scrapy_rep.extensions.report.writers import replacing
+from scrapy_rep.extensions.report.writers import open_replacement
 from scrapy_rep.extensions.robots_file import as_json
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Runs:
         self._before = before
         return counts
 
-    def figures(self, started: str, counts: Mapping[str, Any]) -> dict[str, Any]:
+    def sum_figures(self, started: str, counts: Mapping[str, Any]) -> dict[str, Any]:
         """Return the figures of all runs, including this one.
 
         ``started`` is when this run began; ``counts`` are its stats.
@@ -88,7 +88,7 @@ class Runs:
         if self._path is None:
             return
         try:
-            with replacing(self._path) as file:
+            with open_replacement(self._path) as file:
                 file.write(as_json(report))
         except OSError:
             logger.exception(

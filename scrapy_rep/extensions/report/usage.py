@@ -43,9 +43,9 @@ class UsageCounts:
         keys = {(s.source, s.label, s.value) for s in usage.statements if s.source != LICENSE}
         uris = {without_credentials(s.raw) for s in usage.statements if s.source == LICENSE}
         for key in keys:
-            _count(self.statements, key, (_BEYOND, "", ""))
+            _count_up_to_limit(self.statements, key, (_BEYOND, "", ""))
         for uri in uris:
-            _count(self.licenses, (origin, uri), (_BEYOND, ""))
+            _count_up_to_limit(self.licenses, (origin, uri), (_BEYOND, ""))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the counts as plain values, the most frequent first."""
@@ -81,5 +81,5 @@ class UsageCounts:
         return counts
 
 
-def _count(counts: Counter[Any], key: Any, beyond: Any) -> None:
+def _count_up_to_limit(counts: Counter[Any], key: Any, beyond: Any) -> None:
     counts[key if key in counts or len(counts) < MAX_KINDS else beyond] += 1

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[str]]:
+def open_replacement(path: Path) -> Iterator[IO[str]]:
     """Open a temporary file, which replaces ``path`` at the end of the ``with`` block.
 
     After an error ``path`` is unchanged. Raises OSError if the file can't be written.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep.protocol.matching.packed import (
     LEAF,
     SEPARATOR,
-    packed_numbers,
-    packed_strings,
+    pack_numbers,
+    pack_strings,
     precedence,
     string_at,
 )
@@ -59,9 +59,9 @@ class Literals:
 
     def __init__(self, texts: list[str], words: dict[str, int], tails: dict[str, str]) -> None:
         """``texts`` are sorted. ``words`` (see ``packed``) and ``tails`` have texts as keys."""
-        self._leaves = packed_strings(texts)
-        self._words = packed_numbers([words[text] for text in texts])
-        self._links = _links(texts)
+        self._leaves = pack_strings(texts)
+        self._words = pack_numbers([words[text] for text in texts])
+        self._links = _prefix_links(texts)
         self._tails: dict[int, str] | None = None
         if tails:
             self._tails = {index: tails[text] for index, text in enumerate(texts) if text in tails}
@@ -106,7 +106,7 @@ class Literals:
         return sum(map(getsizeof, (*parts, *self._leaves, *self.begins, *tails)))
 
 
-def _links(texts: list[str]) -> array[int] | None:
+def _prefix_links(texts: list[str]) -> array[int] | None:
     """Return for each text 1 + the index of the longest other text that is its prefix, else 0.
 
     ``texts`` are sorted. Return None if no text has such a prefix.
@@ -121,4 +121,4 @@ def _links(texts: list[str]) -> array[int] | None:
     for index in prefixes:  # a longer prefix comes later, and replaces the link
         stop = bisect_right(texts, texts[index] + _ABOVE, index)
         links[index + 1 : stop] = [index + 1] * (stop - index - 1)
-    return packed_numbers(links)
+    return pack_numbers(links)

@@ -25,7 +25,7 @@ SEPARATOR: Final = "\n"
 same order as their first strings."""
 
 
-def packed_strings(strings: Sequence[str]) -> tuple[str, ...]:
+def pack_strings(strings: Sequence[str]) -> tuple[str, ...]:
     """Return leaves with these strings, which are printable ASCII."""
     starts = range(0, len(strings), LEAF)
     return tuple([SEPARATOR.join(strings[start : start + LEAF]) for start in starts])
@@ -36,7 +36,7 @@ def string_at(leaves: Sequence[str], index: int) -> str:
     return leaves[index // LEAF].split(SEPARATOR)[index % LEAF]
 
 
-def packed_numbers(numbers: Collection[int]) -> array[int]:
+def pack_numbers(numbers: Collection[int]) -> array[int]:
     """Return numbers from 0 to 2**32 - 1 in an array with items of 2 bytes, or 4 if needed."""
     try:
         return array("H", numbers)

@@ -97,7 +97,7 @@ class RuleSet:
         is_as_written = form.encode() == written
         if index_files and _INDEX_FILE in form:
             is_as_written &= not _add_directories(chosen)
-        return cls(chosen, {} if is_as_written else _raws(chosen, values, words))
+        return cls(chosen, {} if is_as_written else _raws_by_pattern(chosen, values, words))
 
     def __bool__(self) -> bool:
         """Whether any rule can match."""
@@ -149,7 +149,7 @@ def _verdict_of(pattern: str, word: int, raw: bytes | None) -> Verdict:
     return Verdict(rule.allow, Reason.RULE, rule)
 
 
-def _raws(
+def _raws_by_pattern(
     patterns: dict[str, int], values: Sequence[bytes], words: Sequence[int]
 ) -> dict[str, bytes]:
     """Return the values, as written, that differ from their patterns; by pattern."""
@@ -173,7 +173,7 @@ def _deciding_words(patterns: Sequence[str], words: Sequence[int]) -> dict[str, 
     return first
 
 
-def matching(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
+def matching_rules(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
     """Yield all of ``rules`` that match ``target``.
 
     An ``Allow`` of an index file also matches its directory; then the directory is its pattern.

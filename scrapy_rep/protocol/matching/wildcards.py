@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ngrams import GramIndex
 from scrapy_rep.protocol.matching.packed import (
-    packed_numbers,
-    packed_strings,
+    pack_numbers,
+    pack_strings,
     precedence,
     string_at,
 )
@@ -35,7 +35,7 @@ _COMPARISONS: Final = 2**11
 """Number of character comparisons that count as one step of effort."""
 
 
-def matches(pattern: str, target: str) -> bool:
+def matches_wildcards(pattern: str, target: str) -> bool:
     """Return whether a canonical pattern with ``*`` matches a canonical target.
 
     Each part between two ``*`` is searched for after the part before it. The first place at which
@@ -61,12 +61,12 @@ def is_match(pattern: str, target: str) -> bool:
     An empty pattern matches all targets.
     """
     if "*" in pattern:
-        return matches(pattern, target)
+        return matches_wildcards(pattern, target)
     # A $ can only be equal to the $ at the end of the pattern, as canonical targets contain none.
     return target.startswith(pattern) or f"{target}$" == pattern
 
 
-def _part_of(pattern: str) -> str:
+def _text_to_search(pattern: str) -> str:
     """Return the end of the longest part of ``pattern``; all targets that match contain it.
 
     Only the end is used, because patterns differ most there. This end is short, because the time
@@ -87,18 +87,18 @@ class Wildcards:
     def __init__(self, rules: dict[str, int]) -> None:
         """``rules`` has the word (see ``packed``) of each pattern."""
         patterns = sorted(rules, key=len, reverse=True)
-        self._leaves = packed_strings(patterns)
-        self._words = packed_numbers(list(map(rules.__getitem__, patterns)))
+        self._leaves = pack_strings(patterns)
+        self._words = pack_numbers(list(map(rules.__getitem__, patterns)))
         self._index: GramIndex | None = None
         self._parts: tuple[str, ...] = ()
         self.begins: tuple[str, ...] = ()
         self.parts: tuple[str, ...] = _ANY
         if len(patterns) > _FEW:
-            self._index = GramIndex(list(map(_part_of, patterns)))
+            self._index = GramIndex(list(map(_text_to_search, patterns)))
             return
         begins: dict[str, None] = {}
         others: dict[str, None] = {}
-        self._parts = tuple(map(_part_of, patterns))
+        self._parts = tuple(map(_text_to_search, patterns))
         for pattern, part in zip(patterns, self._parts, strict=True):
             begin = pattern[: pattern.index("*")]
             if len(begin) >= _LONG:
@@ -121,9 +121,9 @@ class Wildcards:
         else:
             effort.spend(len(self._parts) * len(target) * _LOOKED_FOR // _COMPARISONS)
             candidates = [number for number, part in enumerate(self._parts) if part in target]
-        return self._first(candidates, target, other, effort) if candidates else other
+        return self._first_match(candidates, target, other, effort) if candidates else other
 
-    def _first(
+    def _first_match(
         self, candidates: Sequence[int], target: str, other: Deciding | None, effort: Effort
     ) -> Deciding | None:
         best, least = other, precedence(other) if other else (0, 0, 0)
@@ -132,7 +132,7 @@ class Wildcards:
             # In the worst case each character of a part is compared with each one of the target.
             effort.spend(1 + pattern.count("*") + len(pattern) * len(target) // _COMPARISONS)
             rank = precedence((pattern, word))
-            if rank > least and matches(pattern, target):
+            if rank > least and matches_wildcards(pattern, target):
                 best, least = (pattern, word), rank
             elif len(pattern) < least[0]:
                 break

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN, combined
+from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN, strictest_value
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.statement import Value
@@ -36,5 +36,5 @@ def read_signals(statement: bytes) -> dict[str, Value]:
     values: dict[str, Value] = {}
     for key, value in pairs_of(statement):
         if key in LABELS and value in VALUES:
-            values[key] = combined((values.get(key, UNKNOWN), VALUES[value]))
+            values[key] = strictest_value((values.get(key, UNKNOWN), VALUES[value]))
     return values

@@ -46,12 +46,12 @@ def findings_in(line: Line) -> Iterator[tuple[str, str]]:
     if path and not statement:
         yield "usage-empty", as_text(path)
     elif source == CONTENT_USAGE:
-        yield from _in_usage(statement)
+        yield from _usage_findings(statement)
     else:
-        yield from _in_signal(statement)
+        yield from _signal_findings(statement)
 
 
-def _in_usage(statement: bytes) -> Iterator[tuple[str, str]]:
+def _usage_findings(statement: bytes) -> Iterator[tuple[str, str]]:
     try:
         values = content_usage.values_by_label(statement)
     except content_usage.NotADictionaryError as error:
@@ -66,7 +66,7 @@ def _in_usage(statement: bytes) -> Iterator[tuple[str, str]]:
             yield "usage-value", label
 
 
-def _in_signal(statement: bytes) -> Iterator[tuple[str, str]]:
+def _signal_findings(statement: bytes) -> Iterator[tuple[str, str]]:
     pairs = content_signal.pairs_of(statement)
     if not pairs:
         yield "usage-unreadable", as_text(statement)

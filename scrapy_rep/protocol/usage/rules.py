@@ -116,7 +116,9 @@ class UsageRules:
                 for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
             ]
             self._lines = ()
-        found = [each for lengths in self._compiled for each in _longest(lengths, target)]
+        found = [
+            each for lengths in self._compiled for each in _statements_of_longest(lengths, target)
+        ]
         return Usage(distinct((*found, *self._licenses)), tokens)
 
 
@@ -161,7 +163,9 @@ def _group_by_length(rules: Sequence[_Rule]) -> list[dict[str, tuple[Statement, 
     ]
 
 
-def _longest(lengths: list[dict[str, tuple[Statement, ...]]], target: str) -> list[Statement]:
+def _statements_of_longest(
+    lengths: list[dict[str, tuple[Statement, ...]]], target: str
+) -> list[Statement]:
     """Return the statements of the longest path that matches ``target``.
 
     If several paths of this length match, the statements of all of them are returned. Their order

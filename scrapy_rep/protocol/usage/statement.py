@@ -109,7 +109,7 @@ def statements_of(
     return [Statement(source, label, value, raw, line, place) for label, value in labels.items()]
 
 
-def combined(values: Iterable[Value]) -> Value:
+def strictest_value(values: Iterable[Value]) -> Value:
     """Return ``disallow`` if it is among the values, else ``allow`` if it is, else ``unknown``."""
     found = set(values)
     return DISALLOW if DISALLOW in found else ALLOW if ALLOW in found else UNKNOWN

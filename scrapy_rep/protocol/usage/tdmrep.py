@@ -68,7 +68,7 @@ class TdmRules:
             self._otherwise = statements_of(TDMREP, reserved, _TOO_LONG, None, TDMREP_JSON)
             return
         try:
-            rules = json.loads(body, object_pairs_hook=_object)
+            rules = json.loads(body, object_pairs_hook=_parse_object)
             self._rules = [_rule_of(rule) for rule in rules if _is_rule(rule)]
         except (ValueError, TypeError, RecursionError):
             rules = None
@@ -90,7 +90,7 @@ class TdmRules:
         return self._otherwise
 
 
-def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+def _parse_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a dict of the members of a JSON object; of those with one name the last counts.
 
     But if one of several members ``tdm-reservation`` is ``1``, that member counts.

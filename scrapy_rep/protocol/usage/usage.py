@@ -28,8 +28,8 @@ from scrapy_rep.protocol.usage.statement import (
     TDMREP_JSON,
     UNKNOWN,
     Statement,
-    combined,
     statements_of,
+    strictest_value,
 )
 from scrapy_rep.protocol.usage.tags import LABELS, tags_in_header, tags_in_meta
 from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, TdmRules, tdm_in
@@ -74,7 +74,7 @@ class Usage:
 
     def value(self, label: str) -> Value:
         """Return the combined value of a category of Content-Usage, from all places."""
-        return combined(
+        return strictest_value(
             statement.value
             for statement in self.statements
             if statement.source == CONTENT_USAGE and statement.label in {label, ANY}
@@ -88,7 +88,7 @@ class Usage:
         """
         if purpose not in PURPOSES:
             raise ValueError(f"{purpose!r} is no purpose: there are {', '.join(PURPOSES)}")
-        return combined(statement.value for statement in self._statements_about(purpose))
+        return strictest_value(statement.value for statement in self._statements_about(purpose))
 
     def first_disallowing(self, purposes: Iterable[str]) -> Statement | None:
         """Return the first statement that disallows any of ``purposes``; None if there is none."""
@@ -110,7 +110,9 @@ class Usage:
 
         TDMRep headers and meta elements belong to the source ``tags``.
         """
-        kept = (s for s in self.statements if s.source == LICENSE or _chosen_by(s) in sources)
+        kept = (
+            s for s in self.statements if s.source == LICENSE or _selecting_source_of(s) in sources
+        )
         return replace(self, statements=tuple(kept))
 
     def with_header(self, name: str, values: Iterable[str | bytes]) -> Usage:
@@ -197,7 +199,7 @@ def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """
     first: dict[tuple[str, ...], Statement] = {}
     uris = 0
-    for statement in sorted(statements, key=_position):
+    for statement in sorted(statements, key=_sort_key):
         is_uri = statement.source == LICENSE or statement.label == POLICY
         key = (
             statement.place,
@@ -211,11 +213,11 @@ def distinct(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     return tuple(first.values())
 
 
-def _position(statement: Statement) -> tuple[int, int]:
+def _sort_key(statement: Statement) -> tuple[int, int]:
     return PLACES.index(statement.place), statement.line or 0
 
 
-def _chosen_by(statement: Statement) -> str:
+def _selecting_source_of(statement: Statement) -> str:
     """Return the source by which REP_USAGE_SOURCES selects a statement."""
     is_tag = statement.source == TDMREP and statement.place != TDMREP_JSON
     return TAGS if is_tag else statement.source

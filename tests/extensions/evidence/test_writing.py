@@ -261,11 +261,11 @@ class Slow:
 async def test_many_lines_that_wait_are_all_written(tmp_path, monkeypatch):
     monkeypatch.setattr(writing, "_BATCH", 3)
     form = Slow()
-    lines_of = writing.Writing(form, "Evidence", tmp_path)
+    lines_of = writing.WriterThread(form, "Evidence", tmp_path)
     for number in range(20):
         lines_of.put(Line({"kind": "page", "number": number}))
     form.may.set()
-    await deferred_from_coro(lines_of.end())
+    await deferred_from_coro(lines_of.stop())
     assert form.written == list(range(20))
     assert (lines_of.written, lines_of.lost) == (20, 0)
 

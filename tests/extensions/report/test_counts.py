@@ -155,7 +155,7 @@ def full():
     counts.count_request(counts.exempt, "http://d/e")
     counts.count_differing("http://a/b", verdict("http://a"))
     delay = delay_in(robots.fields_for("x", names=("crawl-delay",)))
-    counts.note_crawl_delay("http://a", delay, 7.0)
+    counts.set_crawl_delay("http://a", delay, 7.0)
     said = RobotsTxt.parse(b"License: /l\nUser-agent: *\nContent-Usage: search=n\n")
     usage = said.usage("http://a/b", "x")
     counts.usage.add("http://a", usage, {"search": "disallow"}, refused=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.matching.packed import packed_numbers, packed_strings, string_at
+from scrapy_rep.protocol.matching.packed import pack_numbers, pack_strings, string_at
 
 
 def rules_of(lines):
@@ -75,14 +75,14 @@ def test_a_wildcard_without_slash_or_star_at_its_start_matches_nothing():
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 40])
 def test_packed_strings_are_found_by_index(count):
     strings = [f"{number:03}" for number in range(count)]
-    leaves = packed_strings(strings)
+    leaves = pack_strings(strings)
     assert [string_at(leaves, index) for index in range(count)] == strings
 
 
 def test_packed_numbers_are_as_small_as_may_be():
-    assert packed_numbers([]).itemsize == 2
-    assert packed_numbers([1, 65_535]).itemsize == 2
-    assert list(packed_numbers([1, 65_536])) == [1, 65_536]
+    assert pack_numbers([]).itemsize == 2
+    assert pack_numbers([1, 65_535]).itemsize == 2
+    assert list(pack_numbers([1, 65_536])) == [1, 65_536]
 
 
 @pytest.mark.parametrize("count", [17, 64, 65])

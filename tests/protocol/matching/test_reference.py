@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.matching.wildcards import matches
+from scrapy_rep.protocol.matching.wildcards import matches_wildcards
 from tests.protocol import reference
 from tests.protocol.made_up import PIECES, joined
 
@@ -88,7 +88,7 @@ def test_matching_is_that_of_the_reference(middle, rest, anchored):
     pattern = f"/{middle}*{'$' if anchored else ''}"
     target = f"/{rest}"
     expected = reference.matches(reference.canonical(pattern, pattern=True), target)
-    assert matches(pattern, target) == expected
+    assert matches_wildcards(pattern, target) == expected
 
 
 def literal_of(rng):
