@@ -94,7 +94,7 @@ class Drops:
             line = _log_line(request, verdict, page, usage)
             logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
         if self._is_interactive:
-            # The line is not logged but written, so that it is also shown with --nolog.
+            # The hint is written to standard error, not logged, so that --nolog doesn't hide it.
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )

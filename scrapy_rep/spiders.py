@@ -62,7 +62,7 @@ class RobotsSitemapMixin:
         try:
             return await self.sitemaps_of(url)
         except (CrawlClosingError, CancelledError):
-            pass  # without asyncio, CancelledError is an Exception, which would be logged below
+            pass  # Twisted's CancelledError is an Exception: the next clause would log it
         except Exception:
             logger.exception("Error while looking for the sitemaps of %a", without_credentials(url))
         return []

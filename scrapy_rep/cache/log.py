@@ -67,7 +67,7 @@ class LookupLog:
             level = logging.DEBUG if is_known or not record.of_origin else logging.INFO
             self._log_unreachable(level, _STILL_DOWN, record, utc_time_text(since), *what)
 
-    def log_found(self, record: Record, access: Access) -> None:
+    def log_stored_outage(self, record: Record, access: Access) -> None:
         """Log a record from the store if its file is unreachable, or reachable again."""
         if access.outage is None:
             if record.unreachable_since is None:

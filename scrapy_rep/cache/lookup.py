@@ -171,7 +171,7 @@ class Lookup:
         """Count, log and announce that ``record`` was found in the store; return it."""
         self._count(stats.STORE_FOUND)
         self._unstored.discard(origin)
-        self._log.log_found(record, self._policy.access(record, self._clock.time()))
+        self._log.log_stored_outage(record, self._policy.access(record, self._clock.time()))
         self._context.send_record(record, record, page)
         return record
 
@@ -195,8 +195,8 @@ class Lookup:
     ) -> Record | None:
         """Fetch under a lease and return the record; None if another worker holds the lease.
 
-        If another worker has stored a valid record in the meantime, return that record. If
-        ``even_without_lease``, fetch even without the lease.
+        With ``even_without_lease``, fetch then, too. If another worker has stored a valid record in
+        the meantime, return that record.
         """
         self._claims += 1
         holder = f"{self._context.name}-{self._claims}"
@@ -216,8 +216,7 @@ class Lookup:
                 return found.record
             if found.holder != holder and not even_without_lease:
                 return None
-            previous = found.record
-            record = await self._fetch(origin, previous, page)
+            record = await self._fetch(origin, found.record, page)
         except BaseException:
             # The lease is released, so that other workers don't wait until it ends.
             self._background.start(self._release(key, holder))

@@ -90,10 +90,8 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
                 return await _OF_ALL[action](actions)
             return await _OF_ORIGIN[action](actions, file)
         except StoreError as error:
-            print(
-                f"{registry.without_secrets(options.store)}: {printable(str(error))}",
-                file=sys.stderr,
-            )
+            where = registry.without_secrets(options.store)
+            print(f"{where}: {printable(str(error))}", file=sys.stderr)
             return EXIT_UNKNOWN
         finally:
             await store.close()

@@ -78,7 +78,7 @@ class Composition:
         builtin = BuiltIn(crawler) if options.dry_run else None
         lookups = self._lookup_context(clock, builtin)
         cache = Cache(
-            lookups, self._shared.entries, self._send_robots_parsed, partial(stats.count, crawler)
+            lookups, self._shared.entries, self._send_parsed, partial(stats.count, crawler)
         )
         decider = Decider(crawler, options, cache, overrides)
         self.cache: Cache = cache
@@ -173,7 +173,7 @@ class Composition:
     def _verdict_on_hop(self, hop: Request) -> Verdict | None:
         return self.decider.verdict_on_hop(hop)
 
-    async def _send_robots_parsed(self, robots: RobotsTxt, request: Request) -> None:
+    async def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
         if _ROBOTS_PARSED is not None:
             await self._crawler.signals.send_catch_log_async(
                 signal=_ROBOTS_PARSED, robotparser=RobotParser(robots), request=request

@@ -162,7 +162,7 @@ class RobotsTxtFetchMiddleware:
         self, recheck: Recheck, request: Request, response: Response
     ) -> Request | Response:
         refused = request.meta.pop(REFUSED_KEY, None)
-        if refused is not None:  # the response is an error page of the browser
+        if refused is not None:  # the response is an error page of the browser, not of the site
             raise drop_response(self._crawler, request, _FOLLOWED, *refused)
         checked = await recheck.check_response_url(request, response, _FOLLOWED)
         if checked is response:

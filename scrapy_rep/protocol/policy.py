@@ -159,7 +159,8 @@ class Policy:
 
     def _allows_all_from(self, record: Record) -> float:
         """Return when pages are allowed in an outage; infinity if never without another try."""
-        # The part that was cut may disallow any URL, so the copy can't be used without a new fetch.
+        # The part of robots.txt that was cut may disallow any URL, so nothing is allowed in this
+        # outage before a fetch succeeds.
         if record.copy is not None and self.was_cut_by_lower_limit(record.copy):
             return math.inf
         patience = (

@@ -330,7 +330,7 @@ class Disk:
         return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
     def set_moved_count(self, slot: str, requests: int) -> None:
-        """Store the number of requests of ``slot`` that have been moved."""
+        """Store how many requests of ``slot`` were moved here from the files of Scrapy's queue."""
         self._run("UPDATE to_move SET moved = ? WHERE slot = ?", (requests, slot))
 
     def finish_move(self, slot: str) -> None:

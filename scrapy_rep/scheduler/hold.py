@@ -19,10 +19,10 @@ class HoldReason(Enum):
         "gate",
         "its next try; requests for which that is after REP_DEFER_TIMEOUT are dropped at once",
     )
-    BACK_OFF = "the site answered 429 or 503", "back_off", "the site may be asked again"
-    TURN = "workers keep the delay of the site together", "turns", "the turn of this worker"
+    BACK_OFF = "the site answered 429 or 503", "back_off", "the pause is over"
+    TURN = "the site has a delay", "turns", "the turn of this worker"
     SLOT = (
-        "the download slot has enough to do",
+        "the download slot is busy",
         "delays",
         "the delay of the slot is over, or a download has ended",
     )

@@ -71,7 +71,7 @@ class Pauses:
         try:
             holder = (await self._store.claim(lease_of(host), self._name, LEASE)).holder
         except Exception:
-            logger.exception("Error while asking whether %s may be asked again", host)
+            logger.exception("Error while checking whether requests to %s may be sent again", host)
         return Claim(holder in {None, self._name}, self._seconds_left(holder))
 
     async def release(self, host: str) -> None:

@@ -149,11 +149,9 @@ class RobotsAwarePriorityQueue:
         except BaseException:
             self._resize(lane, lane.size)
             raise
-        left = (
-            0
-            if self._backlog is None
-            else self._backlog.pop_unreadable(lane.slot.name, lane.origin)
-        )
+        left = 0
+        if self._backlog is not None:
+            left = self._backlog.pop_unreadable(lane.slot.name, lane.origin)
         self._lanes.resize(lane, lane.size + 1 + left)
         if left:
             lane.heap.clear()  # those left on disk may come first: _rank_or_wait reads the key
@@ -183,7 +181,9 @@ class RobotsAwarePriorityQueue:
                 if lane.origin is None and self._origin(request) is not None:
                     # An earlier crawl, in which an override governed the request, has written it to
                     # a lane without origin: it goes to the lane of its origin.
-                    with suppress(ValueError):  # if it can't be written, it waits in the middleware
+                    with suppress(
+                        ValueError
+                    ):  # if the request can't be written to disk, it waits in the middleware
                         self.push(request)
                         continue
                 store_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
@@ -326,7 +326,10 @@ class RobotsAwarePriorityQueue:
             return self._waiting.slot_is_free(slot)
         except Exception as error:  # noqa: BLE001 - logged
             log_error(
-                self._crawler, error, "Error while asking whether %s has enough to do", slot.name
+                self._crawler,
+                error,
+                "Error while checking whether the download slot %s is free",
+                slot.name,
             )
             return True
 
@@ -342,5 +345,10 @@ class RobotsAwarePriorityQueue:
             return self._waiting.wait_unless_ready(lane)
         except Exception as error:  # noqa: BLE001 - logged
             # The middleware decides again. If that fails, too, the middleware drops the request.
-            log_error(self._crawler, error, "Error while asking whether %s is open", lane.origin)
+            log_error(
+                self._crawler,
+                error,
+                "Error while checking whether requests to %s must wait",
+                lane.origin,
+            )
             return True

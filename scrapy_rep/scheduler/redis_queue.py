@@ -247,12 +247,12 @@ class _Deferring(Base):
                     self._requeue_or_defer(name, hold)
                 else:
                     self._set_waiting(origin, request, hold)
-            return self._store_source(self._decode_or_none(data), Source.QUEUE)
+            return self._store_source(self._decode_if_any(data), Source.QUEUE)
         if hold.reason is not HoldReason.UNREACHABLE:
             self._set_waiting(origin, request, hold)
         elif self._is_overdue(hold, age):
             return self._store_source(
-                self._decode_or_none(self._requests.pop_overdue(name)), Source.OVERDUE
+                self._decode_if_any(self._requests.pop_overdue(name)), Source.OVERDUE
             )
         else:
             self._requeue_or_defer(name, hold)
@@ -302,7 +302,7 @@ class _Deferring(Base):
         except Exception as error:  # logged when the request is popped
             raise LookupError(name) from error
 
-    def _decode_or_none(self, data: Any) -> Request | None:
+    def _decode_if_any(self, data: Any) -> Request | None:
         return None if data is None else self._decode_request(data)
 
     def _defer(self, name: str, request: Request, hold: Hold) -> None:

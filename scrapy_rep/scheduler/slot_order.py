@@ -33,7 +33,7 @@ class Rotation:
     def __init__(
         self, slots: Mapping[str, Slot], crawler: Crawler, backlog: Backlog | None = None
     ) -> None:
-        """``backlog`` has the slots that are on disk only; None without JOBDIR."""
+        """``backlog`` loads the slots that are only on disk into memory; None without JOBDIR."""
         self._slots = slots
         self._backlog = backlog
         self._downloader = downloader_of(crawler)

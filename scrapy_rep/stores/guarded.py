@@ -198,7 +198,7 @@ class GuardedStore:
         The number of records that could not be written is logged.
         """
         for breaker in (self._reading, self._writing):
-            breaker.end_pause()  # the pause may end only after the crawl
+            breaker.end_pause()  # without this, the pause might last longer than the crawl
         with suppress(TimeoutError):
             await within(_CLOSING, self._copy_fallback_to_store())
         lost = len(self._fallback)

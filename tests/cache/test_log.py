@@ -30,7 +30,7 @@ class Scene:
         self.log.log_fetched(record, previous, Policy().access(record, record.last.evidence.at))
 
     def found(self, record):
-        self.log.log_found(record, Policy().access(record, record.last.evidence.at))
+        self.log.log_stored_outage(record, Policy().access(record, record.last.evidence.at))
 
     def told(self, what, level):
         """The lines with these words at this level."""

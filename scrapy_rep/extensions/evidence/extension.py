@@ -224,7 +224,7 @@ class RobotsEvidence:
             self._background.start(self._write_after_lookup(values, request, pending.at, entry))
 
     def _values(self, request: Request, pending: _Pending, source: str | None) -> dict[str, Any]:
-        """Return the values of a line about ``request``, with None for ``kind`` and ``status``."""
+        """Return the values of a line about ``request``; ``kind`` and ``status`` are None still."""
         verdict, decision, meta = pending.verdict, pending.decision, request.meta
         rule = None if verdict is None else verdict.rule
         judged = None if decision is None else decision.usage

@@ -119,10 +119,10 @@ class Counts:
     def count_forbidden(
         self, url: str, origin: str, verdict: Verdict, usage: Noted = None, *, dropped: bool = True
     ) -> OriginRow:
-        """Count a dropped request; return the row of its origin.
+        """Count a disallowed request; return the row of its origin.
 
-        If not ``dropped``, the request was sent only because of a dry run. ``usage`` is the
-        judgement about usage preferences in the meta of the request.
+        ``dropped`` is false if the request was sent nevertheless, because of a dry run. ``usage``
+        is the judgement about usage preferences in the meta of the request.
         """
         decided = DecidedBy.from_verdict(verdict, usage)
         row = self.row(origin)

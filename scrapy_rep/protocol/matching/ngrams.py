@@ -78,7 +78,7 @@ def _last_grams(string: str, size: int) -> list[str]:
 
 
 def _slices(length: int, size: int) -> Sequence[slice]:
-    """Return all slices of ``length`` characters in a text of ``size`` characters."""
+    """Return the slices of all n-grams with ``length`` characters in a text with ``size``."""
     count = max(size - length + 1, 0)
     if count <= _SLICES:
         return _first_slices(length)[:count]

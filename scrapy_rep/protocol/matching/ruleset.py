@@ -49,7 +49,7 @@ class RuleSet:
     __slots__ = ("_literals", "_raws", "_wildcards")
 
     def __init__(self, patterns: dict[str, int], raws: dict[str, bytes]) -> None:
-        """``patterns`` has the word (see ``rules_of``) of each pattern.
+        """``patterns`` has for each pattern an int that encodes its rule (see ``rules_of``).
 
         ``raws`` has, by pattern, the values as written that differ from their pattern.
         """
