@@ -276,7 +276,7 @@ async def test_after_an_error_in_the_queue_the_middleware_decides(web, monkeypat
     assert sorted(site.targets) == ["/1", "/3"]
     assert list(result.dropped.values()) == ["rule"]
     assert result.stats["robotstxt/queue/error_count"] >= 1
-    assert [text for text in result.messages(40) if text.startswith("Error while asking ")]
+    assert [text for text in result.messages(40) if text.startswith("Error while checking ")]
 
 
 @pytest_twisted.ensureDeferred
