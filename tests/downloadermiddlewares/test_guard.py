@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import HtmlResponse
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
@@ -418,7 +419,7 @@ FOR_TESTBOT = "User-agent: testbot\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
 @pytest.mark.parametrize(
     ("settings", "attributes"),
     [
-        ({"DOWNLOADER_MIDDLEWARES": {UserAgentMiddleware: None}}, {}),
+        ({"DOWNLOADER_MIDDLEWARES": {global_object_name(UserAgentMiddleware): None}}, {}),
         ({}, {"user_agent": None}),
         ({}, {"user_agent": ""}),
     ],
