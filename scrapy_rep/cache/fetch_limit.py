@@ -22,44 +22,44 @@ _SLOW: Final = 1.0
 
 
 class FetchLimit:
-    """A semaphore with ``permits`` places. The fetch that has waited longest gets a free place."""
+    """A semaphore with ``permits`` permits. The fetch that has waited longest gets a free one."""
 
     def __init__(self, permits: int) -> None:
         self.permits = permits
         self.slow = 0
-        """Number of slow fetches. They have given up their places."""
+        """Number of slow fetches. They have released their permits."""
         self.on_free_lookup: Callable[[], None] | None = None
         """Called when a fetch becomes slow, or a lookup begins to wait for another worker."""
         self._free = permits
         self._waiting: deque[Promise[None]] = deque()
 
     async def acquire(self) -> None:
-        """Wait until there is a free place, and occupy it."""
+        """Wait until there is a free permit, and take it."""
         if self._free:
             self._free -= 1
             return
-        place: Promise[None] = Promise()
-        self._waiting.append(place)
+        permit: Promise[None] = Promise()
+        self._waiting.append(permit)
         try:
-            await place
+            await permit
         except BaseException:
-            # If the coroutine was cancelled after it had got a place, the place is passed on.
-            if place.has_result:
+            # If the coroutine was cancelled after it had got a permit, the permit is passed on.
+            if permit.has_result:
                 self.release()
             raise
 
     def release(self) -> None:
-        """Pass a place to the next fetch that waits; if none waits, the place is free."""
+        """Pass a permit to the next fetch that waits; if none waits, the permit is free."""
         while self._waiting:
-            place = self._waiting.popleft()
-            place.set_result(None)
-            if place.has_result:
+            permit = self._waiting.popleft()
+            permit.set_result(None)
+            if permit.has_result:
                 return
         self._free += 1
 
 
 class Permit:
-    """The place of one fetch in a ``FetchLimit``. It is released after a second at the latest."""
+    """The permit of one fetch in a ``FetchLimit``. It is released after a second at the latest."""
 
     def __init__(self, limit: FetchLimit, clock: Clock) -> None:
         self._limit = limit
@@ -74,7 +74,7 @@ class Permit:
             self._limit.on_free_lookup()
 
     def release(self) -> None:
-        """Release the place, if the fetch still has it. Called when the fetch has ended."""
+        """Release the permit, if the fetch still has it. Called when the fetch has ended."""
         self._timer.cancel()
         if self._slow:
             self._limit.slow -= 1

@@ -203,7 +203,7 @@ class Lookup:
         key = self._file(origin).key
         # The lease is claimed only after this wait, as it could end during the wait.
         await self._limit.acquire()
-        place = Permit(self._limit, self._clock)
+        permit = Permit(self._limit, self._clock)
         try:
             try:
                 found = await self._store.claim(key, holder, self._context.lease)
@@ -222,7 +222,7 @@ class Lookup:
             self._background.start(self._release(key, holder))
             raise
         finally:
-            place.release()
+            permit.release()
         if not record.of_origin:
             # The record is not stored, because the fetch of another worker may succeed. The last
             # good copy remains in the store, and isn't needed in memory.
