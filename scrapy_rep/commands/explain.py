@@ -23,7 +23,7 @@ from scrapy_rep.protocol.explain import explain as explained
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.policy import Grant
-from scrapy_rep.protocol.usage.statement import LICENSE, REVISIONS
+from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.stores import registry
@@ -198,8 +198,8 @@ def _usage_lines(usage: Usage, purposes: Sequence[str]) -> list[str]:
         if statement.source == LICENSE:
             value = "recorded, not evaluated"
         lines.append(f"{where:8} {statement.source}: {printable(statement.raw)} -> {value}")
-    sources = dict.fromkeys(statement.source for statement in usage.statements)
-    lines += [f"{source} is read by {REVISIONS[source]}" for source in sources]
+    read = dict.fromkeys((s.source, s.revision) for s in usage.statements)
+    lines += [f"{source} is read by {revision}" for source, revision in read]
     return lines + [f"for {purpose}: {usage.result(purpose)}" for purpose in purposes]
 
 

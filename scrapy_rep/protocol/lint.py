@@ -12,8 +12,8 @@ from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex, whole_line
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
 from scrapy_rep.protocol.parser import Field, RobotsTxt
 from scrapy_rep.protocol.usage import lint as usage
-from scrapy_rep.protocol.usage.rules import SOURCE_OF_FIELD, USAGE_FIELDS
-from scrapy_rep.protocol.usage.statement import LICENSE
+from scrapy_rep.protocol.usage.rules import USAGE_FIELDS, source_of
+from scrapy_rep.protocol.usage.statement import CONTENT_SIGNAL, LICENSE
 
 if TYPE_CHECKING:
     from scrapy_rep.protocol.lexer import Line
@@ -186,14 +186,16 @@ class _Linter:
         return f"{name}, beyond the standard"
 
     def _check_usage(self, line: Line) -> None:
-        if line.field.lower() not in SOURCE_OF_FIELD:
+        source = source_of(line)
+        if source is None:
             return
         for code, detail in usage.findings_in(line):
             self._add_finding(line.number, code, detail)
-        if SOURCE_OF_FIELD[line.field.lower()] == LICENSE:
+        if source == LICENSE:
             return
         if not self._named:
-            self._add_finding(line.number, "usage-without-group")
+            code = "usage-above-groups" if source == CONTENT_SIGNAL else "usage-without-group"
+            self._add_finding(line.number, code)
         elif not self._has_rule:
             self._between.append(line.number)
 

@@ -172,7 +172,8 @@ class RobotsTxt:
         """Return the lines with usage preferences that apply to a crawler.
 
         *tokens* are as in ``group_for``. A line between ``User-agent`` lines of a group applies to
-        all of its crawlers. This is fast if the file has no usage preferences.
+        all of its crawlers. Of the lines above the first ``User-agent`` line, some apply, too: see
+        ``UsageRules``. This is fast if the file has no usage preferences.
         """
         if not any(map(self._contents.mentions, USAGE_WORDS)):
             return NO_USAGE_RULES

@@ -432,6 +432,14 @@ def test_explain_tells_what_is_said_about_use(web, robots_command):
     assert "draft-ietf-aipref-attach-05" in usage["statements"][0]["revision"]
 
 
+def test_explain_tells_what_is_our_own_decision(web, robots_command):
+    site = web.site(robots("Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n"))
+    run = robots_command("explain", site.url("/a"), "--purpose", "ai-training")
+    assert "line 1   content-signal: ai-train=no -> ai-train: disallow\n" in run.out
+    assert "above the first User-agent line counts is a decision of scrapy-rep\n" in run.out
+    assert run.out.endswith("for ai-training: disallow\n")
+
+
 @pytest.mark.parametrize("purposes", [(), ("--purpose", "tdm")])
 def test_explain_asks_for_tdmrep_json_where_a_crawl_with_that_purpose_does(
     web, robots_command, purposes

@@ -228,9 +228,77 @@ def test_a_managed_block_is_a_second_group_of_everyone():
     assert not RobotsTxt.parse(body).verdict(f"{URL}/admin", "mybot").allowed
 
 
-def test_signals_before_the_first_group_are_nobodys():
-    body = b"Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n"
+@pytest.mark.parametrize(
+    ("outside", "inside", "path", "results"),
+    [
+        (["ai-train=no"], [], "/x", ("unknown", "unknown", "disallow")),
+        (["search=yes, ai-train=no"], [], "/x", ("unknown", "unknown", "disallow")),
+        (["search=yes"], [], "/x", ("unknown", "unknown", "unknown")),
+        (["ai-train=no", "/open/ ai-train=yes"], [], "/open/x", ("unknown", "unknown", "disallow")),
+        (["/a/ search=no"], [], "/a/x", ("disallow", "unknown", "unknown")),
+        (["/a/ search=no"], [], "/b", ("unknown", "unknown", "unknown")),
+        (["ai-train=no"], ["ai-train=yes"], "/x", ("unknown", "unknown", "allow")),
+        (["ai-train=no"], ["/a/ search=yes"], "/x", ("unknown", "unknown", "unknown")),
+    ],
+)
+@pytest.mark.parametrize("field", ["Content-Signal", "content-signals"])
+@pytest.mark.parametrize("agent", ["*", "mybot"])
+def test_a_no_before_the_first_group_is_for_all_without_signals(
+    outside, inside, path, results, field, agent
+):
+    body = "\n".join(
+        [
+            *(f"{field}: {value}" for value in outside),
+            f"User-agent: {agent}",
+            *(f"{field}: {value}" for value in inside),
+            "Allow: /",
+        ]
+    )
+    said = RobotsTxt.parse(body.encode()).usage(URL + path, "mybot")
+    assert tuple(said.result(p) for p in ("search", "ai-input", "ai-training")) == results
+
+
+def test_each_crawler_has_the_signals_of_its_own_group_or_those_before_all_groups():
+    body = (
+        b"Content-Signal: ai-train=no\n"
+        b"User-agent: a\nContent-Signal: ai-train=yes\nAllow: /\n"
+        b"User-agent: b\nAllow: /\nUser-agent: *\nAllow: /\n"
+    )
+    robots = RobotsTxt.parse(body)
+    results = {token: robots.usage(URL, token).result("ai-training") for token in "abc"}
+    assert results == {"a": "allow", "b": "disallow", "c": "disallow"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"Content-Signal: ai-train=no", b"Content-Signal: ai-train=no\nUser-agent: a\nDisallow: /"],
+)
+def test_a_no_before_the_first_group_is_for_crawlers_without_a_group(body):
+    assert RobotsTxt.parse(body).usage(URL, "mybot").result("ai-training") == "disallow"
+
+
+@pytest.mark.parametrize("line", ["Content-Usage: train-ai=n", "DisallowAITraining: /"])
+def test_other_lines_before_the_first_group_are_nobodys(line):
+    body = f"{line}\nUser-agent: *\nAllow: /\n".encode()
     assert RobotsTxt.parse(body).usage(f"{URL}/x", "mybot").statements == ()
+
+
+def test_that_a_no_before_the_first_group_counts_is_told_as_our_own_decision():
+    body = b"Content-Signal: ai-train=no\nUser-agent: *\nAllow: /\n"
+    (said,) = RobotsTxt.parse(body).usage(f"{URL}/x", "mybot").statements
+    assert (said.source, said.label, said.line) == ("content-signal", "ai-train", 1)
+    assert said.place == "robots.txt above the first User-agent line"
+    assert said.revision.startswith(REVISIONS["content-signal"])
+    assert "decision of scrapy-rep" in said.revision
+
+
+def test_more_lines_before_the_first_group_than_are_read_say_no():
+    lines = b"Content-Signal: search=yes\n" * 1_300
+    without, signals = b"User-agent: *\nAllow: /\n", b"User-agent: *\nContent-Signal: search=yes\n"
+    results = [
+        RobotsTxt.parse(lines + group).usage(URL, "a").result("tdm") for group in (without, signals)
+    ]
+    assert results == ["disallow", "unknown"]
 
 
 def test_signals_behind_a_blank_line_are_those_of_the_group_above():

@@ -51,6 +51,15 @@ def test_a_line_of_nobody():
     assert codes(*lines, head="") == [(1, "usage-without-group")]
 
 
+def test_a_signal_above_the_first_group():
+    lines = ["Content-Signal: ai-train=no", "Content-Signals: search=yes", "User-agent: *"]
+    assert codes(*lines, head="") == [
+        (1, "usage-above-groups"),
+        (2, "usage-misspelt"),
+        (2, "usage-above-groups"),
+    ]
+
+
 def test_a_line_between_names():
     lines = ["Content-Signal: search=no", "User-agent: b", "Content-Usage: train-ai=n", "Allow: /"]
     assert codes(*lines, "User-agent: c", "Allow: /") == [(2, "usage-between-names")]

@@ -99,6 +99,19 @@ def test_the_order_of_lines_changes_nothing(them, path, rng):
     assert results(one) == results(other)
 
 
+@given(st.lists(lines, max_size=8), st.lists(lines, max_size=8), targets)
+def test_lines_above_all_groups_only_disallow(above, them, path):
+    group = ["User-agent: *", *them]
+    before, after = (
+        results(RobotsTxt.parse("\n".join(some).encode()).usage(URL + path))
+        for some in (group, [*above, *group])
+    )
+    changed = {each for each in before if before[each] != after[each]}
+    assert all(after[each] == "disallow" for each in changed)
+    if any(line.startswith("Content-Signal") for line in them):
+        assert not changed
+
+
 @given(st.lists(lines, max_size=8), targets, st.data())
 def test_no_allow_takes_a_disallow_of_the_same_source_and_path_away(them, path, data):
     before = results(

@@ -1,4 +1,4 @@
-"""Usage preferences in crawls: ten sites, each with its own way to say them."""
+"""Usage preferences in crawls: eleven sites, each with its own way to say them."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ SITES = {
     "usage y": (usage("Content-Usage: train-ai=y"), page()),
     "usage of a path": (usage("Content-Usage: train-ai=n", "Content-Usage: /page train-ai=y"), page()),
     "signal no": (usage("Content-Signal: search=yes,ai-train=no,use=reference"), page()),
+    "signal above": (robots("Content-Signal: search=yes,ai-train=no\nUser-agent: *\nAllow: /\n"), page()),
     "header n": (usage("Content-Usage: train-ai=y"), page(Content_Usage="train-ai=n")),
     "header y": (usage("Content-Usage: search=y"), page(Content_Usage="train-ai=y")),
     "noai": (answer(404), page('<META content="noai" name="robots">')),
     "noml": (answer(404), page(X_Robots_Tag="otherbot: all, testbot: noml")),
 }  # fmt: skip
-BEFORE = {"usage n", "signal no"}
+BEFORE = {"usage n", "signal no", "signal above"}
 """Sites whose robots.txt says no to training."""
 AFTER = {"header n", "noai", "noml"}
 """Sites whose pages do."""
@@ -257,7 +258,7 @@ async def test_what_is_noted_in_meta_is_plain(web):
     ("sources", "no"),
     [
         (["content-usage"], {"usage n", "header n"}),
-        (["content-signal"], {"signal no"}),
+        (["content-signal"], {"signal no", "signal above"}),
         ("tags", {"noai", "noml"}),
         ([], set()),
     ],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.usage import content_signal, content_usage
 from scrapy_rep.protocol.usage.license import license_in
-from scrapy_rep.protocol.usage.rules import SOURCE_OF_FIELD, path_and_statement
+from scrapy_rep.protocol.usage.rules import path_and_statement, source_of
 from scrapy_rep.protocol.usage.statement import CONTENT_USAGE, LICENSE, UNKNOWN
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ CODES: Final = {
     "usage-value": "a value that is neither of the two that there are: it says nothing",
     "usage-empty": "a path and nothing behind it: what shorter paths say doesn't hold for it",
     "usage-without-group": "a usage line before any User-agent line belongs to nobody",
+    "usage-above-groups": "a Content-Signal above the first User-agent line: a 'no' counts for "
+    "crawlers whose group has no Content-Signal (scrapy-rep's own decision), a 'yes' for nobody",
     "usage-between-names": "a usage line between User-agent lines is for all of them",
     "usage-misspelt": "a field that is Content-Signal with a letter too many, and read as that",
     "usage-abandoned": "of draft-canel-robots-ai-control-00, abandoned: an Allow or Disallow, too",
@@ -33,14 +35,13 @@ ABANDONED: Final = frozenset({b"allowaitraining", b"disallowaitraining"})
 
 
 def findings_in(line: Line) -> Iterator[tuple[str, str]]:
-    """Yield a code and a detail for each problem of a line with a field of SOURCE_OF_FIELD."""
-    name = line.field.lower()
-    source = SOURCE_OF_FIELD[name]
+    """Yield a code and a detail for each problem of a usage line."""
+    source = source_of(line)
     if source == LICENSE:
         if not license_in(as_text(line.value), line.number):
             yield "relative-license", as_text(line.value)
         return
-    if name == b"content-signals":
+    if line.field.lower() == b"content-signals":
         yield "usage-misspelt", ""
     path, statement = path_and_statement(line.value)
     if path and not statement:

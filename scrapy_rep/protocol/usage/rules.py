@@ -13,6 +13,7 @@ from scrapy_rep.protocol.usage.content_signal import read_signals
 from scrapy_rep.protocol.usage.content_usage import read_usage
 from scrapy_rep.protocol.usage.license import license_in
 from scrapy_rep.protocol.usage.statement import (
+    ABOVE_GROUPS,
     ALLOW,
     ANY,
     CONTENT_SIGNAL,
@@ -50,6 +51,11 @@ _LINE_BYTES: Final = 500
 """Approximate size of a line in memory, in bytes, without its value."""
 
 
+def source_of(line: Line) -> str | None:
+    """Return the source of the statements of a line; None if it is no usage line."""
+    return SOURCE_OF_FIELD.get(line.field.lower())
+
+
 def usage_lines(lines: Iterable[Line]) -> list[Line]:
     """Return the usage lines in ``lines``, at most one more than MAX_USAGE_BYTES has room for.
 
@@ -58,7 +64,7 @@ def usage_lines(lines: Iterable[Line]) -> list[Line]:
     found: list[Line] = []
     room = MAX_USAGE_BYTES
     for line in lines:
-        if line.field.lower() in SOURCE_OF_FIELD and Oddity.NO_COLON not in line.oddity:
+        if source_of(line) and Oddity.NO_COLON not in line.oddity:
             found.append(line)
             room -= _size_of(line)
             if room < 0:
@@ -88,21 +94,28 @@ TOO_MANY: Final = tuple(
 class UsageRules:
     """The usage lines in the groups for a crawler; they are read when they are first used."""
 
-    __slots__ = ("_compiled", "_licenses", "_lines", "nbytes")
+    __slots__ = ("_above", "_compiled", "_licenses", "_lines", "nbytes")
 
-    def __init__(self, lines: Sequence[Line], outside: Sequence[Line] = ()) -> None:
-        """``lines`` are in the groups, ``outside`` before the first group.
+    def __init__(self, lines: Sequence[Line], above: Sequence[Line] = ()) -> None:
+        """``lines`` are in the groups, ``above`` above the first ``User-agent`` line.
 
-        Of the lines outside, only licenses count, and only if no group has one.
+        Of the lines above, licenses count if the groups have none. A Content-Signal counts if the
+        groups have none, but only what it disallows: this is our own decision, as authors write
+        such lines for all crawlers.
         """
-        self._licenses = _licenses(lines) or _licenses(outside)
-        if sum(map(_size_of, lines)) > MAX_USAGE_BYTES:
+        self._licenses = _licenses(lines) or _licenses(above)
+        if any(map(_is_signal, lines)):
+            above = ()
+        if sum(map(_size_of, (*lines, *above))) > MAX_USAGE_BYTES:
             # Lines that are not read may disallow any use.
             self._licenses += TOO_MANY
-            lines = ()
+            lines = above = ()
         self._lines = lines
+        self._above = list(filter(_is_signal, above))
         self._compiled: list[list[dict[str, tuple[Statement, ...]]]] | None = None
-        self.nbytes: int = sum(_LINE_BYTES + len(line.value) for line in lines)
+        self.nbytes: int = sum(
+            _LINE_BYTES + len(line.value) for line in (*self._lines, *self._above)
+        )
         """Approximate size in memory, in bytes."""
 
     def usage_for(self, target: str, *tokens: str) -> Usage:
@@ -115,7 +128,8 @@ class UsageRules:
                 _group_by_length(_rules_of(source, self._lines))
                 for source in (CONTENT_USAGE, CONTENT_SIGNAL, LEGACY)
             ]
-            self._lines = ()
+            self._compiled.append(_group_by_length(_refusals_of(self._above)))
+            self._lines, self._above = (), []
         found = [
             each for lengths in self._compiled for each in _statements_of_longest(lengths, target)
         ]
@@ -126,9 +140,27 @@ def _rules_of(source: str, lines: Iterable[Line]) -> list[_Rule]:
     return [
         rule
         for line in lines
-        if SOURCE_OF_FIELD.get(line.field.lower()) == source
-        and (rule := _rule_of(source, line)) is not None
+        if source_of(line) == source and (rule := _rule_of(source, line)) is not None
     ]
+
+
+def _is_signal(line: Line) -> bool:
+    return source_of(line) == CONTENT_SIGNAL
+
+
+def _refusals_of(above: Iterable[Line]) -> list[_Rule]:
+    """Return the rules of Content-Signal lines above all groups, with what they disallow only."""
+    rules = [
+        rule._replace(
+            statements=[
+                statement._replace(place=ABOVE_GROUPS)
+                for statement in rule.statements
+                if statement.value == DISALLOW
+            ]
+        )
+        for rule in _rules_of(CONTENT_SIGNAL, above)
+    ]
+    return [rule for rule in rules if rule.statements]
 
 
 def _rule_of(source: str, line: Line) -> _Rule | None:
@@ -182,7 +214,7 @@ def _licenses(lines: Iterable[Line]) -> tuple[Statement, ...]:
     return distinct(
         statement
         for line in lines
-        if SOURCE_OF_FIELD.get(line.field.lower()) == LICENSE
+        if source_of(line) == LICENSE
         for statement in license_in(as_text(line.value), line.number)
     )
 

@@ -27,11 +27,12 @@ TDMREP: Final = "tdmrep"
 LICENSE: Final = "license"
 LEGACY: Final = "disallowaitraining"
 
+ABOVE_GROUPS: Final = "robots.txt above the first User-agent line"
 ROBOTSTXT: Final = "robots.txt"
 TDMREP_JSON: Final = "tdmrep.json"
 HEADER: Final = "header"
 META: Final = "meta"
-PLACES: Final = (ROBOTSTXT, TDMREP_JSON, HEADER, META)
+PLACES: Final = (ABOVE_GROUPS, ROBOTSTXT, TDMREP_JSON, HEADER, META)
 """The places of statements, in the order in which a crawl reads them."""
 
 ANY: Final = "*"
@@ -51,6 +52,10 @@ REVISIONS: Final[dict[str, str]] = {
     LEGACY: "an abandoned Internet-Draft, draft-canel-robots-ai-control-00 (October 2024)",
 }
 """The supported revision of the specification, by source."""
+OWN_DECISION: Final = (
+    "; that a line above the first User-agent line counts is a decision of scrapy-rep"
+)
+"""What is added to the revision of a statement whose place is ABOVE_GROUPS."""
 
 PURPOSES: Final = ("search", "ai-input", "ai-training", "tdm")
 """The purposes that can be declared in REP_PURPOSES: what the pages of a crawl are used for."""
@@ -97,7 +102,8 @@ class Statement(NamedTuple):
     @property
     def revision(self) -> str:
         """The revision of the specification by which the statement is read."""
-        return REVISIONS[self.source]
+        own = OWN_DECISION if self.place == ABOVE_GROUPS else ""
+        return REVISIONS[self.source] + own
 
 
 def statements_of(
