@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _EDGES: Final = "".join(map(chr, range(0x21)))
 _REMOVED: Final = str.maketrans("", "", "\t\r\n")
+_BLANK: Final = re.compile(r"\s", re.ASCII)
 _RESERVED: Final = "!$&'()*+,/:;=?@[]"
 _BROKEN: Final = re.compile("%(?![0-9A-Fa-f]{2})").search
 _SLASHES: Final = re.compile("//+").sub
@@ -73,10 +74,12 @@ class Spellings:
             targets.add(target_of(parsed))
         handler = self._handlers.get(origin.scheme)
         if handler is not None:
-            for sent in handler.sent(url, verbatim=verbatim):
-                if sent == url:
-                    continue
-                other, spelling = split_url(sent)
+            sent = set(handler.sent(url, verbatim=verbatim))
+            if _BLANK.search(url):
+                # A server may end the target at a blank that is sent as it is (RFC 9112 §3).
+                sent |= {_BLANK.split(each, 1)[0] for each in sent}
+            for each in sent - {url}:
+                other, spelling = split_url(each)
                 if other != origin:
                     raise ValueError(f"may be sent to {other}")
                 targets.add(spelling)

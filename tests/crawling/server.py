@@ -51,7 +51,7 @@ class Site:
         except asyncio.LimitOverrunError:
             return False
         request, *lines = head.decode("latin-1").split("\r\n")
-        method, target, _ = request.split(" ")
+        method, target, *_ = request.split(" ")  # as lax servers do (RFC 9112 §3)
         headers = dict(line.lower().split(": ", 1) for line in lines if line)
         self.journal.append({"method": method, "target": target, "headers": headers, "at": time()})
         path = urlsplit(target).path if "://" in target else target

@@ -195,6 +195,38 @@ async def test_an_empty_query(web, handler):
     assert site.targets == ["/b"]
 
 
+@pytest.mark.rfc9112("3")
+@pytest.mark.parametrize(
+    ("handler", "sent"),
+    [
+        ("_aiohttp.AiohttpDownloadHandler", ["/open", "/private%20x"]),
+        ("http11.HTTP11DownloadHandler", ["/private%20x"]),  # sends no blank
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_a_target_that_the_server_cuts_at_a_blank(web, handler, sent):
+    site = web.site(robots("User-agent: *\nDisallow: /private$\nDisallow: /find?q=a$\n"))
+    paths = ["/private x", "/find?q=a b", "/open x", "/private%20x"]
+    await crawl(
+        *(Request(site.url(path), meta={"verbatim_url": True}) for path in paths),
+        settings={"DOWNLOAD_HANDLERS": {"http": shipped(handler)}, "CONCURRENT_REQUESTS": 1},
+    )
+    assert sorted(site.targets) == sent
+
+
+@pytest.mark.rfc9112("3")
+@pytest.mark.parametrize("blank", [" ", "\t", "\v", "\f", "\r", "\n", "  "])
+def test_any_handler_may_send_a_blank(blank):
+    assert "/a" in spellings(f"http://a.example/a{blank}b", object, verbatim=True)
+    assert "/a" not in spellings("http://a.example/a%20b", object, verbatim=True)
+
+
+@pytest.mark.rfc9112("3")
+def test_http2_sends_a_blank():
+    handler = shipped("http2.H2DownloadHandler")
+    assert spellings("https://a.example/a b", handler, verbatim=True) == {"/a"}
+
+
 def test_a_broken_escape_may_have_all_others_escaped():
     # As curl_cffi sends it.
     assert "/a%252F%25zz" in spellings("http://a.example/a%2F%zz", SendsByItself)
