@@ -120,6 +120,8 @@ def _setting(
 
 _SECONDS: Final = "a number of seconds, 0 or more"
 _SECONDS_ABOVE_0: Final = "a number of seconds above 0"
+_RANGES: Final = (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max"))
+"""The options of which the first must not be above the second."""
 _not_negative: Final = number(low=0)
 _positive: Final = number(low=0, above=True)
 
@@ -164,10 +166,7 @@ class Options:
     )
     cache_ttl: float = _setting("REP_CACHE_TTL", limits.CACHE_TTL, _not_negative, _SECONDS)
     cache_ttl_min: float = _setting(
-        "REP_CACHE_TTL_MIN",
-        limits.CACHE_TTL_MIN,
-        _not_negative,
-        f"{_SECONDS}, at most REP_CACHE_TTL_MAX",
+        "REP_CACHE_TTL_MIN", limits.CACHE_TTL_MIN, _not_negative, _SECONDS
     )
     cache_ttl_max: float = _setting(
         "REP_CACHE_TTL_MAX", limits.CACHE_TTL_MAX, _not_negative, _SECONDS
@@ -196,10 +195,7 @@ class Options:
     )
     defer_timeout: float = _setting("REP_DEFER_TIMEOUT", 300.0, _not_negative, _SECONDS)
     retry_delay: float = _setting(
-        "REP_RETRY_DELAY",
-        limits.RETRY_DELAY,
-        _positive,
-        f"{_SECONDS_ABOVE_0}, at most REP_RETRY_DELAY_MAX",
+        "REP_RETRY_DELAY", limits.RETRY_DELAY, _positive, _SECONDS_ABOVE_0
     )
     retry_delay_max: float = _setting(
         "REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _positive, _SECONDS_ABOVE_0
@@ -255,28 +251,37 @@ class Options:
     def from_settings(cls, settings: BaseSettings) -> Options:
         """Return the options in ``settings``.
 
-        Raises SettingsError if a setting is not valid, with its name, its value and a description
-        of valid values.
+        If a minimum is above a maximum, and only one of them is set, the default of the other gives
+        way: it is replaced by the value that is set. Raises SettingsError if a setting is not
+        valid, or if such a minimum and maximum are both set, with name, value and a description of
+        valid values.
         """
-        values = {}
+        values, given = {}, set()
         for option in fields(cls):
             name = option.metadata["name"]
             value = settings.get(name)
             if value is None:
                 value = option.default
+            else:
+                given.add(option.name)
             try:
                 values[option.name] = option.metadata["parse"](value)
             except SettingsError:
                 raise
             except (ValueError, TypeError, OverflowError):
                 raise _invalid_value_error(option.metadata, value) from None
-        options = cls(**values)
-        for low, high in (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max")):
-            if getattr(options, low) > getattr(options, high):
-                raise _invalid_value_error(
-                    cls.__dataclass_fields__[low].metadata, getattr(options, low)
+        for low, high in _RANGES:
+            if values[low] <= values[high]:
+                continue
+            if {low, high} <= given:
+                names = {each.name: each.metadata["name"] for each in fields(cls)}
+                raise SettingsError(
+                    f"{names[low]} is {values[low]!r}: "
+                    f"it must be at most {names[high]}, which is {values[high]!r}"
                 )
-        return options
+            # A default gives way to the value that is set.
+            values[low] = values[high] = values[low if low in given else high]
+        return cls(**values)
 
     @cached_property
     def policy(self) -> Policy:
