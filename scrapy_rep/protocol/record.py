@@ -19,7 +19,10 @@ _MAX_HEADER: Final = 262_144
 
 
 def max_encoded_size(max_size: int) -> int:
-    """Return the largest size of an encoded record whose body has at most ``max_size`` bytes."""
+    """Return the limit for an encoded record whose body has at most ``max_size`` bytes.
+
+    ``Record.encode`` returns at most as many bytes, and ``Record.decode`` refuses more.
+    """
     # zlib adds 5 bytes to every 16 KiB that it can't compress, and 11 bytes in total.
     most = _max_inflated_size(max_size)
     return 1 + most + 5 * (most // 16_384 + 1) + 11
@@ -94,7 +97,8 @@ class Record:
         """Return the record that ``encode`` wrote for the file with that ``key``.
 
         The data is not trusted. Raises RecordError for another version, another file, a body of
-        more than ``max_size`` bytes, and damaged data.
+        more than ``max_size`` bytes, more bytes than ``max_encoded_size`` returns, bytes after the
+        compressed contents, and damaged data.
         """
         try:
             return _decode(data, key, max_size)
@@ -115,6 +119,8 @@ _KINDS: Final = {
 def _decode(data: bytes, key: str, max_size: int) -> Record:
     if data[:1] != bytes([VERSION]):
         raise RecordError("record of another version")
+    if len(data) > max_encoded_size(max_size):
+        raise RecordError("record above the limit")
     inflated = _inflate(data[1:], max_size)
     end = 4 + int.from_bytes(inflated[:4], "big")
     body = inflated[end:]
@@ -150,6 +156,8 @@ def _inflate(data: bytes, max_size: int) -> bytes:
     inflated = inflater.decompress(data, _max_inflated_size(max_size))
     if not inflater.eof:
         raise RecordError("record that is too large or cut")
+    if inflater.unused_data:
+        raise RecordError("record followed by other data")
     return inflated
 
 

@@ -51,7 +51,8 @@ class Store(Protocol):
     pause of a host (a time without requests after 429 or 503) is a lease with a key of its own. A
     store that outlives the process may be shared by several processes: each process gets the
     records, leases and turns of all processes. The content of a store is not trusted: a record that
-    can't be decoded counts as missing.
+    ``Record.decode`` refuses counts as missing. It refuses records above ``max_encoded_size``, so a
+    store doesn't check the size, but should not load larger values into memory.
     """
 
     async def get(self, key: str) -> RecordAndLease:

@@ -242,7 +242,8 @@ class RedisStore:
         return f"{self._prefix}{kind}:{{{key}}}"
 
     def _get(self, key: str, pipeline: Any) -> Any:
-        # The size is limited, because another program may have written a value of any size.
+        # Another program may have written a value of any size. One byte above the limit is enough
+        # for Record.decode to refuse it.
         pipeline.getrange(self._key("record", key), 0, self._limit)
         pipeline.getrange(self._key("lease", key), 0, _MAX_HOLDER)
         return partial(self._record_and_lease, key)
@@ -253,7 +254,7 @@ class RedisStore:
             holder = _NO_LEASE.encode()
         _raise_first_error([*before, holder])
         record = None
-        if isinstance(data, bytes) and 0 < len(data) <= self._limit:
+        if data and isinstance(data, bytes):
             with suppress(RecordError):
                 record = Record.decode(data, key, max_size=self._max_size)
         return RecordAndLease(record, holder.decode("utf-8", "replace") or None)

@@ -33,6 +33,7 @@ _LEASE_IS_VALID: Final = """
 typeof(leases.holder) = 'text' AND typeof(leases.taken) = 'real'
 AND typeof(leases.seconds) = 'real' AND abs(:now - leases.taken) < leases.seconds
 """
+# Data above the limit, which Record.decode refuses, is not loaded into memory.
 # The holder is cast to a blob: if it were a text that is not valid UTF-8, reading the row would
 # fail.
 _GET: Final = f"""

@@ -83,6 +83,8 @@ DAMAGED = [
     bytes([VERSION - 1]) + RECORDS[0].encode()[1:],
     RECORDS[0].encode()[:40],
     RECORDS[0].encode()[:-3],
+    RECORDS[0].encode() + b"x",
+    RECORDS[0].encode() + RECORDS[0].encode(),
     bytes([VERSION]) + zlib.compress(b"\xff\xff\xff\xff"),
     bytes([VERSION]) + zlib.compress(b"\x00"),
     packed(b"[]"),
@@ -137,9 +139,19 @@ def test_a_body_larger_than_what_counts_is_refused():
 
 
 @given(st.binary(max_size=50_000))
-def test_a_record_takes_no_more_than_is_read_of_a_store(body):
+def test_no_record_is_encoded_to_more_than_the_limit(body):
     record = Record(FILE, Available(body, SEEN), Available(body, SEEN))
     assert len(record.encode()) <= max_encoded_size(len(body))
+
+
+@pytest.mark.parametrize(
+    ("excess", "error"), [(0, "followed by other data"), (1, "above the limit")]
+)
+def test_more_than_the_limit_is_not_inflated(excess, error):
+    encoded = RECORDS[0].encode()
+    behind = b"\0" * (max_encoded_size(1000) - len(encoded) + excess)
+    with pytest.raises(RecordError, match=error):
+        read(encoded + behind)
 
 
 def test_a_bomb_in_the_store_is_refused():

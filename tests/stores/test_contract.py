@@ -252,11 +252,12 @@ class PersistentContract(Contract):
             lambda data: bytes([VERSION + 1]) + data[1:],
             lambda data: rewritten(data, b"https://example.com", b"https://example.org"),
             lambda data: data[:-1],
+            lambda data: data + b"x",
             lambda data: data + b"\0" * 2_000_000,
             lambda data: b"\x80\x04}\x94.",
             lambda data: rewritten(data, b'"tries":0', b'"tries":7'),
         ],
-        ids=["empty", "cut", "version", "origin", "body", "huge", "pickle", "shape"],
+        ids=["empty", "cut", "version", "origin", "body", "behind", "huge", "pickle", "shape"],
     )
     @in_asyncio
     async def test_a_record_altered_by_hand_is_a_miss(self, opened, change, request):
