@@ -98,9 +98,9 @@ class Policy:
                 return Access(Grant.RULES, Reason.RULE, record.last, start, end)
             return Access(Grant.ALL, Reason.UNAVAILABLE, None, start, end)
         outage = Outage(record.last.evidence.summary, record.unreachable_since, end)
-        turn = self._allows_all_from(record) if record.of_origin else math.inf
-        if now < turn:
-            return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, turn), outage)
+        until = self._disallows_all_until(record) if record.of_origin else math.inf
+        if now < until:
+            return Access(Grant.NONE, Reason.UNREACHABLE, None, start, min(end, until), outage)
         if record.copy is None:
             return Access(Grant.ALL, Reason.UNREACHABLE_LONG, None, start, end, outage)
         return Access(Grant.RULES, Reason.RULE, record.copy, start, end)
@@ -157,8 +157,12 @@ class Policy:
         status = evidence.status or 0
         return not self.soft_404 and status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
-    def _allows_all_from(self, record: Record) -> float:
-        """Return when pages are allowed in an outage; infinity if never without another try."""
+    def _disallows_all_until(self, record: Record) -> float:
+        """Return until when all pages are disallowed in an outage, in seconds since the epoch.
+
+        From then on the rules of the copy apply; if there is no copy, all pages are allowed.
+        Infinity if all pages stay disallowed until another try.
+        """
         # The part of robots.txt that was cut may disallow any URL, so nothing is allowed in this
         # outage before a fetch succeeds.
         if record.copy is not None and self.was_cut_by_lower_limit(record.copy):
