@@ -30,6 +30,8 @@ STORIES = {
     "refusing": {"robots": ALL_AGENTS, "refuses": (3, 429, PAUSE)},
     "control": {"robots": ALL_AGENTS},
 }
+FREE = {"DOWNLOAD_SLOTS": {ADDRESSES["control"]: {"delay": 0}}}
+"""Settings for a control without delay, where others have DOWNLOAD_DELAY."""
 PARTS = "tests.wire.parts."
 BEFORE, AFTER, LAST = 50, 543, 999
 """Orders of middlewares before ours, after it, and next to the downloader."""
@@ -73,6 +75,8 @@ class Cell:
     """The cell is crawled a second time without the requests for these hosts, to compare."""
     loses: tuple[str, ...] = ()
     """A positive control: what it breaks on purpose, and the table has to see."""
+    excepted: tuple[str, ...] = ()
+    """What the promise leaves out."""
 
 
 def requests(host, count, *, at=0.0, every=0.0, way="start", meta=None, after=None):
@@ -115,11 +119,13 @@ def middleware(name, order, hosts):
     """Return settings with a middleware of parts.py that does this to the hosts."""
     return {
         "DOWNLOADER_MIDDLEWARES": {PARTS + name: order},
-        "WIRE_HOSTS": {ADDRESSES[host]: what for host, what in hosts.items()},
+        "WIRE_HOSTS": {ADDRESSES.get(host, host): what for host, what in hosts.items()},
     }
 
 
 BASE = Cell("plain", "1 2", "our queue, nobody between", (Worker(base()),))
+DELAYED = SITES[:20]
+"""Those with a delay in some cells: more hosts have more gaps."""
 LEADS = {"to paced": ADDRESSES["paced"], "to refusing": ADDRESSES["refusing"]}
 BOTH = {"paced": 1, "refusing": 1}
 SLOTS = {ADDRESSES[host]: {"delay": 0.1, "concurrency": 8} for host in LEADS}
@@ -150,11 +156,13 @@ def rewriting():
 
 
 def agents():
-    stories = {**STORIES, "paced": {"robots": SLOW_AGENTS}}
+    more = DELAYED[:4]
+    stories = {**STORIES, **{host: {"robots": SLOW_AGENTS} for host in ["paced", *more]}}
+    given = [*base(), *(each for site in more for each in requests(site, 5, at=0.2))]
     for name, order in (("before", BEFORE), ("after", AFTER), ("last", LAST)):
-        settings = middleware("SetsAgent", order, dict.fromkeys(BOTH, "slowbot/1.0"))
+        settings = middleware("SetsAgent", order, dict.fromkeys([*BOTH, *more], "slowbot/1.0"))
         shows = f"User-Agent of a group with a delay, set at {order}"
-        yield way(f"b-{name}", "1b 2b", shows, stories=stories, settings=settings)
+        yield way(f"b-{name}", "1b 2b", shows, given, stories=stories, settings=settings)
 
 
 def keeping():
@@ -181,14 +189,34 @@ def redirected():
 
 
 def stalling():
-    settings = {"EXTENSIONS": {f"{PARTS}Stalls": 0}}
-    many = [each for site in SITES for each in requests(site, 1)]
-    shows = "the event loop stops for 0.1 to 0.5 s; 300 sites at the start"
-    yield way("e-stalls", "1e 2e", shows, [*base(), *many], settings=settings, grace=0.6)
+    story = {"robots": STORIES["paced"]["robots"], "closes": True}
+    stories = {**STORIES, **dict.fromkeys(["paced", *DELAYED], story)}
+    given = [*base(), *(each for site in SITES for each in requests(site, 1))]
+    given += [each for site in DELAYED for each in requests(site, 4)]
+    for name, settings, shows in (
+        ("stalls", {"EXTENSIONS": {f"{PARTS}Stalls": 0}}, "now and then"),
+        ("reached", {"EXTENSIONS": {f"{PARTS}StallsAtDownloader": 0}}, "in a signal handler"),
+        (
+            "blocked",
+            middleware("Blocks", LAST, dict.fromkeys([*BOTH, *DELAYED], 1)),
+            "in a middleware",
+        ),
+    ):
+        yield way(
+            f"e-{name}",
+            "1e 2e",
+            f"the event loop stops for 0.1 to 0.5 s {shows}; 300 sites at the start",
+            given,
+            stories=stories,
+            settings=settings,
+            grace=0.6,
+        )
 
 
 def fleets():
-    worker = base(paced=3, refusing=3, later=3, control=8)
+    worker = base(paced=3, refusing=2, later=10, control=8)
+    # When all have begun.
+    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (14, 429, PAUSE)}}
     for store in ("sqlite", "redis"):
         yield replace(
             BASE,
@@ -196,6 +224,7 @@ def fleets():
             items="1f 2f",
             shows=f"four workers with {store}, two processes spin",
             workers=(Worker(worker),) * 4,
+            stories=stories,
             store=store,
             busy=2,
             grace=0.3,
@@ -222,13 +251,24 @@ def throttling():
             "1h 2h" if delay == 0.25 else "1h 2i",
             f"DOWNLOAD_DELAY {delay}, CONCURRENT_REQUESTS_PER_DOMAIN 8",
             at_once,
-            settings={"DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS_PER_DOMAIN": 8},
+            settings={**FREE, "DOWNLOAD_DELAY": delay, "CONCURRENT_REQUESTS_PER_DOMAIN": 8},
             at_most=45.0,
         )
     for name, queue in SCRAPYS.items():
-        settings = {"DOWNLOAD_DELAY": 0.5, "SCHEDULER_PRIORITY_QUEUE": queue}
+        settings = {**FREE, "DOWNLOAD_DELAY": 0.5, "SCHEDULER_PRIORITY_QUEUE": queue}
         shows = f"DOWNLOAD_DELAY 0.5, {queue.rpartition('.')[2]}"
         yield way(f"h-{name}", "1h 2i", shows, at_once, settings=settings, at_most=45.0)
+
+
+def plain():
+    yield BASE
+    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (3, 503, PAUSE)}}
+    yield way("plain-503", "1 2", "the same with 503", stories=stories)
+    stories = {**STORIES, "refusing": {**STORIES["refusing"], **STORIES["paced"]}}
+    yield way("plain-both", "1 2", "the host that refuses has a delay, too", stories=stories)
+    stories = {**STORIES, "paced": {**STORIES["paced"], "loses": 3}}
+    shows = "Twisted sends again what a lost keep-alive connection had (excepted)"
+    yield way("plain-lost", "1h 2h", shows, stories=stories, excepted=("gap",))
 
 
 def second_workers():
@@ -263,7 +303,7 @@ def resumed():
         "k-resumed", "2k", shows, workers, stories=stories, store="sqlite", jobdir=True, grace=0.2
     )
     yield resumed
-    settings = {"DOWNLOAD_DELAY": 0.5}
+    settings = {**FREE, "DOWNLOAD_DELAY": 0.5}
     yield replace(resumed, name="k-delay", shows=f"{shows}; DOWNLOAD_DELAY 0.5", settings=settings)
 
 
@@ -276,17 +316,20 @@ def hanging():
         *requests("refusing", 6, at=0.5, every=0.2),
     ]
     yield way("hangs", "2", "hangs after a 429", given, stories=stories, settings=settings)
+    settings = {**settings, "SCHEDULER_PRIORITY_QUEUE": SCRAPYS["scrapys"]}
+    shows = "the same with ScrapyPriorityQueue"
+    yield way("hangs-scrapys", "2", shows, given, stories=stories, settings=settings)
 
 
 def expiring():
-    story = {"robots": ALL_AGENTS, "max_age": 2, "changed": (3, "User-agent: *\nDisallow: /\n")}
+    story = {"robots": ALL_AGENTS, "max_age": 2, "changed": (1, "User-agent: *\nDisallow: /\n")}
     stories = {**STORIES, "changing": story}
     given = [
         *requests("control", 12),
         *requests("changing", 10),
         *requests("changing", 6, at=1, every=1),
     ]
-    settings = {"DOWNLOAD_DELAY": 1, "REP_CACHE_TTL_MIN": 0, "DOWNLOAD_DELAY_JITTER": 0}
+    settings = {**FREE, "DOWNLOAD_DELAY": 1, "REP_CACHE_TTL_MIN": 0, "DOWNLOAD_DELAY_JITTER": 0}
     shows = "robots.txt expires and changes while requests wait in a slot"
     yield way("expires", "3", shows, given, stories=stories, settings=settings)
     settings = {**settings, "SCHEDULER_PRIORITY_QUEUE": SCRAPYS["scrapys"]}
@@ -295,20 +338,21 @@ def expiring():
 
 
 def pausing():
-    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (3, 429, 300)}}
+    stories = {**STORIES, "refusing": {**STORIES["refusing"], "refuses": (1, 429, 300)}}
     healthy = SITES[:20]
-    pages = [each for _ in range(12) for site in healthy for each in requests(site, 1)]
-    delay = {"DOWNLOAD_DELAY": 0.5}
+    delay = {"DOWNLOAD_DELAY": 0.5, "DOWNLOAD_DELAY_JITTER": 0}
     rewriting = {**delay, **middleware("Mutates", AFTER, LEADS)}
-    holding = {**delay, **middleware("Holds", LAST, {"refusing": 20})}
     scrapys = {**delay, "SCHEDULER_PRIORITY_QUEUE": SCRAPYS["scrapys"]}
+    holding = {**scrapys, **middleware("Holds", LAST, {"refusing": 5})}
     for name, host, settings, shows, loses in (
         ("pause", "refusing", delay, "", ()),
         ("pause-scrapys", "refusing", scrapys, ", ScrapyPriorityQueue", ()),
         ("pause-rewritten", "to refusing", rewriting, ", requests rewritten to it", ()),
         ("control-holds", "refusing", holding, ", a middleware holds its requests", ("rate",)),
     ):
-        given = [*requests("refusing", 4), *requests(host, 100, at=0.5), *pages]
+        given = requests("refusing", 4)
+        for _ in range(12):
+            given += [*requests(host, 4), *(each for site in healthy for each in requests(site, 1))]
         yield Cell(
             name,
             "4" if not loses else "control",
@@ -349,7 +393,7 @@ def controls():
 
 
 CELLS = [
-    BASE,
+    *plain(),
     *rewriting(),
     *agents(),
     *keeping(),

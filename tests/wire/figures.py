@@ -20,7 +20,7 @@ LEAST_GAP = 0.95
 EARLY = 0.05
 SEEN_GAP = 0.9
 """A control whose gaps are not smaller shows nothing."""
-LEAST_RATE = 0.9
+LEAST_RATE = 0.85
 ROBOTS = "/robots.txt"
 STALE = 0.3
 """Seconds for which a request may be on its way when robots.txt expires."""
@@ -30,13 +30,19 @@ NAMES = {address: role for role, address in ADDRESSES.items()}
 
 
 def pages_of(journal, host):
-    return [entry for entry in journal.get(ADDRESSES[host], ()) if entry["path"] != ROBOTS]
+    """Return the requests for pages of a host, which is a role or an address."""
+    host = ADDRESSES.get(host, host)
+    return [entry for entry in journal.get(host, ()) if entry["path"] != ROBOTS]
 
 
-def smallest_gap(journal, host):
-    """Return the smallest number of seconds between two pages; None if there are not two."""
-    times = [entry["at"] for entry in pages_of(journal, host)]
-    return min((after - before for before, after in pairwise(times)), default=None)
+def smallest_gap(journal, hosts):
+    """Return the smallest number of seconds between two pages of a host; None if there is none."""
+    times = [[entry["at"] for entry in pages_of(journal, host)] for host in hosts]
+    return min((after - before for each in times for before, after in pairwise(each)), default=None)
+
+
+def with_delay(cell):
+    return [host for host, story in cell.stories.items() if "delay" in (story.get("robots") or "")]
 
 
 def pause(journal, cell):
@@ -78,11 +84,10 @@ def decided(journal, cell):
 
 
 def rate(journal, hosts):
-    """Return the pages a second of some hosts, by their addresses."""
-    times = sorted(
-        entry["at"] for host in hosts for entry in journal.get(host, ()) if entry["path"] != ROBOTS
-    )
-    return len(times) / (times[-1] - times[0])
+    """Return the pages a second of some hosts, from the first request of the crawl on."""
+    begin = min(entry["at"] for entries in journal.values() for entry in entries)
+    times = [entry["at"] for host in hosts for entry in pages_of(journal, host)]
+    return len(times) / (max(times) - begin)
 
 
 def ends(crawls, yielded):
@@ -104,9 +109,9 @@ def ends(crawls, yielded):
 def of_cell(cell, journal, crawls, yielded):
     """Return the figures of a cell that was crawled."""
     hosts = {each["host"].removeprefix("to ") for w in cell.workers for each in w.requests}
-    found = {"control": smallest_gap(journal, "control")} if "control" in hosts else {}
+    found = {"control": smallest_gap(journal, ["control"])} if "control" in hosts else {}
     if "paced" in hosts:
-        found["gap"] = smallest_gap(journal, "paced")
+        found["gap"] = smallest_gap(journal, with_delay(cell))
     if "refusing" in hosts:
         found.update(pause(journal, cell))
     if "changing" in hosts:
@@ -140,7 +145,7 @@ def broken(cell, found):
         names.append("rate")
     if found["ended"] < found["yielded"] or found["twice"]:
         names.append("ends")
-    return names
+    return [name for name in names if name not in cell.excepted]
 
 
 def unmeasured(cell, found):

@@ -191,17 +191,32 @@ class Holds(Part):
             await asyncio.sleep(seconds)
 
 
-class SendsBehind(Part):
-    """Sends each request a second time, behind Scrapy's back."""
+class Blocks(Part):
+    """Stops the event loop for 0.1 to 0.5 s with every third request."""
 
-    async def process_request(self, request):
-        if self.told(request) is None:
-            return
-        url = urlsplit(request.url)
+    def __init__(self, crawler):
+        super().__init__(crawler)
+        self.random = random.Random(41)
+
+    def process_request(self, request):
+        if self.told(request) is not None and self.random.random() < 1 / 3:
+            time.sleep(self.random.uniform(*Stalls.SECONDS))
+
+
+class SendsBehind(Part):
+    """Sends each request again, at once and two seconds later, behind Scrapy's back."""
+
+    def process_request(self, request):
+        if self.told(request) is not None:
+            url = urlsplit(request.url)
+            self.sent = [asyncio.ensure_future(self.send(url, seconds)) for seconds in (0, 2)]
+
+    async def send(self, url, seconds):
+        await asyncio.sleep(seconds)
         _, writer = await asyncio.open_connection(url.hostname, url.port)
         writer.write(f"GET {url.path} HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode())
         await writer.drain()
-        self.opened = [*getattr(self, "opened", ()), writer]
+        writer.close()
 
 
 class Forbids(Part):
@@ -219,7 +234,7 @@ class Stalls:
     """An extension that stops the event loop for 0.1 to 0.5 s, again and again."""
 
     SECONDS = (0.1, 0.5)
-    BETWEEN = (0.1, 0.7)
+    BETWEEN = (0.2, 1.0)
 
     def __init__(self, crawler):
         self.random = random.Random(41)
@@ -240,3 +255,19 @@ class Stalls:
 
     def end(self):
         self.timer.cancel()
+
+
+class StallsAtDownloader:
+    """An extension that stops the event loop when a request has reached the downloader."""
+
+    def __init__(self, crawler):
+        self.random = random.Random(41)
+        crawler.signals.connect(self.stall, signals.request_reached_downloader)
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def stall(self):
+        if self.random.random() < 1 / 20:
+            time.sleep(self.random.uniform(*Stalls.SECONDS))

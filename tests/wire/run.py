@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 from tests.redis_server import RedisServer
 from tests.waiting import wait_until
@@ -43,7 +42,7 @@ def crawl(cell):
             redis = RedisServer(folder)
             stack.callback(redis.stop)
             uri = redis.uri
-        web = Web({ADDRESSES[role]: story for role, story in cell.stories.items()})
+        web = Web({ADDRESSES.get(role, role): story for role, story in cell.stories.items()})
         stack.callback(web.close)
         stack.enter_context(busy(cell.busy))
         running, results, yielded = [], [], []

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35)
 BODY = b"<html><title>a page</title>words</html>"
 CHECK_SECONDS = 0.05
+LOST = object()
 
 
 @dataclass
@@ -42,6 +43,10 @@ class Story:
     """The page with this number, and all for some seconds from then on, have this status."""
     hangs: bool = False
     """Whether it answers nothing after the seconds in which it refuses."""
+    closes: bool = False
+    """Whether each request takes a connection of its own."""
+    loses: int | None = None
+    """The page with this number gets no answer: its connection is closed."""
     redirects: str | None = None
     """The address to which it redirects its pages."""
     opens: str | None = None
@@ -59,6 +64,27 @@ class Host:
         self.refused_at = None
         self.is_probed = False
 
+    def robots_answer(self, at):
+        story = self.story
+        if self.first_robots is None:
+            self.first_robots = at
+        text = story.robots
+        if story.changed is not None and at - self.first_robots >= story.changed[0]:
+            text = story.changed[1]
+        if text is None:
+            return 404, {}, b""
+        age = {} if story.max_age is None else {"Cache-Control": f"max-age={story.max_age}"}
+        return 200, {"Content-Type": "text/plain", **age}, text.encode()
+
+    def seconds_of_refusal(self):
+        """Return the seconds for which pages are refused from now on; the first begins them."""
+        number, _, pause = self.story.refuses
+        if self.pages == number:
+            self.refused_at = time.monotonic()
+        if self.refused_at is None:
+            return 0.0
+        return self.refused_at + pause - time.monotonic()
+
 
 class Web:
     def __init__(self, stories):
@@ -72,42 +98,38 @@ class Web:
         return self.hosts[address]
 
     async def answer(self, host, path, at):
-        """Return the status, headers and body of an answer when it is to be sent; None for none."""
+        """Return the status, headers and body of an answer when it is to be sent.
+
+        None if there is to be none, LOST if the connection is to be closed in place of it.
+        """
         story = host.story
         if path == "/robots.txt":
-            if host.first_robots is None:
-                host.first_robots = at
-            text = story.robots
-            if story.changed is not None and at - host.first_robots >= story.changed[0]:
-                text = story.changed[1]
-            if text is None:
-                return 404, {}, b""
-            age = {} if story.max_age is None else {"Cache-Control": f"max-age={story.max_age}"}
-            return 200, {"Content-Type": "text/plain", **age}, text.encode()
+            return host.robots_answer(at)
         host.pages += 1
-        seconds = story.seconds
+        if host.pages == story.loses:
+            return LOST
         if story.opens is not None:
-            other = self.host(story.opens)
-            while other.refused_at is None or time.monotonic() < other.refused_at + 1:
-                await asyncio.sleep(CHECK_SECONDS)
+            await self.until_refused(self.host(story.opens))
+        seconds = story.seconds
         if story.refuses is not None:
-            number, status, pause = story.refuses
-            if host.pages == number:
-                host.refused_at = time.monotonic()
+            left = host.seconds_of_refusal()
+            if left > 0:
+                return story.refuses[1], {"Retry-After": str(math.ceil(left))}, b""
             if host.refused_at is not None:
-                left = host.refused_at + pause - time.monotonic()
-                if left > 0:
-                    return status, {"Retry-After": str(math.ceil(left))}, b""
                 if story.hangs:
                     return None
-                if not host.is_probed:
-                    host.is_probed = True
-                    seconds *= 10
+                seconds *= 1 if host.is_probed else 10
+                host.is_probed = True
         await asyncio.sleep(seconds)
         if story.redirects is not None:
             location = f"http://{story.redirects}:{self.port}{path}"
             return 302, {"Location": location}, b""
         return 200, {"Content-Type": "text/html"}, BODY
+
+    async def until_refused(self, host):
+        """Wait until a second after ``host`` began to refuse."""
+        while host.refused_at is None or time.monotonic() < host.refused_at + 1:
+            await asyncio.sleep(CHECK_SECONDS)
 
 
 class Connection:
@@ -148,7 +170,12 @@ class Connection:
         answer = await self.web.answer(host, path, at)
         if answer is None:
             return
+        if answer is LOST:
+            self.close()
+            return
         status, more, body = answer
+        if host.story.closes:
+            more["Connection"] = "close"
         entry["status"], entry["retry_after"] = status, more.get("Retry-After")
         lines = [f"HTTP/1.1 {status} X", *(f"{name}: {value}" for name, value in more.items())]
         lines.append(f"Content-Length: {len(body)}\r\n\r\n")
@@ -156,6 +183,8 @@ class Connection:
         try:
             self.sock.send("\r\n".join(lines).encode() + body)
         except OSError:
+            self.close()
+        if host.story.closes:
             self.close()
 
     def close(self):
