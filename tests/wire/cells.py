@@ -67,7 +67,7 @@ class Cell:
     busy: int = 0
     """Processes that spin meanwhile."""
     grace: float = 0.1
-    """Seconds after a refusal was written in which the client may not have read it."""
+    """Seconds after a refusal was read in which a request may still be on its way."""
     at_most: float = 30.0
     hang: float = 2.0
     """DOWNLOAD_TIMEOUT of a cell whose host hangs."""
@@ -209,7 +209,6 @@ def stalling():
             given,
             stories=stories,
             settings=settings,
-            grace=0.6,
         )
 
 
@@ -299,9 +298,7 @@ def resumed():
     given = [*requests("control", 12), *requests("refusing", 30)]
     workers = Worker(given, closes_after_refusal=True), Worker([], begins="ended")
     shows = "closed after the refusal, and resumed with its JOBDIR"
-    resumed = Cell(
-        "k-resumed", "2k", shows, workers, stories=stories, store="sqlite", jobdir=True, grace=0.2
-    )
+    resumed = Cell("k-resumed", "2k", shows, workers, stories=stories, store="sqlite", jobdir=True)
     yield resumed
     settings = {**FREE, "DOWNLOAD_DELAY": 0.5}
     yield replace(resumed, name="k-delay", shows=f"{shows}; DOWNLOAD_DELAY 0.5", settings=settings)

@@ -29,6 +29,7 @@ def report(crawler, *, gave_up=False):
         "ends": dict(spider.ends),
         "outcomes": dict(spider.outcomes),
         "gave_up": gave_up,
+        "refusal_read": spider.refusal_read,
         "errors": stats.get("log_count/ERROR", 0),
         "stats": {key: value for key, value in stats.items() if key.startswith("robotstxt/")},
     }

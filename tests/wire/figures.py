@@ -2,8 +2,9 @@
 
 A request counts for the pause of a host if it arrived
 
-- later than ``grace`` seconds after the host wrote its first refusal: what arrived earlier had left
-  before the client could have read it (0.1 s; with stops of the event loop, or on a busy machine, more),
+- later than ``grace`` seconds after a crawl had the headers of the first refusal: what arrived earlier
+  had left before that (0.1 s; 0.3 s where a fleet shares the refusal on a busy machine). A crawl that
+  reads late tells when, by the same clock; but no later than ``LATEST_READ`` after the host wrote it;
 - and more than ``EARLY`` before the pause was over: before the latest ``Retry-After`` that was sent.
 
 What arrived after the pause, and before the first answer to one of these, are probes: there is to be
@@ -18,6 +19,7 @@ from tests.wire.cells import ADDRESSES
 
 LEAST_GAP = 0.95
 EARLY = 0.05
+LATEST_READ = 1.0
 SEEN_GAP = 0.9
 """A control whose gaps are not smaller shows nothing."""
 LEAST_RATE = 0.85
@@ -45,13 +47,17 @@ def with_delay(cell):
     return [host for host, story in cell.stories.items() if "delay" in (story.get("robots") or "")]
 
 
-def pause(journal, cell):
-    """Return the requests in the pause of the host, the probes, and the rounds after it."""
+def pause(journal, cell, read=()):
+    """Return the requests in the pause of the host, the probes, and the rounds after it.
+
+    ``read`` has the times at which crawls had the headers of their first refusals.
+    """
     pages = pages_of(journal, "refusing")
     refusals = [entry for entry in pages if entry["retry_after"] is not None]
     if not refusals:
         return {}
-    begin = min(entry["answered"] for entry in refusals) + cell.grace
+    written = min(entry["answered"] for entry in refusals)
+    begin = min(min(read, default=written), written + LATEST_READ) + cell.grace
     end = max(entry["answered"] + int(entry["retry_after"]) for entry in refusals)
     inside = [entry for entry in pages if begin < entry["at"] < end - EARLY]
     after = [entry for entry in pages if entry["at"] >= end - EARLY]
@@ -113,7 +119,8 @@ def of_cell(cell, journal, crawls, yielded):
     if "paced" in hosts:
         found["gap"] = smallest_gap(journal, with_delay(cell))
     if "refusing" in hosts:
-        found.update(pause(journal, cell))
+        read = [crawl["refusal_read"] for crawl in crawls if crawl["refusal_read"] is not None]
+        found.update(pause(journal, cell, read))
     if "changing" in hosts:
         found.update(decided(journal, cell))
     served = [

@@ -38,6 +38,8 @@ class WireSpider(scrapy.Spider):
         spider.outcomes = Counter()
         spider.awaited = set(spider.order["awaited"])
         spider.has_begun_others = False
+        spider.refusal_read = None
+        crawler.signals.connect(spider.headers_received, signals.headers_received)
         if spider.order["closes_after_refusal"]:
             crawler.signals.connect(spider.response_downloaded, signals.response_downloaded)
         return spider
@@ -96,6 +98,10 @@ class WireSpider(scrapy.Spider):
         if self.awaited and self.awaited <= self.ends.keys():
             self.awaited = set()
             self.close_now()
+
+    def headers_received(self, headers):
+        if self.refusal_read is None and "Retry-After" in headers:
+            self.refusal_read = time.monotonic()
 
     def response_downloaded(self, response):
         if response.status == 429:

@@ -43,6 +43,17 @@ def test_what_had_left_before_the_refusal_could_be_read_does_not_count(at, count
     assert figures.pause(journal("refusing", *came), BASE)["pause"] == counts
 
 
+@pytest.mark.parametrize(("at", "counts"), [(10.8, False), (10.95, True), (11.2, True)])
+def test_a_crawl_that_reads_late_says_so(at, counts):
+    came = journal("refusing", page(*REFUSED), page(at))
+    assert figures.pause(came, BASE, [10.8, 12])["pause"] == counts
+
+
+def test_a_crawl_may_not_read_as_late_as_it_likes():
+    came = journal("refusing", page(*REFUSED), page(11.2))
+    assert figures.pause(came, BASE, [14])["pause"] == 1
+
+
 def test_a_later_refusal_makes_the_pause_longer():
     came = journal("refusing", page(*REFUSED), page(10.1, 429, 6), page(15.5))
     assert figures.pause(came, BASE) == {"pause": 1, "probes": 0}
