@@ -20,7 +20,6 @@ from tests.wire.run import run
 
 COLUMNS = ("gap", "control", "pause", "probes", "pages")
 MORE = ("rounds", "stale", "disallowed", "rate", "twice", "errors")
-WIDTHS = {"cell": 18, "items": 8}
 
 
 def verdict(cell, found):
@@ -106,8 +105,8 @@ def main():
                 "lines": lines,
             }
         )
-    if options.json:
-        results.write(options.json, "tests.wire", rows)
+        if options.json:
+            results.write(options.json, "tests.wire", rows)
     return is_bad
 
 

@@ -209,6 +209,7 @@ def stalling():
             given,
             stories=stories,
             settings=settings,
+            grace=0.6,
         )
 
 

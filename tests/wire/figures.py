@@ -3,8 +3,9 @@
 A request counts for the pause of a host if it arrived
 
 - later than ``grace`` seconds after a crawl had the headers of the first refusal: what arrived earlier
-  had left before that (0.1 s; 0.3 s where a fleet shares the refusal on a busy machine). A crawl that
-  reads late tells when, by the same clock; but no later than ``LATEST_READ`` after the host wrote it;
+  had left before that (0.1 s; 0.3 s where a fleet shares the refusal on a busy machine; 0.6 s where the
+  event loop may stop while the connection of such a request is made). A crawl that reads late tells
+  when, by the same clock; but no later than ``LATEST_READ`` after the host wrote it;
 - and more than ``EARLY`` before the pause was over: before the latest ``Retry-After`` that was sent.
 
 What arrived after the pause, and before the first answer to one of these, are probes: there is to be
