@@ -22,7 +22,7 @@ FIGURES := docs/_static/figures
 SCRAPY_MAIN ?= scrapy @ git+https://github.com/scrapy/scrapy@master
 
 .PHONY: help demo demo-builtin fleet simulate simulate-large redis-server browser test test-just-started lint unit \
-	test-protocol test-all model faults stacks canary acid acid-crawlers conformance fuzz mutants bench measure figures docs package clean
+	test-protocol test-all model faults stacks canary acid acid-crawlers conformance fuzz mutants wire bench measure figures docs package clean
 .DEFAULT_GOAL := help
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo "make conformance   the conformance cases, asked of this and other parsers of robots.txt"
 	@echo "make fuzz          verdicts on random files beside a plain reference, for MINUTES=10"
 	@echo "make mutants       small changes of the code that a test should notice, SAMPLE=100 of each room"
+	@echo "make wire          crawls whose delays and pauses a server measures, in ten minutes"
 	@echo "make bench         the benchmarks that need a few minutes and no network"
 	@echo "make figures       the figures of the docs from docs/_static/figures/*.json; RUN=1 measures first"
 	@echo "make docs          docs/_build/html"
@@ -196,6 +197,9 @@ fuzz: $(INSTALLED)
 
 mutants: $(INSTALLED)
 	@$(BIN)/python -m tests.mutants --sample $(SAMPLE)
+
+wire: $(INSTALLED) redis-server
+	@$(BIN)/python -m tests.wire
 
 bench: $(INSTALLED)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench

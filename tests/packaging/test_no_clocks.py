@@ -2,7 +2,8 @@
 
 What is to have happened is waited for, with tests/waiting.py; a site holds its answers until it is
 released; what is to be over is made so by moving the ``clock``. How long something took says something
-of the machine. Benchmarks measure just that, and the simulation has made-up time.
+of the machine. Benchmarks measure just that, so does the table of the wire, and the simulation has
+made-up time.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pytest
 from tests.waiting import PATIENCE
 
 TESTS = Path(__file__).parents[1]
-EXEMPT = {"benchmarks", "fuzz", "mutants", "simulation"}
+EXEMPT = {"benchmarks", "fuzz", "mutants", "simulation", "wire"}
 CLOCKS = {"time", "monotonic", "perf_counter", "process_time", "thread_time"}
 CLOCKS |= {f"{name}_ns" for name in CLOCKS}
 LATER = {"sleep", "call_later", "callLater", "call_at", "Timer"}

@@ -1,0 +1,112 @@
+"""Runs a cell of the table."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import ExitStack
+from dataclasses import replace
+
+from tests.redis_server import RedisServer
+from tests.waiting import wait_until
+from tests.wire import figures
+from tests.wire.cells import ADDRESSES
+from tests.wire.processes import Crawl, Web, busy
+
+SETTINGS = {"RETRY_TIMES": 5}
+
+
+def run(cell):
+    """Crawl a cell; return its figures, and what reached the hosts that have a role, as lines."""
+    found, journal = crawl(cell)
+    if cell.without:
+        alone, other = crawl(without(cell))
+        hosts = cell.workers[0].awaits
+        found["rate"] = figures.rate(journal, hosts) / figures.rate(other, hosts)
+        found["ended"] = min(found["ended"], alone["ended"])
+    return found, list(lines(journal))
+
+
+def without(cell):
+    """Return the cell without the requests for the hosts that it is compared without."""
+    (worker,) = cell.workers
+    left = [each for each in worker.requests if each["host"] not in cell.without]
+    return replace(cell, workers=(replace(worker, requests=left),))
+
+
+def crawl(cell):
+    """Crawl a cell once; return its figures and the journal."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        uri = {"memory": "memory://", "sqlite": f"sqlite:///{folder}/robots.sqlite"}.get(cell.store)
+        if cell.store == "redis":
+            redis = RedisServer(folder)
+            stack.callback(redis.stop)
+            uri = redis.uri
+        web = Web({ADDRESSES.get(role, role): story for role, story in cell.stories.items()})
+        stack.callback(web.close)
+        stack.enter_context(busy(cell.busy))
+        running, results, yielded = [], [], []
+        for number, worker in enumerate(cell.workers):
+            if worker.begins == "refused":
+                wait_until(lambda: has_refused(web.journal()))
+            elif worker.begins == "ended":
+                results += [each.result() for each in running]
+                running = []
+            order, wanted = order_of(cell, worker, number, web.port)
+            order["settings"]["REP_STORE"] = uri
+            yielded += wanted
+            running.append(Crawl(order, folder))
+        results += [each.result() for each in running]
+        journal = web.journal()
+    found = figures.of_cell(cell, journal, results, yielded)
+    found["told"] = [each["log"] for each in results if each["log"]]
+    return found, journal
+
+
+def order_of(cell, worker, number, port):
+    """Return the order of a worker, and the numbers of the requests that are to end."""
+
+    def url(host, each):
+        return f"http://{ADDRESSES.get(host, host)}:{port}/{number}/{each}"
+
+    given, wanted, awaited = [], [], []
+    for each, request in enumerate(worker.requests, 1000 * number):
+        after = request["after"]
+        url_after = after and url(after, each)
+        given.append(
+            {**request, "number": each, "url": url(request["host"], each), "after": url_after}
+        )
+        if not worker.awaits or request["host"] in worker.awaits:
+            wanted.append(each)
+        if request["host"] in worker.awaits:
+            awaited.append(each)
+    settings = {**SETTINGS, **cell.settings}
+    if cell.jobdir:
+        settings["JOBDIR"] = "job"
+    return {
+        "settings": settings,
+        "requests": given,
+        "at_most": cell.at_most,
+        "awaited": awaited,
+        "closes_after_refusal": worker.closes_after_refusal,
+    }, wanted
+
+
+def has_refused(journal):
+    return any(entry["retry_after"] for entries in journal.values() for entry in entries)
+
+
+def lines(journal):
+    """Yield what reached the hosts that have a role, in its order."""
+    came = sorted(
+        (
+            (entry["at"], figures.NAMES[host], entry)
+            for host, entries in journal.items()
+            if host in figures.NAMES
+            for entry in entries
+        ),
+        key=lambda each: each[:2],
+    )
+    for at, role, entry in came:
+        more = f" for {entry['retry_after']} s" if entry["retry_after"] else ""
+        yield f"{at - came[0][0]:7.3f} {role:12} {entry['path']:12} {entry['status']}{more}"

@@ -1,0 +1,57 @@
+"""Some cells of the table: ``python -m tests.wire`` has all."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.wire import figures
+from tests.wire.cells import CELLS
+from tests.wire.run import run
+
+BY_NAME = {cell.name: cell for cell in CELLS}
+KEPT = ("plain", "plain-503", "plain-both", "a-replaced", "hangs")
+KEPT_AT_THE_WIRE = (
+    "a-mutated",
+    "b-last",
+    "c-after",
+    "d-redirect",
+    "e-stalls",
+    "g-direct",
+    "g-scrapys",
+    "h-delay-0.5",
+    "j-meets-sqlite",
+    "k-resumed",
+    "hangs-scrapys",
+    "expires",
+)
+not_yet = pytest.mark.skip(reason="what was decided is not compared with what is sent")
+
+pytestmark = [
+    pytest.mark.first,
+    pytest.mark.skipif(
+        sys.platform != "linux", reason="has one address of loopback, and the hosts have many"
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "name", [*KEPT, *(pytest.param(name, marks=not_yet) for name in KEPT_AT_THE_WIRE)]
+)
+def test_the_promise_is_kept(name):
+    cell = BY_NAME[name]
+    found, lines = run(cell)
+    broken = figures.broken(cell, found) + figures.unmeasured(cell, found)
+    assert broken == [], "\n".join([str(found), *lines])
+
+
+@pytest.mark.parametrize("name", ["control-off", "control-behind", "control-lost"])
+def test_what_is_broken_on_purpose_is_seen(name):
+    cell = BY_NAME[name]
+    found, _ = run(cell)
+    assert set(cell.loses) <= set(figures.broken(cell, found))
+
+
+def test_each_cell_has_a_name_of_its_own():
+    assert len(BY_NAME) == len(CELLS)
