@@ -176,6 +176,21 @@ class Cache:
         """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
         return await self._lookup.stored_record(origin)
 
+    async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
+        """Return an entry of ``origin`` from its valid record; None if there is no such record.
+
+        Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
+        is not put in memory: this is left to a lookup, which also announces the record.
+        """
+        record = await self._lookup.valid_record(origin)
+        if record is None:
+            return None
+        access = self._policy.access(record, self._time())
+        entry = Entry(access)
+        if access.copy is not None:
+            entry.add_rules(tokens, RobotsTxt.parse(access.copy.body))
+        return entry
+
     def census(self) -> Census:
         """Return the numbers of origins that are known, being looked up, and unreachable."""
         now = self._time()

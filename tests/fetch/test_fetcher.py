@@ -11,6 +11,7 @@ from scrapy import Request, signals
 
 from tests.crawling.crawl import HAS_ROBOTS_PARSED, ListSpider, crawl
 from tests.crawling.web import answer, held, redirect, robots
+from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, a_while, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -194,6 +195,84 @@ async def test_rules_that_are_not_known_yet_end_no_chain(web):
     other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
     site = web.site(redirect(other.url("/hidden")))
     result = await crawl(site.url("/private"))
+    assert result.dropped == {site.url("/private"): "rule"}
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_path):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
+    site = web.site(redirect(other.url("/hidden")))
+    await crawl(other.url("/a"), settings=settings)
+    later = [Request(other.url("/b"))]
+    result = await crawl(site.url("/private"), settings=settings, phases=[lambda: later])
+    assert result.fetched == [site.url("/private"), other.url("/b")]
+    assert other.targets == ["/a", "/b"]
+    assert len(other.robots_requests) == 1
+    # The rules that were read for the hop count as new for the pages of their origin.
+    if HAS_ROBOTS_PARSED:
+        assert [request.url for _, request in result.parsed] == [other.url("/b")]
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_stored_rules_that_have_expired_end_no_chain(web, tmp_path, clock):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
+    site = web.site(redirect(other.url("/hidden")))
+    await crawl(other.url("/a"), settings=settings)
+    clock.advance(DAY)
+    result = await crawl(site.url("/private"), settings=settings)
+    assert result.dropped == {site.url("/private"): "rule"}
+    assert len(other.robots_requests) == 1
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_the_stored_rules_of_the_file_itself_end_no_chain(web, tmp_path, clock):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    moved = robots("User-agent: *\nDisallow: /private\nDisallow: /moved")
+    site = web.site(redirect("/moved"), paths={"/moved": [moved]})
+    for _ in range(2):
+        result = await crawl(site.url("/private"), settings=settings)
+        assert result.dropped == {site.url("/private"): "rule"}
+        clock.advance(DAY)
+    assert site.targets == ["/moved"] * 2
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_sites_that_redirect_to_each_other_wait_for_each_other_never(web):
+    one, two = web.site(), web.site()
+    for site, other in ((one, two), (two, one)):
+        site.change(redirect(other.url("/rules")), paths={"/rules": [robots(RULES)]})
+    urls = [one.url("/private"), two.url("/private")]
+    result = await crawl(*urls)
+    assert result.dropped == dict.fromkeys(urls, "rule")
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_a_store_that_hangs_at_a_hop_does_not_make_the_site_unreachable(web, tmp_path):
+    needs_redis()
+    server = RedisServer(tmp_path)
+    other = web.site(paths={"/rules": [robots(RULES)]})
+    site = web.site(held(redirect(other.url("/rules"))))
+
+    async def pause(crawler):
+        await until(lambda: site.robots_requests)
+        server.pause()
+        site.release()
+        await until(lambda: other.targets)
+        server.resume()
+
+    # The store alone would use up the time limit of the fetch.
+    settings = {"REP_STORE": server.uri, "REP_TIMEOUT": 5, "REP_STORE_TIMEOUT": PATIENCE}
+    try:
+        result = await crawl(site.url("/private"), settings=settings, meanwhile=pause)
+    finally:
+        server.stop()
     assert result.dropped == {site.url("/private"): "rule"}
 
 
