@@ -9,7 +9,7 @@ import pytest
 import pytest_twisted
 from scrapy import Request, signals
 
-from tests.crawling.crawl import HAS_ROBOTS_PARSED, ListSpider, crawl
+from tests.crawling.crawl import HAS_ROBOTS_PARSED, SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import answer, held, redirect, robots
 from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, a_while, until
@@ -558,6 +558,31 @@ async def test_builtin_robots_parsed_tells_a_parser_and_the_page(web):
     assert parser.allowed(site.url("/a"), "testbot")
     assert not parser.allowed(site.url("/private").encode(), b"testbot")
     assert parser.crawl_delay("testbot") == 2.0
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE, {"JOBDIR": "job"}], ids=str)
+@pytest.mark.parametrize("delay", ["", "Crawl-delay: 0.2\n"], ids=["no delay", "delay"])
+@pytest.mark.parametrize("other", [{}, {"REP_DRY_RUN": True}], ids=str)
+@pytest_twisted.ensureDeferred
+async def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(
+    web, tmp_path, monkeypatch, queue, delay, other
+):
+    monkeypatch.chdir(tmp_path)
+    no_cache = {"Cache-Control": "no-cache"}
+    site = web.site(answer(200, f"{RULES}{delay}", headers=no_cache))
+    urls = [site.url(f"/{n}") for n in range(6)]
+    late = site.url("/late")
+
+    def after_a_change():
+        site.change(robots("User-agent: *\nDisallow: /late\n"))
+        return [Request(late)]
+
+    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0, **queue, **other}
+    result = await crawl(*urls, settings=settings, phases=[after_a_change])
+    assert sorted(result.fetched) == [*urls, *([late] if other else [])]
+    # The rules of an earlier page are not used.
+    assert result.stats[f"robotstxt/{'dry_run/' if other else ''}forbidden"] == 1
+    assert len(site.robots_requests) <= len(urls) + 1
 
 
 @pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")
