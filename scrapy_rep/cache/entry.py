@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.policy import Access, Grant
@@ -28,8 +29,9 @@ if TYPE_CHECKING:
 
 _ENTRY_BYTES: Final = 680
 """Approximate bytes of memory for an entry without rules."""
-_MAX_UNUSED: Final = 600.0
-"""Seconds after which an expired entry isn't used for its first page either."""
+_MAX_UNUSED: Final = limits.CACHE_TTL_MIN
+"""Seconds after which an expired entry isn't used for its first page either. By default, no entry
+expires before."""
 _MAX_TOKEN_LISTS: Final = 128
 """Maximum number of lists of product tokens for which an entry has rules. A crawl may rotate the
 User-Agent; 128 is more than the number of User-Agents of browsers in use."""

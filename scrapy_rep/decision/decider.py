@@ -60,7 +60,7 @@ class Decision(NamedTuple):
     """The judgement of the usage preferences; None if no purposes are declared, or the request was
     decided without them."""
 
-    def use_entry(self) -> None:
+    def mark_entry_used(self) -> None:
         """Note that the request was decided by ``entry``, if there is one."""
         if self.entry is not None:
             self.entry.unused = False
