@@ -137,15 +137,16 @@ class Cache:
         self._limit.on_free_lookup = call
 
     def known_entry(self, origin: Origin) -> Entry | None:
-        """Return the entry of ``origin`` in memory; None if there is none, or it has expired."""
+        """Return the entry of ``origin`` in memory; None if there is none, or it is not valid."""
+        now = self._time()
         entry = self._entry_of(origin)
-        if entry is not None and entry.start <= self._time() < entry.end:
+        if entry is not None and entry.start <= now < entry.end:
             return entry
         if len(self._route_failures):
             own = self._route_failures.get(origin)
-            if own is not None and own.start <= self._time() < own.end:
+            if own is not None and own.is_valid(now):
                 return own
-        return None
+        return entry if entry is not None and entry.is_valid(now) else None
 
     def has_failed_on_route(self, origin: Origin) -> bool:
         """Return whether the last fetch for ``origin`` shows nothing about the origin itself.
@@ -176,6 +177,21 @@ class Cache:
         """Return the last record of ``origin``, or None if there is none. Nothing is fetched."""
         return await self._lookup.stored_record(origin)
 
+    async def stored_entry(self, origin: Origin, tokens: Tokens) -> Entry | None:
+        """Return an entry of ``origin`` from its valid record; None if there is no such record.
+
+        Nothing is fetched, and no lookup is waited for. The entry has the rules for ``tokens``. It
+        is not put in memory: this is left to a lookup, which also announces the record.
+        """
+        record = await self._lookup.valid_record(origin)
+        if record is None:
+            return None
+        access = self._policy.access(record, self._time())
+        entry = Entry(access)
+        if access.copy is not None:
+            entry.add_rules(tokens, RobotsTxt.parse(access.copy.body))
+        return entry
+
     def census(self) -> Census:
         """Return the numbers of origins that are known, being looked up, and unreachable."""
         now = self._time()
@@ -205,7 +221,8 @@ class Cache:
             record = await self._lookup.record(origin, page)
             if self._entries.evicted and self._began <= record.last.evidence.at < asked:
                 self._count_memory_miss()
-            is_known = self.known_entry(origin) is not None
+            known = self.known_entry(origin)
+            is_known = known is not None and known.start == record.last.evidence.at
             entry, robots = self.put_record(origin, record, tokens)
         except Exception as error:
             if self.closing and isinstance(error, CancelledError):

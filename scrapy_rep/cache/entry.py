@@ -1,5 +1,8 @@
 """The entry of an origin in memory: its compiled rules, and from when to when they are valid.
 
+An entry is also valid for the first page after its lookup. Otherwise a robots.txt that expires
+before its page is sent would be fetched again and again while the page waits for its turn.
+
 An entry doesn't contain the text of robots.txt, which stays in the store. It only has the rules for
 the product tokens that were needed so far. Rules for other tokens are added when they are needed.
 """
@@ -9,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.policy import Access, Grant
@@ -25,6 +29,9 @@ if TYPE_CHECKING:
 
 _ENTRY_BYTES: Final = 680
 """Approximate bytes of memory for an entry without rules."""
+_MAX_UNUSED: Final = limits.CACHE_TTL_MIN
+"""Seconds after which an expired entry isn't used for its first page either. By default, no entry
+expires before."""
 _MAX_TOKEN_LISTS: Final = 128
 """Maximum number of lists of product tokens for which an entry has rules. A crawl may rotate the
 User-Agent; 128 is more than the number of User-Agents of browsers in use."""
@@ -33,11 +40,14 @@ User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 class Entry:
     """The rules of an origin. Valid from ``start`` to ``end``, in seconds since the epoch."""
 
-    __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "fingerprint", "start")
+    __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "fingerprint", "start", "unused")
 
     def __init__(self, access: Access) -> None:
         self.start: float = access.start
         self.end: float = access.end
+        self.unused: bool = access.grant is not Grant.NONE
+        """Whether no page was decided by the entry yet. False if no page may be fetched: then only
+        another try can change that."""
         self.fingerprint: int = fingerprint_of(access)
         """The hash (``fingerprint_of``) of the ``Access`` from which the entry was made."""
         # The verdict on all pages, if it doesn't depend on rules; else None.
@@ -49,6 +59,11 @@ class Entry:
         self._rules: dict[Tokens, RuleSet] = {}
         self._delays: dict[Tokens, Delay] | None = None
         self._usage: dict[Tokens, UsageRules] | None = None
+
+    def is_valid(self, now: float) -> bool:
+        """Return whether the entry is valid at ``now``, for any page or only for its first."""
+        end = max(self.end, self.start + _MAX_UNUSED) if self.unused else self.end
+        return self.start <= now < end
 
     def is_from(self, access: Access) -> bool:
         """Return whether the entry was made from an ``Access`` that is equal to ``access``."""

@@ -149,6 +149,11 @@ class Lookup:
         finally:
             self.waiting -= 1
 
+    async def valid_record(self, origin: Origin) -> Record | None:
+        """Return the last record of ``origin`` if it is valid; else None. Nothing is fetched."""
+        record = await self.stored_record(origin)
+        return record if self._is_fresh(record) else None
+
     async def stored_record(self, origin: Origin) -> Record | None:
         """Return the last record of ``origin``, or None. Nothing is fetched.
 

@@ -60,6 +60,11 @@ class Decision(NamedTuple):
     """The judgement of the usage preferences; None if no purposes are declared, or the request was
     decided without them."""
 
+    def mark_entry_used(self) -> None:
+        """Note that the request was decided by ``entry``, if there is one."""
+        if self.entry is not None:
+            self.entry.unused = False
+
 
 class Decider:
     """Decides on the requests of a crawl."""
@@ -165,10 +170,12 @@ class Decider:
         target, verdict = self._strictest_verdict(request, target, tokens, entry.verdict)
         return self._apply_usage(request, Decision(origin, target, tokens, verdict, entry))
 
-    def verdict_on_hop(self, hop: Request) -> Verdict | None:
+    async def verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         """Return the verdict on ``hop``, a redirect of robots.txt or tdmrep.json; None if unknown.
 
-        Usage preferences don't apply to these files, so ``hop`` gets an empty list of purposes.
+        ``start`` is the origin of the file. The rules of another origin are also read in the store;
+        nothing is fetched for them, and rules that have expired are not known. Usage preferences
+        don't apply to these files, so ``hop`` gets an empty list of purposes.
         """
         hop.meta[PURPOSES_KEY] = ()
         decision = self.known_decision(hop)
@@ -177,7 +184,13 @@ class Decider:
         # The policy ``disallow`` of an override applies to all of a host, also to its robots.txt.
         if decision.override is not None and decision.override.policy == "disallow":
             return DISALLOWED
-        return decision.verdict
+        origin, target, tokens, verdict, *_ = decision
+        if verdict is not None or origin is None or origin == start:
+            return verdict
+        entry = await self._cache.stored_entry(origin, tokens)
+        if entry is None:
+            return None
+        return self._strictest_verdict(hop, target, tokens, entry.verdict)[1]
 
     async def look_up(self, request: Request) -> Entry:
         """Look up the robots.txt for ``request``; return the entry of its origin.

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.verdict import Verdict
 
@@ -170,8 +171,8 @@ class Composition:
         finally:
             await self._shared.remove_user(self)
 
-    def _verdict_on_hop(self, hop: Request) -> Verdict | None:
-        return self.decider.verdict_on_hop(hop)
+    async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
+        return await self.decider.verdict_on_hop(hop, start)
 
     async def _send_parsed(self, robots: RobotsTxt, request: Request) -> None:
         if _ROBOTS_PARSED is not None:

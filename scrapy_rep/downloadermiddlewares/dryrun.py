@@ -131,6 +131,7 @@ class DryRun:
         origin, verdict = decision.origin, decision.verdict
         if verdict is None:
             return
+        decision.mark_entry_used()
         self._announcer.send_verdict(request, verdict, origin, decision)
         if decision.usage is not None:
             store_judgement(request, decision.usage)

@@ -201,6 +201,7 @@ class RobotsTxtMiddleware:
             return None
         if situation is Situation.REFUSED and self._back_off is not None:
             raise self._back_off.drop(request)
+        decision.mark_entry_used()
         if decision.origin is not None:
             self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if verdict.reason is Reason.UNREACHABLE and note.source is Source.OVERDUE:
@@ -277,6 +278,7 @@ class RobotsTxtMiddleware:
 
     def _let_pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
         request.meta[DECIDED_KEY] = request.url, decision.tokens
+        decision.mark_entry_used()
         self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if decision.usage is not None:
             store_judgement(request, decision.usage)

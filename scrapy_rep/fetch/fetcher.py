@@ -55,7 +55,7 @@ from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -88,11 +88,12 @@ class Fetcher:
         self,
         crawler: Crawler,
         options: Options,
-        verdict_on: Callable[[Request], Verdict | None],
+        verdict_on: Callable[[Request, Origin], Coroutine[Any, Any, Verdict | None]],
         keep_error: Callable[[Evidence, Response], None] | None = None,
     ) -> None:
         """``verdict_on`` returns the verdict on the target of a redirect; None if it isn't known.
 
+        It is called with a request for the target, and the origin of the file that is fetched.
         ``keep_error`` is called with the last response of a fetch if the file is unavailable or
         unreachable.
         """
@@ -177,7 +178,7 @@ class Fetcher:
                 return self._outcome_of_error(chain, error, cause_of(error))
             if location is None or len(chain.hops) >= self._options.max_redirects:
                 return self._outcome_at_end(chain, answer, location)
-            verdict = self._verdict_on(Request(location, headers=_user_agent_of(page)))
+            verdict = await self._verdict_on_hop(chain, location, page)
             obstacle = obstacle_in_redirect(verdict, location)
             if obstacle is not None:
                 return self._outcome_of_obstacle(chain, obstacle, answer)
@@ -185,6 +186,19 @@ class Fetcher:
                 message = sanitised_message(f"redirect to a disallowed URL: {location}")
                 return Unavailable(chain.evidence(answer, error=message), of_origin=False)
             chain.hops.append(location)
+
+    async def _verdict_on_hop(self, chain: Chain, location: str, page: Request) -> Verdict | None:
+        """Return the verdict on ``location``, the target of a redirect; None if it isn't known.
+
+        The rules may have to be read in a store. If the store hangs, half of the time that is left
+        remains for the site, and the rules are not known.
+        """
+        hop = Request(location, headers=_user_agent_of(page))
+        seconds = max(0.0, chain.deadline - monotonic()) / 2
+        try:
+            return await within(seconds, self._verdict_on(hop, chain.file.origin))
+        except TimeoutError:
+            return None
 
     def _outcome_at_end(self, chain: Chain, answer: Answer, location: str | None) -> Outcome:
         """Return the outcome of a fetch whose last response is ``answer``.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, Entry
+import pytest
+
+from scrapy_rep.cache.entry import _MAX_TOKEN_LISTS, _MAX_UNUSED, Entry
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
@@ -23,6 +25,27 @@ def test_the_rules_of_the_last_crawlers_are_held_and_only_the_oldest_go():
     assert entry.delay(crawlers[2]).seconds == 2
     assert entry.usage("/", crawlers[1]).result("search") == "unknown"
     assert entry.usage("/", crawlers[2]).result("search") == "allow"
+
+
+@pytest.mark.parametrize(
+    ("grant", "unused", "end"),
+    [
+        (Grant.RULES, True, 10.0 + _MAX_UNUSED),
+        (Grant.ALL, True, 10.0 + _MAX_UNUSED),
+        (Grant.ALL, False, 20.0),
+        # Only the next try shows whether the site is reachable again.
+        (Grant.NONE, None, 20.0),
+    ],
+)
+def test_an_entry_that_no_page_has_used_is_valid_for_one(grant, unused, end):
+    entry = Entry(Access(grant, Reason.RULE, None, 10.0, 20.0))
+    if unused is not None:
+        entry.unused = unused
+    times = (9.9, 10.0, 19.9, end - 0.1, end)
+    assert [entry.is_valid(now) for now in times] == [False, True, True, True, False]
+    long = Entry(Access(grant, Reason.RULE, None, 10.0, 1e6))
+    assert long.is_valid(1e6 - 1)
+    assert not long.is_valid(1e6)
 
 
 def test_robotstxt_itself_is_allowed_without_the_rules_for_the_tokens():

@@ -188,6 +188,22 @@ def test_a_worker_that_ends_in_good_order_delays_nobody(web, store):
     assert len(site.robots_requests) == 2
 
 
+@pytest.mark.spec("F-3")
+def test_rules_that_another_worker_knows_end_a_chain(web, store):
+    hidden = robots("User-agent: *\nDisallow: /hidden")
+    other = web.site(hidden, paths={"/hidden": [RULES], "/long": [held(answer())]})
+    site = web.site(redirect(other.url("/hidden")))
+    first = Worker(store, [other.url("/long")])
+    wait_until(lambda: other.targets)
+    wait_until(lambda: Lease(store, other).end is None)  # it ends when the record is stored
+    second = Worker(store, [site.url("/private")]).result()
+    assert second["fetched"] == [site.url("/private")]
+    other.release()
+    assert first.result()["fetched"] == [other.url("/long")]
+    assert other.targets == ["/long"]
+    assert len(other.robots_requests) == 1
+
+
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
 def test_two_workers_keep_the_delay_of_a_site_together(web, store, queue):
     site = web.site(robots("User-agent: *\nCrawl-delay: 0.4\nDisallow: /private\n"))

@@ -9,8 +9,9 @@ import pytest
 import pytest_twisted
 from scrapy import Request, signals
 
-from tests.crawling.crawl import HAS_ROBOTS_PARSED, ListSpider, crawl
+from tests.crawling.crawl import HAS_ROBOTS_PARSED, SCRAPYS_QUEUE, ListSpider, crawl
 from tests.crawling.web import answer, held, redirect, robots
+from tests.redis_server import RedisServer, needs_redis
 from tests.waiting import PATIENCE, a_while, until
 
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -194,6 +195,84 @@ async def test_rules_that_are_not_known_yet_end_no_chain(web):
     other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
     site = web.site(redirect(other.url("/hidden")))
     result = await crawl(site.url("/private"))
+    assert result.dropped == {site.url("/private"): "rule"}
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_a_hop_that_stored_rules_disallow_ends_the_chain_as_404(web, tmp_path):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
+    site = web.site(redirect(other.url("/hidden")))
+    await crawl(other.url("/a"), settings=settings)
+    later = [Request(other.url("/b"))]
+    result = await crawl(site.url("/private"), settings=settings, phases=[lambda: later])
+    assert result.fetched == [site.url("/private"), other.url("/b")]
+    assert other.targets == ["/a", "/b"]
+    assert len(other.robots_requests) == 1
+    # The rules that were read for the hop count as new for the pages of their origin.
+    if HAS_ROBOTS_PARSED:
+        assert [request.url for _, request in result.parsed] == [other.url("/b")]
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_stored_rules_that_have_expired_end_no_chain(web, tmp_path, clock):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    other = web.site(robots("User-agent: *\nDisallow: /hidden"), paths={"/hidden": [robots(RULES)]})
+    site = web.site(redirect(other.url("/hidden")))
+    await crawl(other.url("/a"), settings=settings)
+    clock.advance(DAY)
+    result = await crawl(site.url("/private"), settings=settings)
+    assert result.dropped == {site.url("/private"): "rule"}
+    assert len(other.robots_requests) == 1
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_the_stored_rules_of_the_file_itself_end_no_chain(web, tmp_path, clock):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+    moved = robots("User-agent: *\nDisallow: /private\nDisallow: /moved")
+    site = web.site(redirect("/moved"), paths={"/moved": [moved]})
+    for _ in range(2):
+        result = await crawl(site.url("/private"), settings=settings)
+        assert result.dropped == {site.url("/private"): "rule"}
+        clock.advance(DAY)
+    assert site.targets == ["/moved"] * 2
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_sites_that_redirect_to_each_other_wait_for_each_other_never(web):
+    one, two = web.site(), web.site()
+    for site, other in ((one, two), (two, one)):
+        site.change(redirect(other.url("/rules")), paths={"/rules": [robots(RULES)]})
+    urls = [one.url("/private"), two.url("/private")]
+    result = await crawl(*urls)
+    assert result.dropped == dict.fromkeys(urls, "rule")
+
+
+@pytest.mark.spec("F-3")
+@pytest_twisted.ensureDeferred
+async def test_a_store_that_hangs_at_a_hop_does_not_make_the_site_unreachable(web, tmp_path):
+    needs_redis()
+    server = RedisServer(tmp_path)
+    other = web.site(paths={"/rules": [robots(RULES)]})
+    site = web.site(held(redirect(other.url("/rules"))))
+
+    async def pause(crawler):
+        await until(lambda: site.robots_requests)
+        server.pause()
+        site.release()
+        await until(lambda: other.targets)
+        server.resume()
+
+    # The store alone would use up the time limit of the fetch.
+    settings = {"REP_STORE": server.uri, "REP_TIMEOUT": 5, "REP_STORE_TIMEOUT": PATIENCE}
+    try:
+        result = await crawl(site.url("/private"), settings=settings, meanwhile=pause)
+    finally:
+        server.stop()
     assert result.dropped == {site.url("/private"): "rule"}
 
 
@@ -479,6 +558,31 @@ async def test_builtin_robots_parsed_tells_a_parser_and_the_page(web):
     assert parser.allowed(site.url("/a"), "testbot")
     assert not parser.allowed(site.url("/private").encode(), b"testbot")
     assert parser.crawl_delay("testbot") == 2.0
+
+
+@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE, {"JOBDIR": "job"}], ids=str)
+@pytest.mark.parametrize("delay", ["", "Crawl-delay: 0.2\n"], ids=["no delay", "delay"])
+@pytest.mark.parametrize("other", [{}, {"REP_DRY_RUN": True}], ids=str)
+@pytest_twisted.ensureDeferred
+async def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(
+    web, tmp_path, monkeypatch, queue, delay, other
+):
+    monkeypatch.chdir(tmp_path)
+    no_cache = {"Cache-Control": "no-cache"}
+    site = web.site(answer(200, f"{RULES}{delay}", headers=no_cache))
+    urls = [site.url(f"/{n}") for n in range(6)]
+    late = site.url("/late")
+
+    def after_a_change():
+        site.change(robots("User-agent: *\nDisallow: /late\n"))
+        return [Request(late)]
+
+    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0, **queue, **other}
+    result = await crawl(*urls, settings=settings, phases=[after_a_change])
+    assert sorted(result.fetched) == [*urls, *([late] if other else [])]
+    # The rules of an earlier page are not used.
+    assert result.stats[f"robotstxt/{'dry_run/' if other else ''}forbidden"] == 1
+    assert len(site.robots_requests) <= len(urls) + 1
 
 
 @pytest.mark.skipif(not HAS_ROBOTS_PARSED, reason="Scrapy before 2.18 has no robots_parsed")

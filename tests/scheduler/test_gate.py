@@ -82,18 +82,20 @@ def test_what_has_expired_is_looked_up_again():
     scene = Scene()
     scene.knows(A, seconds=10)
     assert scene.hold(A) is None
+    scene.entries.get(A).unused = False
     scene.time.advance(10)
     assert scene.hold(A) is LOOKUP
     assert scene.fetched == [A]
 
 
-def test_what_is_forgotten_at_once_is_left_to_the_middleware_once():
+def test_what_expires_at_once_is_looked_up_again_when_a_page_was_decided_by_it():
     scene = Scene()
     scene.hold(A)
     scene.comes(A, seconds=0)
     assert scene.told == [A]
-    assert scene.hold(A) is None
-    # The next one is looked up again.
+    assert [scene.hold(A) for _ in range(3)] == [None] * 3
+    assert scene.fetched == [A]
+    scene.entries.get(A).unused = False
     assert scene.hold(A) is LOOKUP
     assert scene.fetched == [A, A]
 

@@ -112,6 +112,14 @@ def test_proxies_that_are_down_lose_only_their_own_pages(workers, web):
     assert found == ["/1", "/2", "/robots.txt"]
 
 
+def test_a_file_that_expires_at_once_is_fetched_once_for_each_page_at_most(workers, web):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.2\n"))
+    urls = [site.url(f"/{n}") for n in range(6)]
+    result = workers.start(*urls, REP_CACHE_TTL=0, REP_CACHE_TTL_MIN=0).result()
+    assert sorted(result["fetched"]) == urls
+    assert len(site.robots_requests) <= len(urls)
+
+
 def test_they_are_dropped_after_the_timeout(workers, web, redis):
     site = web.site(answer(503))
     result = workers.start(site.url("/1"), site.url("/2"), REP_DEFER_TIMEOUT=1).result()

@@ -16,6 +16,7 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.entry import _MAX_UNUSED
 from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.cache.lookup import LookupContext
 from scrapy_rep.protocol.freshness import freshness_lifetime
@@ -222,6 +223,7 @@ class Worker:
                 verdict = entry.verdict(target, tokens)
             if verdict is None:
                 raise ViolationError("no verdict")
+            is_first, entry.unused = entry.unused, False
         except CrawlClosingError:
             if not self.cache.closing:
                 raise ViolationError("a crawl that isn't closing said so") from None
@@ -234,7 +236,7 @@ class Worker:
                 raise ViolationError(f"waited {self.world.loop.now - start:.0f} s")
         self.tick(wall)
         if self.alive and verdict.allowed:
-            self.world.check_allowed(self, origin, target, tokens, wall)
+            self.world.check_allowed(self, origin, target, tokens, wall, is_first=is_first)
 
     def tick(self, *walls):
         for wall in walls or self.walls.values():
@@ -331,7 +333,7 @@ class World:
             return
         self.violated(f"{origin} was asked again at once")
 
-    def check_allowed(self, worker, origin, target, tokens, wall):
+    def check_allowed(self, worker, origin, target, tokens, wall, *, is_first):
         """There has to be an answer that allows it, alive, and not older than the worker's own."""
         answers = self.answers[origin]
         # Of two that came at the same moment neither is the older; nor where clocks differ. Where
@@ -343,7 +345,9 @@ class World:
         for answer in answers:
             if answer.at < own and not self.clocks_differ:
                 continue
-            lives = answer.at <= wall[1] and wall[0] < answer.at + answer.life
+            # The first page after a lookup may be sent by an answer that has expired meanwhile.
+            life = max(answer.life, _MAX_UNUSED) if is_first else answer.life
+            lives = answer.at <= wall[1] and wall[0] < answer.at + life
             if lives and answer.allows(target, tokens):
                 return
         if not self.opened_long_ago(answers, target, tokens, wall[1]):
