@@ -1,12 +1,15 @@
 """The queues of scrapy-redis, which keep requests in Redis until they may leave.
 
-A request that is popped but may not leave is moved to a second set in Redis, sorted by origin, from
-which any worker may take it. Each origin there has a time at which it is due. The worker that finds
-an origin due is the only one to handle it for some seconds, and calls ``Gate.hold`` for its first
-request. Then either this request leaves, or the worker waits for a lookup of robots.txt or for a
-turn (a time reserved for one request to a site with a delay), or the origin gets a new due time. If
-two requests of an origin may leave one after the other, all its requests go back to the queue of
-scrapy-redis.
+A worker takes a request from Redis, and calls ``Gate.hold``. If the request may leave, ``pop``
+returns it. Else it is moved to a second set in Redis, sorted by origin, from which any worker may
+take it. Until Redis is told which of the two, it keeps the request as taken by this worker. If a
+call fails or the worker is killed, the request returns to the queue of scrapy-redis.
+
+Each origin in the second set has a time at which it is due. The worker that finds an origin due is
+the only one to handle it for some seconds, and calls ``Gate.hold`` for its first request. Then
+either this request leaves, or the worker waits for a lookup of robots.txt or for a turn (a time
+reserved for one request to a site with a delay), or the origin gets a new due time. If two requests
+of an origin may leave one after the other, all its requests go back to the queue of scrapy-redis.
 
 Requests that wait for the next try of an unreachable robots.txt are called deferred.
 """
@@ -20,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from scrapy import signals
 
 from scrapy_rep import stats
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler import redis_scripts as scripts
 from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.errors import log_error
@@ -37,7 +41,6 @@ if TYPE_CHECKING:
 
     from scrapy import Request, Spider
 
-    from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.scheduler.hold import Hold
     from scrapy_rep.utils.downloads import Route
 
@@ -59,10 +62,11 @@ if TYPE_CHECKING:
 else:
     from scrapy_redis.queue import Base, FifoQueue, LifoQueue, PriorityQueue
 
-_NOTHING_DUE: Final = 3
-"""The first value that the script ``NEXT`` returns if no request may leave."""
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""
+_SETTLE: Final = "settle"
+_SETTLE_INTERVAL: Final = 5.0
+"""Seconds after which Redis is told that a request has left, if no other call has told it."""
 
 
 class _Deferring(Base):
@@ -71,7 +75,8 @@ class _Deferring(Base):
     As in scrapy-redis, Redis is called in the thread of the reactor: once per request pushed or
     popped, twice more for a request that has to wait, and once or twice for an origin whose lookup
     has ended or whose turn has come. ``pop`` never waits for a request, whatever
-    SCHEDULER_IDLE_BEFORE_CLOSE is.
+    SCHEDULER_IDLE_BEFORE_CLOSE is. It raises errors of Redis: the engine logs them, and pops again
+    within five seconds.
     """
 
     _kind: ClassVar[str]
@@ -83,8 +88,9 @@ class _Deferring(Base):
         self._waiting: dict[Origin, tuple[Request, Hold]] = {}
         """Origins that this worker handles until their hold ends, such as a lookup or a turn; each
         with a request and the hold."""
-        self._due: DueTimes[Origin | None] = DueTimes(self._clock, self._wake)
-        """When the wait of each origin ends; key None: when the next origin in Redis is due."""
+        self._due: DueTimes[Origin | str | None] = DueTimes(self._clock, self._wake)
+        """When the wait of each origin ends; key None: when the next origin in Redis is due; key
+        _SETTLE: when Redis is told that a request has left."""
         self._woken: deque[Origin] = deque()
         """Origins for which the gate is called again at the next pop."""
         self._extra = ExtraConcurrency(self._crawler)
@@ -128,13 +134,13 @@ class _Deferring(Base):
                 return taken
         has_room = self._gate is None or self._gate.has_room_for_lookups
         kind, *found = self._requests.next(has_room=has_room)
-        if kind == _NOTHING_DUE:
+        if kind == scripts.NOTHING_DUE:
             self._set_timer(*found, has_room=has_room)
             return None
         taken = (
             self._pop_from_due_origin(*found)
-            if kind == 1
-            else self._store_unless_ready(*found, has_room=has_room)
+            if kind == scripts.DUE
+            else self._leave_or_wait(*found, has_room=has_room)
         )
         if taken is None:
             wake_engine(self._crawler)
@@ -178,34 +184,33 @@ class _Deferring(Base):
 
     def stop(self) -> int:
         """Stop all timers; return 0, as Redis keeps the deferred requests."""
+        self._settle()
         self._due.close()
         return 0
 
     # Whether a request may leave.
 
-    def _store_unless_ready(self, data: Any, *, has_room: bool) -> Request | None:
-        """Return the request that was popped; None if it may not leave, and is in Redis again."""
-        request = self._decode_request(data)
+    def _leave_or_wait(self, data: Any, *, has_room: bool) -> Request | None:
+        """Return the request that was taken; None if it may not leave, and waits in Redis."""
+        request = self._decode(data)
         try:
             origin = self._origin(request)
-            if origin is None:
-                return self._store_source(request, Source.QUEUE)
-            hold = self._hold(origin, lambda: request)
-            if hold is None:
-                return self._store_source(request, Source.QUEUE)
-            if hold.reason is HoldReason.UNREACHABLE:
-                if self._is_overdue(hold):
-                    return self._store_source(request, Source.OVERDUE)
-                self._defer(str(origin), request, hold)
-            elif hold.reason is not HoldReason.LOOKUP or has_room or origin in self._waiting:
-                self._add_waiting(str(origin), request)
-                self._set_waiting(origin, request, hold)
-            else:
-                self._add_waiting(str(origin), request, is_ours=False)
+            hold = None if origin is None else self._hold(origin, lambda: request)
         except Exception as error:  # noqa: BLE001 - logged
-            # The request is no longer in Redis. As a direct request, it waits in the middleware.
-            log_error(self._crawler, error, "%s could not be kept in Redis", request)
-            return self._store_source(request, Source.DIRECT)
+            # As a direct request, it waits in the middleware.
+            log_error(self._crawler, error, "Error while asking whether %s may leave", request)
+            return self._leave(request, Source.DIRECT)
+        if origin is None or hold is None:
+            return self._leave(request, Source.QUEUE)
+        if hold.reason is HoldReason.UNREACHABLE:
+            if self._is_overdue(hold):
+                return self._leave(request, Source.OVERDUE)
+            self._count_as_deferred(self._requests.defer(str(origin), self._seconds_left(hold)))
+            return None
+        is_ours = hold.reason is not HoldReason.LOOKUP or has_room or origin in self._waiting
+        self._requests.wait(str(origin), is_ours=is_ours)
+        if is_ours:
+            self._set_waiting(origin, request, hold)
         return None
 
     def _pop_from_due_origin(self, name: bytes | str, age: int, data: Any) -> Request | None:
@@ -240,20 +245,19 @@ class _Deferring(Base):
         name = str(origin)
         hold = self._hold(origin, lambda: self._first_request(name))
         if hold is None:
-            data, others = self._requests.pop(name)
+            data, others = self._requests.take(name)
             if others:
                 hold = self._hold(origin, lambda: self._first_request(name))
                 if hold is None or hold.reason is HoldReason.UNREACHABLE:
                     self._requeue_or_defer(name, hold)
                 else:
                     self._set_waiting(origin, request, hold)
-            return self._store_source(self._decode_if_any(data), Source.QUEUE)
+            return None if data is None else self._leave(self._decode(data), Source.QUEUE)
         if hold.reason is not HoldReason.UNREACHABLE:
             self._set_waiting(origin, request, hold)
         elif self._is_overdue(hold, age):
-            return self._store_source(
-                self._decode_if_any(self._requests.pop_overdue(name)), Source.OVERDUE
-            )
+            data, _ = self._requests.take(name, is_overdue=True)
+            return None if data is None else self._leave(self._decode(data), Source.OVERDUE)
         else:
             self._requeue_or_defer(name, hold)
         return None
@@ -265,8 +269,10 @@ class _Deferring(Base):
         if hold.reason is HoldReason.LOOKUP and self._gate is not None:
             self._gate.look_up()
 
-    def _wake(self, due: list[Origin | None]) -> None:
-        self._woken += [origin for origin in due if origin is not None]
+    def _wake(self, due: list[Origin | str | None]) -> None:
+        if _SETTLE in due:
+            self._settle()
+        self._woken += [origin for origin in due if isinstance(origin, Origin)]
         self._extra.increase_for(len(self._woken))
         wake_engine(self._crawler)
 
@@ -283,11 +289,25 @@ class _Deferring(Base):
     def _origin(self, request: Request) -> Origin | None:
         return None if self._gate is None else self._gate.origin_governing(request)
 
-    def _store_source(self, request: Request | None, source: Source) -> Request | None:
-        if self._gate is not None and request is not None:
+    def _leave(self, request: Request, source: Source) -> Request:
+        """Return the request that was taken, which leaves."""
+        self._requests.leave()
+        if _SETTLE not in self._due:
+            self._due.set(_SETTLE, self._clock.monotonic() + _SETTLE_INTERVAL)
+        if self._gate is not None:
             self._gate.idle.end_delay()
             store_source(request, source)
         return request
+
+    def _settle(self) -> None:
+        """Tell Redis what became of the request that was taken, if no call has told it yet."""
+        if self._requests.is_settled:
+            return
+        try:
+            len(self._requests)
+        except Exception as error:  # noqa: BLE001 - logged
+            log_error(self._crawler, error, "Redis could not be told what left %s", self.key)
+            self._due.set(_SETTLE, self._clock.monotonic() + _SETTLE_INTERVAL)
 
     # Requests in Redis.
 
@@ -302,18 +322,13 @@ class _Deferring(Base):
         except Exception as error:  # logged when the request is popped
             raise LookupError(name) from error
 
-    def _decode_if_any(self, data: Any) -> Request | None:
-        return None if data is None else self._decode_request(data)
-
-    def _defer(self, name: str, request: Request, hold: Hold) -> None:
-        data = self._encode_request(request)
-        self._count_as_deferred(
-            self._requests.defer(name, -request.priority, data, self._seconds_left(hold))
-        )
-
-    def _add_waiting(self, name: str, request: Request, *, is_ours: bool = True) -> None:
-        data = self._encode_request(request)
-        self._requests.add_waiting(name, -request.priority, data, is_ours=is_ours)
+    def _decode(self, data: Any) -> Request:
+        """Return the request that was taken. If it can't be read, it is not in Redis any more."""
+        try:
+            return self._decode_request(data)
+        except Exception:
+            self._requests.leave()
+            raise
 
     def _requeue_or_defer(self, name: str, hold: Hold | None) -> None:
         """Defer the requests of an origin until ``hold`` ends; if it is None, requeue them."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scheduler.queues import OPENED
+from tests.scheduler.queues import OPENED, TIMED
 
 
 @pytest.fixture(autouse=True)
@@ -10,6 +10,13 @@ def _files_are_closed():
     yield
     while OPENED:
         OPENED.pop()._connection.close()
+
+
+@pytest.fixture(autouse=True)
+def _timers_are_stopped():
+    yield
+    while TIMED:
+        TIMED.pop().close()
 
 
 @pytest.fixture

@@ -19,6 +19,8 @@ from scrapy_rep.scheduler.hold import Hold, HoldReason
 
 OPENED = []
 """The files of queues, some of which are left open as by a process that is killed."""
+TIMED = []
+"""The due times of queues in Redis, whose timers would call Redis during another test."""
 
 
 class Downloader:

@@ -32,7 +32,7 @@ from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
 from tests.running import refusing_port
-from tests.scheduler.queues import FakeCrawler
+from tests.scheduler.queues import TIMED, FakeCrawler
 from tests.waiting import until, wait_until
 
 RULES = robots("User-agent: *\nDisallow: /private\n")
@@ -391,7 +391,9 @@ class Fleet:
         crawler.signals = SimpleNamespace(connect=lambda *_: None)
         spider = scrapy.Spider("list")
         spider.crawler = crawler
-        return self.kind(self.redis, spider, "%(spider)s:requests")
+        queue = self.kind(self.redis, spider, "%(spider)s:requests")
+        TIMED.append(queue._due)
+        return queue
 
 
 def fill(queue, *urls, **attributes):
@@ -612,30 +614,32 @@ def test_a_request_that_cannot_be_read_holds_up_no_other(redis):
     assert len(errors) == 1
 
 
-def test_what_cannot_be_kept_goes_to_the_middleware(redis, monkeypatch):
+def test_what_the_gate_fails_for_goes_to_the_middleware(redis, monkeypatch):
     gate = Doors()
     queue = Fleet(redis).worker(gate)
     fill(queue, f"{DOWN}/1")
-    gate.seconds = {DOWN: 600.0}
 
     def fail(*_):
-        raise ConnectionError
+        raise ZeroDivisionError
 
-    monkeypatch.setattr(queue, "_encode_request", fail)
-    assert queue.pop().url == f"{DOWN}/1"
+    monkeypatch.setattr(gate, "hold", fail)
+    assert queue.pop().meta[NOTE_KEY] == ["direct"]
+    assert drain(queue) == []
 
 
-def test_what_a_full_redis_cannot_keep_still_waits_for_its_turn(redis):
+def test_requests_wait_for_their_turn_in_a_redis_that_is_full(redis):
     gate = Doors()
     queue = Fleet(redis).worker(gate)
     fill(queue, f"{DOWN}/1")
     gate.turns = {DOWN: False}
     redis.config_set("maxmemory", 1)
     try:
-        request = queue.pop()
+        assert drain(queue) == []
+        gate.turns[DOWN] = True
+        gate.tell(DOWN)
+        assert drain(queue) == [f"{DOWN}/1"]
     finally:
         redis.config_set("maxmemory", 0)
-    assert request.meta[NOTE_KEY] == ["direct"]
 
 
 def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis):

@@ -1,0 +1,332 @@
+"""What scrapy-redis's queues keep where Redis fails, or a worker is killed, at any of their calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from redis import Redis
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+from redis.retry import Retry
+
+from scrapy_rep.scheduler.source import NOTE_KEY
+from scrapy_rep.stats import QUEUE_ERRORS
+from tests.crawling.web import answer, held
+from tests.redis_deployments import Cluster
+from tests.redis_proxy import IS_REFUSED, LOSES_ITS_REPLY, PASSES, RedisProxy
+from tests.redis_server import RedisServer
+from tests.running import in_asyncio, refusing_port
+from tests.scheduler.test_redis_queue import (
+    KEPT,
+    QUEUE_CLASSES,
+    RULES,
+    Doors,
+    Fleet,
+    Workers,
+    drain,
+    end_leases,
+    fill,
+)
+from tests.waiting import until, wait_until
+
+OPEN, DOWN, NEW, SLOW = (f"http://{name}.example" for name in ("open", "down", "new", "slow"))
+URLS = [f"{site}/{number}" for number in range(3) for site in (OPEN, DOWN, NEW, SLOW)]
+IS_READ_ONLY = "is read-only"
+ROUNDS = 5
+ALLOWED = 3
+"""Pops in a row that return nothing, as a request was moved, or a call has failed."""
+
+
+@pytest.fixture
+def redis(redis_server):
+    client = redis_server.client
+    client.flushall()
+    yield client
+    client.replicaof("NO", "ONE")
+
+
+@pytest.fixture
+def proxy(redis_server):
+    proxy = RedisProxy(redis_server.port)
+    yield proxy
+    proxy.stop()
+
+
+class Crawl:
+    """The pops of workers, one after the other.
+
+    ``redis`` is the client of the test, ``server`` that of the workers.
+    """
+
+    def __init__(self, redis, server, kind):
+        self.redis = redis
+        self.fleet = Fleet(server, kind)
+        self.popped = Counter()
+        self.dies = False
+        """Whether the worker is killed when a call fails."""
+        self.recover = lambda: None
+        self.start_worker()
+        fill(self.queue, *URLS)
+
+    def start_worker(self):
+        self.gate = Doors()
+        self.queue = self.fleet.worker(self.gate)
+
+    def pop(self):
+        """Pop until there is nothing more."""
+        nothing = 0
+        while nothing < ALLOWED:
+            nothing += 1
+            try:
+                request = self.queue.pop()
+            except RedisError:
+                if self.dies:
+                    self.start_worker()
+                    return
+                continue  # the engine logs it, and pops again
+            # A direct request to a site that is unreachable is dropped: it is lost.
+            if request is not None and request.meta[NOTE_KEY] != ["direct"]:
+                self.popped[request.url] += 1
+                nothing = 0
+
+    def run(self):
+        """Pop while one site is unreachable, one not known and one slow; then until all are done."""
+        self.gate.seconds, self.gate.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
+        self.pop()
+        for _ in range(ROUNDS):
+            self.gate.seconds, self.gate.turns = {}, {SLOW: True}
+            for site in (NEW, SLOW):
+                self.gate.tell(site)
+            self.recover()
+            end_waits(self.redis)
+            self.pop()
+
+    @property
+    def wrong(self):
+        lost, twice = Counter(URLS) - self.popped, self.popped - Counter(URLS)
+        return f"{sum(lost.values())} lost, {sum(twice.values())} twice"
+
+
+def end_waits(redis):
+    """End all times in Redis: for sites that are unreachable, for workers that were killed."""
+    for name in redis.zrange(f"{KEPT}:due", 0, -1):
+        redis.zadd(f"{KEPT}:due", {name: 0})
+
+
+def client_of(proxy, retries=0):
+    return Redis(port=proxy.port, retry=Retry(NoBackoff(), retries))
+
+
+def fail(redis, proxy, how, calls):
+    """Let the calls whose numbers are in ``calls`` fail."""
+
+    def fate(number):
+        if how != IS_READ_ONLY:
+            return how if number in calls else PASSES
+        # A replica of a primary that is away keeps its data, and refuses all that writes.
+        if number == calls.start:
+            redis.replicaof("127.0.0.1", refusing_port())
+        elif number == calls.stop:
+            redis.replicaof("NO", "ONE")
+        return PASSES
+
+    proxy.calls, proxy.fate = 0, fate
+
+
+def failures(redis, proxy, kind, how, length, retries=0, *, dies=False):
+    """Yield the number of the first call that fails, and the crawl; until none fails."""
+    first, calls = 1, 1
+    while first <= calls:
+        redis.replicaof("NO", "ONE")
+        redis.flushall()
+        crawl = Crawl(redis, client_of(proxy, retries), kind)
+        crawl.dies = dies
+        crawl.recover = lambda: redis.replicaof("NO", "ONE")
+        fail(redis, proxy, how, range(first, first + length))
+        crawl.run()
+        yield first, crawl
+        first, calls = first + 1, proxy.calls
+
+
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
+@pytest.mark.parametrize(("length", "retries"), [(1, 0), (3, 0), (1, 3)])
+@pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY, IS_READ_ONLY])
+def test_each_request_comes_once_whichever_call_fails(redis, proxy, how, length, retries, kind):
+    wrong = {
+        first: crawl.wrong
+        for first, crawl in failures(redis, proxy, kind, how, length, retries)
+        if crawl.popped != Counter(URLS)
+    }
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
+@pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY])
+def test_a_killed_worker_loses_nothing_whichever_its_last_call_was(redis, proxy, how, kind):
+    wrong = {
+        first: crawl.wrong
+        for first, crawl in failures(redis, proxy, kind, how, 1, dies=True)
+        # Redis was not told that the last request which it popped has left.
+        if set(URLS) - set(crawl.popped) or (crawl.popped - Counter(URLS)).total() > 1
+    }
+    assert wrong == {}
+
+
+def position(redis):
+    return redis.info("replication")["master_repl_offset"]
+
+
+@pytest.mark.parametrize("call", [2, 6, 10, 15, 21])
+def test_each_request_comes_once_in_spite_of_a_failover(tmp_path, call):
+    at_once = ["--repl-diskless-sync-delay", "0"]
+    primary = RedisServer(tmp_path, *at_once)
+    replica = RedisServer(tmp_path, *at_once, "--replicaof", "127.0.0.1", str(primary.port))
+    proxy = RedisProxy(primary.port)
+
+    def fate(number):
+        if number == call:
+            wait_until(lambda: position(replica.client) == position(redis))
+            replica.client.replicaof("NO", "ONE")
+            redis.replicaof("127.0.0.1", replica.port)
+        elif number == call + 1:
+            proxy.behind = replica.port
+            return IS_REFUSED
+        return PASSES
+
+    try:
+        wait_until(lambda: replica.client.info("replication")["master_link_status"] == "up")
+        with primary.client as redis, client_of(proxy) as client:
+            crawl = Crawl(client, client, QUEUE_CLASSES[0])
+            proxy.fate = fate
+            crawl.run()
+    finally:
+        proxy.stop()
+        primary.stop()
+        replica.stop()
+    assert proxy.behind == replica.port
+    assert crawl.wrong == "0 lost, 0 twice"
+
+
+@pytest.mark.parametrize("kind", QUEUE_CLASSES)
+def test_each_request_comes_once_from_a_cluster_whose_slots_move(tmp_path, kind):
+    cluster = Cluster(tmp_path)
+    try:
+        with cluster.client as client:
+            crawl = Crawl(client, client, kind)
+            crawl.gate.seconds, crawl.gate.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
+            crawl.pop()
+            cluster.move(KEPT)
+            crawl.run()
+    finally:
+        cluster.stop()
+    assert crawl.wrong == "0 lost, 0 twice"
+
+
+# Calls of a crawl: two that ask how many requests there are, then two for each request that waits.
+@pytest.mark.parametrize("call", range(3, 9))
+@pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY])
+def test_a_crawl_that_is_killed_loses_nothing_that_has_not_left(
+    redis, redis_server, proxy, web, how, call
+):
+    sites = [web.site(answer(503)), web.site(held(RULES))]
+    urls = [site.url(path) for site in sites for path in ("/1", "/2")]
+    workers = Workers(redis_server.uri)
+    killed = []
+
+    def fate(number):
+        if number == call:
+            first.process.kill()
+            killed.append(number)
+        return how if number >= call else PASSES
+
+    proxy.fate = fate
+    fill(Fleet(redis).worker(), *urls)
+    first = workers.start(REDIS_URL=proxy.uri)
+    try:
+        wait_until(lambda: killed)
+        first.kill()
+        for site in sites:
+            site.change(RULES)
+        end_leases(redis)
+        end_waits(redis)
+        result = workers.start().result()
+    finally:
+        for worker in workers.started:
+            worker.kill()
+    assert Counter(target for site in sites for target in site.targets) == {"/1": 2, "/2": 2}
+    assert sorted(result["fetched"]) == sorted(urls)
+    assert redis.keys("*list:requests*") == []
+
+
+@pytest.mark.parametrize("call", [7, 8, 9, 10])
+def test_a_crawl_fetches_each_page_once_in_spite_of_a_failover(
+    redis, redis_server, proxy, web, call
+):
+    down, up = web.site(answer(503)), web.site(RULES)
+    urls = [site.url(path) for path in ("/1", "/2", "/3") for site in (down, up)]
+    fill(Fleet(redis).worker(), *urls)
+    fail(redis, proxy, IS_READ_ONLY, range(call, call + 1))
+    worker = Workers(redis_server.uri).start(REDIS_URL=proxy.uri, REP_STORE="memory://")
+    try:
+        wait_until(lambda: down.robots_requests and proxy.calls > 2 * call)
+        down.change(RULES)
+        result = worker.result()
+    finally:
+        worker.kill()
+    assert result["dropped"] == {}
+    assert sorted(down.targets) == sorted(up.targets) == ["/1", "/2", "/3"]
+
+
+@in_asyncio
+async def test_redis_is_told_what_has_left_although_nothing_else_is_popped(redis, monkeypatch):
+    monkeypatch.setattr("scrapy_rep.scheduler.redis_queue._SETTLE_INTERVAL", 0.0)
+    queue = Fleet(redis).worker(Doors())
+    fill(queue, f"{OPEN}/1", f"{OPEN}/2")
+    assert queue.pop() is not None
+    assert redis.zcard(KEPT) == 1
+    redis.replicaof("127.0.0.1", refusing_port())
+    await until(lambda: queue._crawler.stats.get(QUEUE_ERRORS))
+    redis.replicaof("NO", "ONE")
+    await until(lambda: redis.zcard(KEPT) == 0)
+    assert len(queue) == 1
+    queue.stop()
+
+
+def test_a_worker_that_is_closed_leaves_nothing_behind(redis):
+    queue = Fleet(redis).worker(Doors())
+    fill(queue, f"{OPEN}/1")
+    assert queue.pop() is not None
+    queue.stop()
+    assert redis.keys("*") == []
+
+
+@pytest.mark.parametrize("how", [IS_REFUSED, LOSES_ITS_REPLY])
+def test_what_a_call_took_that_failed_is_given_back_at_the_close(redis, proxy, how):
+    queue = Fleet(client_of(proxy)).worker(Doors())
+    fill(queue, f"{OPEN}/1")
+    assert len(queue) == 1
+    proxy.fate = lambda _: how
+    with pytest.raises(RedisError):
+        queue.pop()
+    proxy.fate = lambda _: PASSES
+    queue.stop()
+    assert redis.keys("*") == [b"list:requests"]
+
+
+def test_what_a_worker_took_and_lost_is_not_its_own_any_more(redis, monkeypatch):
+    """A worker that was silent for so long that another one got its request moves nothing."""
+    gate, other_gate = Doors(), Doors()
+    queue, other = (Fleet(redis).worker(each) for each in (gate, other_gate))
+    gate.seconds = other_gate.seconds = {DOWN: 600.0}
+    fill(queue, f"{DOWN}/1")
+    wait = queue._requests.defer
+
+    def defer_late(*args):
+        end_waits(redis)
+        assert drain(other) == []
+        return wait(*args)
+
+    monkeypatch.setattr(queue._requests, "defer", defer_late)
+    assert drain(queue) == []
+    assert len(queue) == 1
