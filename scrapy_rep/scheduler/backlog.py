@@ -94,7 +94,7 @@ class Backlog:
 
     def has_slot(self, slot: str) -> bool:
         """Return whether there are requests to ``slot`` on disk."""
-        return bool(self._disk.lane_sizes_of(slot))
+        return any(size for _, _, size in self._disk.lane_sizes_of(slot))
 
     def push(self, slot: str, origin: Origin | None, *item: Any) -> None:
         """Write a request that stays on disk. Raises ValueError as ``Disk.write`` does."""
@@ -179,7 +179,7 @@ class Backlog:
                 continue
             for _, name, size in groups:
                 origin = _read_origin(name)
-                if (slot, origin) in self._unreadable:
+                if not size or (slot, origin) in self._unreadable:
                     continue
                 # ``on_disk`` may be too low: after failures to read it was set to 0.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)

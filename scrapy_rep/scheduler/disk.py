@@ -15,6 +15,7 @@ import marshal
 import math
 import pickle
 import sqlite3
+from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -67,9 +68,26 @@ _INSERT: Final = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)"
 _NEXT: Final = """SELECT priority, start, position FROM requests
     WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, position) > (?, ?, ?)
     ORDER BY priority, start, position"""
-_GROUPS: Final = """SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), count(*) FROM requests
-    WHERE NOT unreadable AND {where} AND number NOT IN ({taken})
-    GROUP BY slot, origin ORDER BY slot, origin LIMIT ?"""
+_LANES: Final = (
+    """CREATE TEMP TABLE lanes (slot, origin, size, PRIMARY KEY (slot, origin)) WITHOUT ROWID""",
+    """INSERT INTO lanes SELECT slot, origin, count(*) FROM requests
+       WHERE NOT unreadable GROUP BY slot, origin""",
+    """CREATE TEMP TRIGGER added AFTER INSERT ON main.requests BEGIN
+       INSERT INTO lanes VALUES (new.slot, new.origin, 1)
+       ON CONFLICT DO UPDATE SET size = size + 1; END""",
+    """CREATE TEMP TRIGGER deleted AFTER DELETE ON main.requests BEGIN
+       UPDATE lanes SET size = size - 1 WHERE slot = old.slot AND origin = old.origin; END""",
+    """CREATE TEMP TRIGGER marked AFTER UPDATE OF unreadable ON main.requests BEGIN
+       UPDATE lanes SET size = size - 1 WHERE slot = old.slot AND origin = old.origin; END""",
+    """CREATE TEMP TRIGGER emptied AFTER UPDATE ON lanes WHEN new.size < 1 BEGIN
+       DELETE FROM lanes WHERE slot = new.slot AND origin = new.origin; END""",
+)
+"""How many requests each lane has, without those marked as unreadable.
+
+This is counted once, when the file is opened: to count again each time that a lane is loaded would
+take longer the more requests it has. The table is not part of the file."""
+_SIZES: Final = """SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), size FROM lanes
+    WHERE slot {} ? ORDER BY slot, origin LIMIT ?"""
 _LEAST: Final = -(1 << 63)
 """The least integer of SQLite."""
 _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
@@ -105,8 +123,9 @@ class Disk:
         """Popped requests that the engine has not finished, by row number."""
         self._ended: set[int] = set()
         """Row numbers of finished requests, to be deleted."""
-        self._unmarked: set[int] = set()
-        """Row numbers of unreadable requests that could not be marked as unreadable."""
+        self._popped: dict[int, tuple[str, str]] = {}
+        """Slot and origin of all popped rows, by number: of those above, and of unreadable requests
+        that could not be marked as unreadable."""
         self._delete_at = -math.inf
         self._retry_delay = _RETRY_DELAY
         self._has_write_failed = False
@@ -123,6 +142,8 @@ class Disk:
                     "REPLACE INTO to_move VALUES (?, ?, 0)",
                     [(slot, json.dumps([*priorities])) for slot, priorities in scrapys.items()],
                 )
+                for statement in _LANES:
+                    self._run(statement)
                 self._number: int = self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
             except BaseException:
                 self._connection.close()
@@ -132,17 +153,17 @@ class Disk:
 
     def number_of_requests(self) -> int:
         """Return the number of requests not marked as unreadable."""
-        number: int = self._run("SELECT count(*) FROM requests WHERE NOT unreadable").fetchone()[0]
-        return number
+        return int(self._run("SELECT total(size) FROM lanes").fetchone()[0])
 
     def lane_sizes(self, after: str, lanes: int) -> list[tuple[str, str, int]]:
         """Return slot, origin and number of requests of each lane in the next slots, sorted.
 
-        The slots are those after the slot ``after``. Fewer lanes than ``lanes`` are returned only
-        if no more are left; more are returned if the last slot has more, as slots are never split.
-        Raises sqlite3.Error if the file can't be read.
+        Popped requests are not counted; the number may be 0. The slots are those after the slot
+        ``after``. Fewer lanes than ``lanes`` are returned only if no more are left; more are
+        returned if the last slot has more, as slots are never split. Raises sqlite3.Error if the
+        file can't be read.
         """
-        rows = self._lane_sizes("slot > ?", after, lanes)
+        rows = self._lane_sizes(">", after, lanes)
         if len(rows) == lanes:
             last = rows[-1][0]
             while rows and rows[-1][0] == last:
@@ -153,13 +174,16 @@ class Disk:
     def lane_sizes_of(self, slot: str) -> list[tuple[str, str, int]]:
         """Return slot, origin and number of requests of each lane of ``slot``.
 
-        Raises sqlite3.Error if the file can't be read.
+        As in ``lane_sizes``, the number may be 0. Raises sqlite3.Error if the file can't be read.
         """
-        return self._lane_sizes("slot = ?", slot, -1)
+        return self._lane_sizes("=", slot, -1)
 
-    def _lane_sizes(self, where: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
-        taken = ",".join(map(str, (*self._in_progress, *self._ended, *self._unmarked)))
-        return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
+    def _lane_sizes(self, operator: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
+        popped = Counter(self._popped.values())
+        return [
+            (name, origin, max(0, size - popped[name, origin]))
+            for name, origin, size in self._run(_SIZES.format(operator), (slot, lanes))
+        ]
 
     def set_next_key(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
         """Set ``lane.heap`` to the sort key of the first request after the key ``after``.
@@ -171,7 +195,7 @@ class Disk:
     def _keys(self, lane: Lane, after: tuple[Any, ...], limit: int) -> list[tuple[Any, ...]]:
         """Return the sort keys of the next requests after the key ``after``, at most ``limit``."""
         rows = self._run(_NEXT, (*_key_of(lane), *after))
-        return [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), limit)]
+        return [*islice((row for row in rows if abs(row[2]) not in self._popped), limit)]
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request`` to ``lane``. Raises ValueError as ``write`` does."""
@@ -236,13 +260,13 @@ class Disk:
         data = self._read_row(key)
         self.set_next_key(lane, key)
         number = abs(key[2])
+        self._popped[number] = _key_of(lane)
         try:
             request = self._decode(data)
         except UnreadableError:
-            self._unmarked.add(number)
             with self._log_write_errors("What can't be read isn't marked"):
                 self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
-                self._unmarked.remove(number)
+                del self._popped[number]
             raise
         self._in_progress[number] = request
         return request
@@ -271,14 +295,10 @@ class Disk:
                 self._connection.executemany(
                     "DELETE FROM requests WHERE number = ?", ((number,) for number in self._ended)
                 )
+            for number in self._ended:
+                del self._popped[number]
             self._ended.clear()
             self._delete_at, self._retry_delay = -math.inf, _RETRY_DELAY
-
-    def _is_unpopped(self, number: int) -> bool:
-        """Return whether the request of a row has not been popped."""
-        return not any(
-            number in taken for taken in (self._in_progress, self._ended, self._unmarked)
-        )
 
     def log_if_removed(self) -> None:
         """Log, only once, if the file was removed or replaced.
