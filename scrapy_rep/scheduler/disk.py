@@ -28,7 +28,7 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.sqlite import (
     ForeignFileError,
-    NewerFileError,
+    OtherVersionError,
     enable_wal,
     identity_of,
     version_of,
@@ -49,8 +49,8 @@ logger: Final = logging.getLogger(__name__)
 FILE: Final = "requests.sqlite"
 _APPLICATION_ID: Final = 0x52455002
 """``PRAGMA application_id`` of the file; a database without it is not used."""
-_VERSION: Final = 1
-"""``PRAGMA user_version`` of the file: the version of its schema."""
+_VERSION: Final = 2
+"""``PRAGMA user_version`` of the file: the version of its schema. No other version is read."""
 _SCHEMA: Final = (
     """CREATE TABLE requests
        (number INTEGER PRIMARY KEY, slot TEXT NOT NULL, origin TEXT NOT NULL,
@@ -416,14 +416,17 @@ def _as_settings_error(path: Path) -> Iterator[None]:
 def _open_schema(connection: sqlite3.Connection, path: Path) -> None:
     """Lock the file, and create the schema if the file is empty.
 
-    Raises SettingsError if another program or a newer version wrote it, and sqlite3.Error if it
+    Raises SettingsError if another program or version wrote it, and sqlite3.Error if it
     can't be read, written or locked.
     """
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try:
-        version = version_of(connection, _APPLICATION_ID, _VERSION)
-    except NewerFileError as error:
-        raise SettingsError(f"{path} was {error} and is not changed") from None
+        version = version_of(connection, _APPLICATION_ID, _VERSION, _VERSION)
+    except OtherVersionError as error:
+        raise SettingsError(
+            f"{path} was {error}, and is not changed. Finish its crawl with that version, or set "
+            "JOBDIR to a new directory"
+        ) from None
     except ForeignFileError as error:
         raise SettingsError(f"{path} is a database {error} and is not changed") from None
     enable_wal(connection)

@@ -10,6 +10,7 @@ import shutil
 import sqlite3
 import weakref
 from contextlib import closing, suppress
+from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 
 from scrapy_rep import RobotsAwarePriorityQueue, SettingsError
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.scheduler.disk import _SCHEMA, _VERSION
 from scrapy_rep.scheduler.errors import RETRY_DELAYS
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
@@ -535,13 +537,33 @@ def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
     refused(tmp_path, "of another program")
 
 
-def test_a_file_of_a_newer_version_is_refused_and_stays(tmp_path):
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("PRAGMA user_version = 99", "a newer version"),
+        ("PRAGMA user_version = -1", "an older version"),
+        # Its schema had another column, before the first release.
+        (
+            "ALTER TABLE requests RENAME COLUMN position TO place; PRAGMA user_version = 1",
+            "an older version",
+        ),
+    ],
+)
+def test_a_file_of_another_version_is_refused_and_stays(tmp_path, change, says):
     filled(tmp_path, *pages("a.example", 1)).close()
-    connection = sqlite3.connect(file_of(tmp_path))
-    connection.execute("PRAGMA user_version = 99")
-    connection.execute("PRAGMA journal_mode = DELETE")
-    connection.close()
-    refused(tmp_path, "newer version")
+    with closing(sqlite3.connect(file_of(tmp_path))) as connection:
+        connection.executescript(change)
+    refused(
+        tmp_path,
+        f"^{file_of(tmp_path)} was written by {says} of scrapy-rep, and is not changed. "
+        "Finish its crawl with that version, or set JOBDIR to a new directory$",
+    )
+
+
+def test_the_version_is_that_of_the_schema():
+    """A changed schema gets a new version. Those of releases are migrated."""
+    schema = "\n".join(text for text in _SCHEMA if not text.startswith("PRAGMA"))
+    assert (_VERSION, sha256(schema.encode()).hexdigest()[:16]) == (2, "8eaff1c1f8d88a08")
 
 
 def test_a_file_that_can_not_be_opened_is_refused(tmp_path):
