@@ -70,8 +70,9 @@ _NEXT: Final = """SELECT priority, start, position FROM requests
     ORDER BY priority, start, position"""
 _LANES: Final = (
     """CREATE TEMP TABLE lanes (slot, origin, size, PRIMARY KEY (slot, origin)) WITHOUT ROWID""",
-    """INSERT INTO lanes SELECT slot, origin, count(*) FROM requests
-       WHERE NOT unreadable GROUP BY slot, origin""",
+    """INSERT INTO lanes SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), count(*) FROM requests
+       WHERE NOT unreadable GROUP BY slot, origin
+       ON CONFLICT DO UPDATE SET size = size + excluded.size""",
     """CREATE TEMP TRIGGER added AFTER INSERT ON main.requests BEGIN
        INSERT INTO lanes VALUES (new.slot, new.origin, 1)
        ON CONFLICT DO UPDATE SET size = size + 1; END""",
@@ -85,9 +86,9 @@ _LANES: Final = (
 """How many requests each lane has, without those marked as unreadable.
 
 This is counted once, when the file is opened: to count again each time that a lane is loaded would
-take longer the more requests it has. The table is not part of the file."""
-_SIZES: Final = """SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), size FROM lanes
-    WHERE slot {} ? ORDER BY slot, origin LIMIT ?"""
+take longer the more requests it has. The table is not part of the file. In a damaged index, a slot
+may not be text, and the requests of a lane may not follow each other."""
+_SIZES: Final = "SELECT * FROM lanes WHERE slot {} ? ORDER BY slot, origin LIMIT ?"
 _LEAST: Final = -(1 << 63)
 """The least integer of SQLite."""
 _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
@@ -136,15 +137,27 @@ class Disk:
             self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             self._run = self._connection.execute
             try:
-                _open_schema(self._connection, path)
-                self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
-                self._connection.executemany(
-                    "REPLACE INTO to_move VALUES (?, ?, 0)",
-                    [(slot, json.dumps([*priorities])) for slot, priorities in scrapys.items()],
-                )
-                for statement in _LANES:
-                    self._run(statement)
-                self._number: int = self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
+                schema = () if _read_version(self._connection, path) else _SCHEMA
+                enable_wal(self._connection)
+                with self._connection:  # rolls back if the file is damaged
+                    self._run("BEGIN EXCLUSIVE")
+                    for statement in schema:
+                        self._run(statement)
+                    self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
+                    self._connection.executemany(
+                        "REPLACE INTO to_move VALUES (?, ?, 0)",
+                        [(slot, json.dumps([*priorities])) for slot, priorities in scrapys.items()],
+                    )
+                    for statement in _LANES:
+                        self._run(statement)
+                    self._number: int = (
+                        self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
+                    )
+                    self.slots_to_move: list[tuple[str, str, int]] = self._run(
+                        "SELECT slot, priorities, moved FROM to_move ORDER BY rowid"
+                    ).fetchall()
+                    """Each slot with requests that Scrapy's queue has left: its name, its
+                    priorities as JSON, and how many of them were moved."""
             except BaseException:
                 self._connection.close()
                 raise
@@ -178,7 +191,7 @@ class Disk:
         """
         return self._lane_sizes("=", slot, -1)
 
-    def _lane_sizes(self, operator: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
+    def _lane_sizes(self, operator: str, slot: str | int, lanes: int) -> list[tuple[str, str, int]]:
         popped = Counter(self._popped.values())
         return [
             (name, origin, max(0, size - popped[name, origin]))
@@ -193,9 +206,17 @@ class Disk:
         lane.heap = self._keys(lane, after, 1)
 
     def _keys(self, lane: Lane, after: tuple[Any, ...], limit: int) -> list[tuple[Any, ...]]:
-        """Return the sort keys of the next requests after the key ``after``, at most ``limit``."""
-        rows = self._run(_NEXT, (*_key_of(lane), *after))
-        return [*islice((row for row in rows if abs(row[2]) not in self._popped), limit)]
+        """Return the sort keys of the next requests after the key ``after``, at most ``limit``.
+
+        Damaged keys are left out.
+        """
+        # Python 3.10 doesn't close the file while a cursor is open.
+        with closing(self._run(_NEXT, (*_key_of(lane), *after))) as rows:
+            return [*islice(filter(self._is_next, rows), limit)]
+
+    def _is_next(self, key: tuple[Any, ...]) -> bool:
+        """Return whether the request with this sort key may be popped."""
+        return {*map(type, key)} == {int} and abs(key[2]) not in self._popped
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request`` to ``lane``. Raises ValueError as ``write`` does."""
@@ -334,20 +355,16 @@ class Disk:
 
     def close(self) -> bool:
         """Delete finished rows and close the file; return whether requests are left on disk."""
-        with closing(self._connection):
+        is_left = True  # if the file can't be read
+        with closing(self._connection), suppress(sqlite3.Error):
             self.delete_finished()
             self._log_lost_requests()
             (is_left,) = self._run(
                 "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
             ).fetchone()
-            return bool(is_left)
+        return bool(is_left)
 
     # Requests left by Scrapy's queue.
-
-    def slots_to_move(self) -> list[tuple[str, list[int], int]]:
-        """Return each slot with requests to move: its name, priorities, and how many were moved."""
-        rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
-        return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
     def set_moved_count(self, slot: str, requests: int) -> None:
         """Store how many requests of ``slot`` were moved here from the files of Scrapy's queue."""
@@ -407,21 +424,24 @@ def _as_settings_error(path: Path) -> Iterator[None]:
         if "locked" in str(error):
             what = "another crawl is using this JOBDIR"
         elif type(error) is sqlite3.DatabaseError:
-            what = f"it is damaged, or no file of ours ({error}); it is left as it is"
+            what = (
+                f"it is damaged, or no file of ours ({error}), and is not changed. Restore a copy "
+                "of it, or set JOBDIR to a new directory"
+            )
         else:
             what = f"it can't be opened and written ({error})"
         raise SettingsError(f"{path} has the requests of the crawl: {what}") from error
 
 
-def _open_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Lock the file, and create the schema if the file is empty.
+def _read_version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of the schema; 0 for an empty file.
 
-    Raises SettingsError if another program or version wrote it, and sqlite3.Error if it
-    can't be read, written or locked.
+    Raises SettingsError if another program or version wrote the file, and sqlite3.Error if it can't
+    be read.
     """
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try:
-        version = version_of(connection, _APPLICATION_ID, _VERSION, _VERSION)
+        return version_of(connection, _APPLICATION_ID, _VERSION, _VERSION)
     except OtherVersionError as error:
         raise SettingsError(
             f"{path} was {error}, and is not changed. Finish its crawl with that version, or set "
@@ -429,8 +449,3 @@ def _open_schema(connection: sqlite3.Connection, path: Path) -> None:
         ) from None
     except ForeignFileError as error:
         raise SettingsError(f"{path} is a database {error} and is not changed") from None
-    enable_wal(connection)
-    connection.execute("BEGIN EXCLUSIVE")
-    for statement in () if version else _SCHEMA:
-        connection.execute(statement)
-    connection.execute("COMMIT")

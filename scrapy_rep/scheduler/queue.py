@@ -241,10 +241,14 @@ class RobotsAwarePriorityQueue:
             log_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
         self._rotation.set_last_popped(lane.slot)
-        # After rows that can't be read, the size may be wrong: the lane is empty if its heap is.
-        self._resize(lane, max(1, lane.size - 1) if lane.heap else 0)
-        if lane.size:
+        if lane.heap:
+            # After rows that can't be read, the size may be too low.
+            self._resize(lane, max(1, lane.size - 1))
             self._rank_lane(lane, served=True)
+        else:
+            self._resize(lane, lane.size - 1)
+            if lane.size:
+                self._leave_on_disk(lane)
         return request
 
     def _resize(self, lane: Lane, size: int) -> None:

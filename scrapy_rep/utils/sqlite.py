@@ -50,7 +50,9 @@ def version_of(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
             " FROM pragma_application_id, pragma_user_version"
         ).fetchone()
-    except UnicodeDecodeError as error:
+    except (UnicodeDecodeError, sqlite3.DatabaseError) as error:
+        if isinstance(error, sqlite3.Error) and str(error):
+            raise  # Python 3.10 raises an error without a message for text that is not UTF-8
         raise sqlite3.DatabaseError("its schema is not valid UTF-8") from error
     if identifier != application_id and (identifier, version, tables) != (0, 0, 0):
         raise ForeignFileError("of another program")

@@ -117,7 +117,7 @@ def test_a_lane_that_can_not_be_looked_at_is_tried_again(opened, times):
 @pytest.mark.parametrize("times", [1, 6])
 def test_an_error_while_slots_are_loaded_is_tried_again(opened, times):
     queue, time = opened
-    queue._disk._run = failing(times, lambda sql: "CAST(slot" in sql, queue._disk._run)
+    queue._disk._run = failing(times, lambda sql: "SELECT * FROM lanes" in sql, queue._disk._run)
     assert queue.pop() is None
     assert sorted(drain_in_time(queue, time)) == urls_of(many_pages(40))
     assert len(queue) == 0
@@ -126,7 +126,7 @@ def test_an_error_while_slots_are_loaded_is_tried_again(opened, times):
 def test_slots_that_can_never_be_loaded_are_left_so_that_the_crawl_ends(opened, caplog):
     queue, time = opened
     run = queue._disk._run
-    queue._disk._run = failing(99, lambda sql: "CAST(slot" in sql, run)
+    queue._disk._run = failing(99, lambda sql: "SELECT * FROM lanes" in sql, run)
     assert drain_in_time(queue, time) == []
     assert len(queue) == 0
     assert caplog.messages == [

@@ -522,12 +522,37 @@ def test_a_file_that_is_damaged_is_refused_and_stays(tmp_path):
     refused(tmp_path, "damaged")
 
 
+def damage_page(folder, page):
+    content = bytearray(file_of(folder).read_bytes())
+    content[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
+    file_of(folder).write_bytes(content)
+
+
+def first_page_of(folder, name):
+    """Return the number of the first page of a table or an index."""
+    with closing(sqlite3.connect(file_of(folder))) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        return connection.execute(query, [name]).fetchone()[0]
+
+
+@pytest.mark.parametrize("name", ["requests", "by_rank", "unreadable", "to_move"])
+def test_a_damaged_page_is_refused_with_what_to_do(tmp_path, name):
+    filled(tmp_path, *pages("a.example", 1, 2)).close()
+    damage_page(tmp_path, first_page_of(tmp_path, name))
+    for _ in range(2):
+        refused(
+            tmp_path,
+            f"^{file_of(tmp_path)} has the requests of the crawl: it is damaged, or no file of "
+            "ours .*, and is not changed. Restore a copy of it, or set JOBDIR to a new directory$",
+        )
+
+
 def test_a_schema_that_is_not_utf_8_is_refused_and_stays(tmp_path):
     filled(tmp_path, *pages("a.example", 1)).close()
     content = file_of(tmp_path).read_bytes()
     assert content.count(b"to_moveto_move") == 1
     file_of(tmp_path).write_bytes(content.replace(b"to_moveto_move", b"\xefo_move\xefo_move"))
-    refused(tmp_path, "damaged")
+    refused(tmp_path, "damaged.*its schema is not valid UTF-8")
 
 
 def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
@@ -677,6 +702,26 @@ def test_no_more_is_loaded_than_lookups_have_room_for(tmp_path, small_memory):
     doors.has_room_for_lookups = True
     doors.open = None
     assert len(drain(queue)) == 200
+
+
+def test_a_damaged_row_stops_no_other_of_its_lane(tmp_path, caplog):
+    filled(tmp_path, *pages("a.example", 1, 2, 3)).close()
+    with closing(sqlite3.connect(file_of(tmp_path))) as connection, connection:
+        connection.execute("UPDATE requests SET position = 'damaged' WHERE number = 2")
+    queue = ours(FakeCrawler(Doors()), key=tmp_path)
+    assert drain(queue) == urls(pages("a.example", 1, 3))
+    assert caplog.messages == ["The requests of a.example can't be read, and are left in JOBDIR: 1"]
+    assert len(queue) == 0
+    assert queue.close() != {}
+
+
+def test_a_page_that_is_damaged_while_the_crawl_runs_does_not_fail_the_close(tmp_path):
+    filled(tmp_path, *pages("a.example", *range(200))).close()
+    page = first_page_of(tmp_path, "requests")
+    queue = ours(FakeCrawler(Doors()), key=tmp_path)
+    queue._disk._run("PRAGMA shrink_memory")
+    damage_page(tmp_path, page)
+    assert queue.close() != {}
 
 
 @pytest.mark.parametrize(
