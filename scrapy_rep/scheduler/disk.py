@@ -89,6 +89,8 @@ This is counted once, when the file is opened: to count again each time that a l
 take longer the more requests it has. The table is not part of the file. In a damaged index, a slot
 may not be text, and the requests of a lane may not follow each other."""
 _SIZES: Final = "SELECT * FROM lanes WHERE slot {} ? ORDER BY slot, origin LIMIT ?"
+_BEFORE_TEXT: Final = 0
+"""A number, which SQLite sorts before all text, also before the empty one."""
 _LEAST: Final = -(1 << 63)
 """The least integer of SQLite."""
 _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
@@ -168,15 +170,15 @@ class Disk:
         """Return the number of requests not marked as unreadable."""
         return int(self._run("SELECT total(size) FROM lanes").fetchone()[0])
 
-    def lane_sizes(self, after: str, lanes: int) -> list[tuple[str, str, int]]:
+    def lane_sizes(self, after: str | None, lanes: int) -> list[tuple[str, str, int]]:
         """Return slot, origin and number of requests of each lane in the next slots, sorted.
 
         Popped requests are not counted; the number may be 0. The slots are those after the slot
-        ``after``. Fewer lanes than ``lanes`` are returned only if no more are left; more are
-        returned if the last slot has more, as slots are never split. Raises sqlite3.Error if the
-        file can't be read.
+        ``after``, or the first if it is None. Fewer lanes than ``lanes`` are returned only if no
+        more are left; more are returned if the last slot has more, as slots are never split. Raises
+        sqlite3.Error if the file can't be read.
         """
-        rows = self._lane_sizes(">", after, lanes)
+        rows = self._lane_sizes(">", _BEFORE_TEXT if after is None else after, lanes)
         if len(rows) == lanes:
             last = rows[-1][0]
             while rows and rows[-1][0] == last:

@@ -74,6 +74,17 @@ def test_a_pop_takes_the_same_steps_whatever_a_host_has_waiting(tmp_path, small_
     assert many <= few
 
 
+@pytest.mark.parametrize("url", ["data:,x", "file:///x"])
+def test_a_request_whose_url_has_no_host_is_loaded(tmp_path, small_memory, url):
+    requests = [Request(url), *many_pages(20)]
+    filled(tmp_path, *requests).close()
+    queue = ours(FakeCrawler(), key=tmp_path)
+    assert sorted(drain(queue)) == urls_of(requests)
+    queue.push(Request(url))
+    assert drain(queue) == [url]
+    queue.close()
+
+
 def test_origins_of_a_slot_keep_their_turns_in_memory(tmp_path, small_memory):
     requests = [
         Request(f"{scheme}://{n:03}.example/{page}")
