@@ -33,7 +33,7 @@ from scrapy_rep.utils.sqlite import (
     identity_of,
     version_of,
 )
-from scrapy_rep.utils.text import without_credentials
+from scrapy_rep.utils.text import printable_request, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -165,6 +165,22 @@ class Disk:
                 raise
         self._path, self._identity = path, identity_of(path)
         self._has_logged_loss = False
+        self._is_closed = False
+        self._has_logged_late = False
+
+    def reject_if_closed(self, request: Request) -> None:
+        """Raise ValueError if the file is closed, and log ``request`` if it is the first."""
+        if not self._is_closed:
+            return
+        if not self._has_logged_late:
+            self._has_logged_late = True
+            logger.warning(
+                "%s came after the scheduler was closed, and is not stored in JOBDIR. Further such "
+                "requests are not logged",
+                printable_request(request),
+                extra={"spider": self._crawler.spider},
+            )
+        raise ValueError("the scheduler is closed")
 
     def number_of_requests(self) -> int:
         """Return the number of requests not marked as unreadable."""
@@ -357,6 +373,7 @@ class Disk:
 
     def close(self) -> bool:
         """Delete finished rows and close the file; return whether requests are left on disk."""
+        self._is_closed = True
         is_left = True  # if the file can't be read
         with closing(self._connection), suppress(sqlite3.Error):
             self.delete_finished()
@@ -405,7 +422,7 @@ class Disk:
                 self._has_write_failed = True
                 logger.error(  # noqa: TRY400 - it is told what to do about it
                     "The requests can't be written to JOBDIR: %s. %s",
-                    error,
+                    str(error).rstrip("."),
                     consequence,
                     extra={"spider": self._crawler.spider},
                 )

@@ -129,6 +129,8 @@ class RobotsAwarePriorityQueue:
 
         :raises ValueError: if it can't be written to disk; the scheduler then keeps it in memory.
         """
+        if self._disk is not None:
+            self._disk.reject_if_closed(request)
         # A spider may set a download slot of any type, but the names of slots are sorted here.
         slot, origin = str(self._slot_name(request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
