@@ -467,4 +467,6 @@ def _read_version(connection: sqlite3.Connection, path: Path) -> int:
             "JOBDIR to a new directory"
         ) from None
     except ForeignFileError as error:
-        raise SettingsError(f"{path} is a database {error} and is not changed") from None
+        raise SettingsError(
+            f"{path} is a database {error}, and is not changed. Set JOBDIR to a new directory"
+        ) from None

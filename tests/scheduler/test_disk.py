@@ -559,7 +559,7 @@ def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
     connection = sqlite3.connect(file_of(tmp_path))
     connection.execute("CREATE TABLE theirs (x)")
     connection.close()
-    refused(tmp_path, "of another program")
+    refused(tmp_path, "of another program.* Set JOBDIR to a new directory$")
 
 
 @pytest.mark.parametrize(
