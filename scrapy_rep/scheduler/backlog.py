@@ -57,8 +57,9 @@ class Backlog:
         self._lanes = lanes
         self._activate = activate
         self._may_load = may_load
-        self._reached = ""
-        """All slots up to this name have been loaded in this round."""
+        self._reached: str | None = None
+        """All slots up to this name have been loaded in this round; None if none has been. The name
+        may be empty: that of URLs without a host."""
         self._is_through = False
         """Whether no slot after ``_reached`` is left on disk in this round."""
         self._unreadable: dict[tuple[str, Origin | str | None], int] = {}
@@ -80,7 +81,7 @@ class Backlog:
             return False
         if self._lanes.on_disk:
             # Slots with names in this range were loaded: this round doesn't read them again.
-            if passed < slot <= self._reached:
+            if self._reached is not None and passed < slot <= self._reached:
                 rows = self._read(lambda: self._disk.lane_sizes_of(slot))
                 self._load(rows or [])
                 if rows is not None:
@@ -94,7 +95,7 @@ class Backlog:
 
     def has_slot(self, slot: str) -> bool:
         """Return whether there are requests to ``slot`` on disk."""
-        return bool(self._disk.lane_sizes_of(slot))
+        return any(size for _, _, size in self._disk.lane_sizes_of(slot))
 
     def push(self, slot: str, origin: Origin | None, *item: Any) -> None:
         """Write a request that stays on disk. Raises ValueError as ``Disk.write`` does."""
@@ -128,7 +129,7 @@ class Backlog:
     def start_round(self) -> None:
         """Begin a new round at the first name, if this round has loaded the last slot on disk."""
         if self._is_through:
-            self._reached = ""
+            self._reached = None
             self._is_through = False
 
     def load(self, before: str | None) -> bool:
@@ -138,7 +139,7 @@ class Backlog:
         loaded.
         """
         while self._lanes.on_disk and not self._is_through and self._may_load():
-            if before is not None and before <= self._reached:
+            if before is not None and self._reached is not None and before <= self._reached:
                 return False
             rows = self._read(lambda: self._disk.lane_sizes(self._reached, _STEP))
             if rows is None:
@@ -179,7 +180,7 @@ class Backlog:
                 continue
             for _, name, size in groups:
                 origin = _read_origin(name)
-                if (slot, origin) in self._unreadable:
+                if not size or (slot, origin) in self._unreadable:
                     continue
                 # ``on_disk`` may be too low: after failures to read it was set to 0.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)

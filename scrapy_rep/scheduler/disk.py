@@ -15,6 +15,7 @@ import marshal
 import math
 import pickle
 import sqlite3
+from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -27,12 +28,12 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.sqlite import (
     ForeignFileError,
-    NewerFileError,
+    OtherVersionError,
     enable_wal,
     identity_of,
     version_of,
 )
-from scrapy_rep.utils.text import without_credentials
+from scrapy_rep.utils.text import printable_request, without_credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,8 +49,8 @@ logger: Final = logging.getLogger(__name__)
 FILE: Final = "requests.sqlite"
 _APPLICATION_ID: Final = 0x52455002
 """``PRAGMA application_id`` of the file; a database without it is not used."""
-_VERSION: Final = 1
-"""``PRAGMA user_version`` of the file: the version of its schema."""
+_VERSION: Final = 2
+"""``PRAGMA user_version`` of the file: the version of its schema. No other version is read."""
 _SCHEMA: Final = (
     """CREATE TABLE requests
        (number INTEGER PRIMARY KEY, slot TEXT NOT NULL, origin TEXT NOT NULL,
@@ -67,9 +68,29 @@ _INSERT: Final = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)"
 _NEXT: Final = """SELECT priority, start, position FROM requests
     WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, position) > (?, ?, ?)
     ORDER BY priority, start, position"""
-_GROUPS: Final = """SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), count(*) FROM requests
-    WHERE NOT unreadable AND {where} AND number NOT IN ({taken})
-    GROUP BY slot, origin ORDER BY slot, origin LIMIT ?"""
+_LANES: Final = (
+    """CREATE TEMP TABLE lanes (slot, origin, size, PRIMARY KEY (slot, origin)) WITHOUT ROWID""",
+    """INSERT INTO lanes SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), count(*) FROM requests
+       WHERE NOT unreadable GROUP BY slot, origin
+       ON CONFLICT DO UPDATE SET size = size + excluded.size""",
+    """CREATE TEMP TRIGGER added AFTER INSERT ON main.requests BEGIN
+       INSERT INTO lanes VALUES (new.slot, new.origin, 1)
+       ON CONFLICT DO UPDATE SET size = size + 1; END""",
+    """CREATE TEMP TRIGGER deleted AFTER DELETE ON main.requests BEGIN
+       UPDATE lanes SET size = size - 1 WHERE slot = old.slot AND origin = old.origin; END""",
+    """CREATE TEMP TRIGGER marked AFTER UPDATE OF unreadable ON main.requests BEGIN
+       UPDATE lanes SET size = size - 1 WHERE slot = old.slot AND origin = old.origin; END""",
+    """CREATE TEMP TRIGGER emptied AFTER UPDATE ON lanes WHEN new.size < 1 BEGIN
+       DELETE FROM lanes WHERE slot = new.slot AND origin = new.origin; END""",
+)
+"""How many requests each lane has, without those marked as unreadable.
+
+This is counted once, when the file is opened: to count again each time that a lane is loaded would
+take longer the more requests it has. The table is not part of the file. In a damaged index, a slot
+may not be text, and the requests of a lane may not follow each other."""
+_SIZES: Final = "SELECT * FROM lanes WHERE slot {} ? ORDER BY slot, origin LIMIT ?"
+_BEFORE_TEXT: Final = 0
+"""A number, which SQLite sorts before all text, also before the empty one."""
 _LEAST: Final = -(1 << 63)
 """The least integer of SQLite."""
 _BEFORE_ALL: Final = (_LEAST, 0, _LEAST)
@@ -105,8 +126,9 @@ class Disk:
         """Popped requests that the engine has not finished, by row number."""
         self._ended: set[int] = set()
         """Row numbers of finished requests, to be deleted."""
-        self._unmarked: set[int] = set()
-        """Row numbers of unreadable requests that could not be marked as unreadable."""
+        self._popped: dict[int, tuple[str, str]] = {}
+        """Slot and origin of all popped rows, by number: of those above, and of unreadable requests
+        that could not be marked as unreadable."""
         self._delete_at = -math.inf
         self._retry_delay = _RETRY_DELAY
         self._has_write_failed = False
@@ -117,32 +139,62 @@ class Disk:
             self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
             self._run = self._connection.execute
             try:
-                _open_schema(self._connection, path)
-                self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
-                self._connection.executemany(
-                    "REPLACE INTO to_move VALUES (?, ?, 0)",
-                    [(slot, json.dumps([*priorities])) for slot, priorities in scrapys.items()],
-                )
-                self._number: int = self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
+                schema = () if _read_version(self._connection, path) else _SCHEMA
+                enable_wal(self._connection)
+                with self._connection:  # rolls back if the file is damaged
+                    self._run("BEGIN EXCLUSIVE")
+                    for statement in schema:
+                        self._run(statement)
+                    self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
+                    self._connection.executemany(
+                        "REPLACE INTO to_move VALUES (?, ?, 0)",
+                        [(slot, json.dumps([*priorities])) for slot, priorities in scrapys.items()],
+                    )
+                    for statement in _LANES:
+                        self._run(statement)
+                    self._number: int = (
+                        self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
+                    )
+                    self.slots_to_move: list[tuple[str, str, int]] = self._run(
+                        "SELECT slot, priorities, moved FROM to_move ORDER BY rowid"
+                    ).fetchall()
+                    """Each slot with requests that Scrapy's queue has left: its name, its
+                    priorities as JSON, and how many of them were moved."""
             except BaseException:
                 self._connection.close()
                 raise
         self._path, self._identity = path, identity_of(path)
         self._has_logged_loss = False
+        self._is_closed = False
+        self._has_logged_late = False
+
+    def reject_if_closed(self, request: Request) -> None:
+        """Raise ValueError if the file is closed, and log ``request`` if it is the first."""
+        if not self._is_closed:
+            return
+        if not self._has_logged_late:
+            self._has_logged_late = True
+            logger.warning(
+                "%s came after the scheduler was closed, and is not stored in JOBDIR. Further such "
+                "requests are not logged",
+                printable_request(request),
+                extra={"spider": self._crawler.spider},
+            )
+        raise ValueError("the scheduler is closed")
 
     def number_of_requests(self) -> int:
         """Return the number of requests not marked as unreadable."""
-        number: int = self._run("SELECT count(*) FROM requests WHERE NOT unreadable").fetchone()[0]
-        return number
+        return int(self._run("SELECT total(size) FROM lanes").fetchone()[0])
 
-    def lane_sizes(self, after: str, lanes: int) -> list[tuple[str, str, int]]:
+    def lane_sizes(self, after: str | None, lanes: int) -> list[tuple[str, str, int]]:
         """Return slot, origin and number of requests of each lane in the next slots, sorted.
 
-        The slots are those after the slot ``after``. Fewer lanes than ``lanes`` are returned only
-        if no more are left; more are returned if the last slot has more, as slots are never split.
-        Raises sqlite3.Error if the file can't be read.
+        Popped requests are not counted; the number may be 0. The slots are those after the slot
+        ``after``, or the first if it is None. Fewer lanes than ``lanes`` are returned only if no
+        more are left; more are returned if the last slot has more, as slots are never split. Raises
+        sqlite3.Error if the file can't be read.
         """
-        rows = self._lane_sizes("slot > ?", after, lanes)
+        rows = self._lane_sizes(">", _BEFORE_TEXT if after is None else after, lanes)
         if len(rows) == lanes:
             last = rows[-1][0]
             while rows and rows[-1][0] == last:
@@ -153,13 +205,16 @@ class Disk:
     def lane_sizes_of(self, slot: str) -> list[tuple[str, str, int]]:
         """Return slot, origin and number of requests of each lane of ``slot``.
 
-        Raises sqlite3.Error if the file can't be read.
+        As in ``lane_sizes``, the number may be 0. Raises sqlite3.Error if the file can't be read.
         """
-        return self._lane_sizes("slot = ?", slot, -1)
+        return self._lane_sizes("=", slot, -1)
 
-    def _lane_sizes(self, where: str, slot: str, lanes: int) -> list[tuple[str, str, int]]:
-        taken = ",".join(map(str, (*self._in_progress, *self._ended, *self._unmarked)))
-        return self._run(_GROUPS.format(where=where, taken=taken), (slot, lanes)).fetchall()
+    def _lane_sizes(self, operator: str, slot: str | int, lanes: int) -> list[tuple[str, str, int]]:
+        popped = Counter(self._popped.values())
+        return [
+            (name, origin, max(0, size - popped[name, origin]))
+            for name, origin, size in self._run(_SIZES.format(operator), (slot, lanes))
+        ]
 
     def set_next_key(self, lane: Lane, after: tuple[Any, ...] = _BEFORE_ALL) -> None:
         """Set ``lane.heap`` to the sort key of the first request after the key ``after``.
@@ -169,9 +224,17 @@ class Disk:
         lane.heap = self._keys(lane, after, 1)
 
     def _keys(self, lane: Lane, after: tuple[Any, ...], limit: int) -> list[tuple[Any, ...]]:
-        """Return the sort keys of the next requests after the key ``after``, at most ``limit``."""
-        rows = self._run(_NEXT, (*_key_of(lane), *after))
-        return [*islice((row for row in rows if self._is_unpopped(abs(row[2]))), limit)]
+        """Return the sort keys of the next requests after the key ``after``, at most ``limit``.
+
+        Damaged keys are left out.
+        """
+        # Python 3.10 doesn't close the file while a cursor is open.
+        with closing(self._run(_NEXT, (*_key_of(lane), *after))) as rows:
+            return [*islice(filter(self._is_next, rows), limit)]
+
+    def _is_next(self, key: tuple[Any, ...]) -> bool:
+        """Return whether the request with this sort key may be popped."""
+        return {*map(type, key)} == {int} and abs(key[2]) not in self._popped
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
         """Write ``request`` to ``lane``. Raises ValueError as ``write`` does."""
@@ -236,13 +299,13 @@ class Disk:
         data = self._read_row(key)
         self.set_next_key(lane, key)
         number = abs(key[2])
+        self._popped[number] = _key_of(lane)
         try:
             request = self._decode(data)
         except UnreadableError:
-            self._unmarked.add(number)
             with self._log_write_errors("What can't be read isn't marked"):
                 self._run("UPDATE requests SET unreadable = 1 WHERE number = ?", (number,))
-                self._unmarked.remove(number)
+                del self._popped[number]
             raise
         self._in_progress[number] = request
         return request
@@ -271,14 +334,10 @@ class Disk:
                 self._connection.executemany(
                     "DELETE FROM requests WHERE number = ?", ((number,) for number in self._ended)
                 )
+            for number in self._ended:
+                del self._popped[number]
             self._ended.clear()
             self._delete_at, self._retry_delay = -math.inf, _RETRY_DELAY
-
-    def _is_unpopped(self, number: int) -> bool:
-        """Return whether the request of a row has not been popped."""
-        return not any(
-            number in taken for taken in (self._in_progress, self._ended, self._unmarked)
-        )
 
     def log_if_removed(self) -> None:
         """Log, only once, if the file was removed or replaced.
@@ -314,20 +373,17 @@ class Disk:
 
     def close(self) -> bool:
         """Delete finished rows and close the file; return whether requests are left on disk."""
-        with closing(self._connection):
+        self._is_closed = True
+        is_left = True  # if the file can't be read
+        with closing(self._connection), suppress(sqlite3.Error):
             self.delete_finished()
             self._log_lost_requests()
             (is_left,) = self._run(
                 "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
             ).fetchone()
-            return bool(is_left)
+        return bool(is_left)
 
     # Requests left by Scrapy's queue.
-
-    def slots_to_move(self) -> list[tuple[str, list[int], int]]:
-        """Return each slot with requests to move: its name, priorities, and how many were moved."""
-        rows = self._run("SELECT slot, priorities, moved FROM to_move ORDER BY rowid")
-        return [(slot, json.loads(priorities), moved) for slot, priorities, moved in rows]
 
     def set_moved_count(self, slot: str, requests: int) -> None:
         """Store how many requests of ``slot`` were moved here from the files of Scrapy's queue."""
@@ -366,7 +422,7 @@ class Disk:
                 self._has_write_failed = True
                 logger.error(  # noqa: TRY400 - it is told what to do about it
                     "The requests can't be written to JOBDIR: %s. %s",
-                    error,
+                    str(error).rstrip("."),
                     consequence,
                     extra={"spider": self._crawler.spider},
                 )
@@ -387,27 +443,30 @@ def _as_settings_error(path: Path) -> Iterator[None]:
         if "locked" in str(error):
             what = "another crawl is using this JOBDIR"
         elif type(error) is sqlite3.DatabaseError:
-            what = f"it is damaged, or no file of ours ({error}); it is left as it is"
+            what = (
+                f"it is damaged, or no file of ours ({error}), and is not changed. Restore a copy "
+                "of it, or set JOBDIR to a new directory"
+            )
         else:
             what = f"it can't be opened and written ({error})"
         raise SettingsError(f"{path} has the requests of the crawl: {what}") from error
 
 
-def _open_schema(connection: sqlite3.Connection, path: Path) -> None:
-    """Lock the file, and create the schema if the file is empty.
+def _read_version(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the version of the schema; 0 for an empty file.
 
-    Raises SettingsError if another program or a newer version wrote it, and sqlite3.Error if it
-    can't be read, written or locked.
+    Raises SettingsError if another program or version wrote the file, and sqlite3.Error if it can't
+    be read.
     """
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     try:
-        version = version_of(connection, _APPLICATION_ID, _VERSION)
-    except NewerFileError as error:
-        raise SettingsError(f"{path} was {error} and is not changed") from None
+        return version_of(connection, _APPLICATION_ID, _VERSION, _VERSION)
+    except OtherVersionError as error:
+        raise SettingsError(
+            f"{path} was {error}, and is not changed. Finish its crawl with that version, or set "
+            "JOBDIR to a new directory"
+        ) from None
     except ForeignFileError as error:
-        raise SettingsError(f"{path} is a database {error} and is not changed") from None
-    enable_wal(connection)
-    connection.execute("BEGIN EXCLUSIVE")
-    for statement in () if version else _SCHEMA:
-        connection.execute(statement)
-    connection.execute("COMMIT")
+        raise SettingsError(
+            f"{path} is a database {error}, and is not changed. Set JOBDIR to a new directory"
+        ) from None

@@ -129,6 +129,8 @@ class RobotsAwarePriorityQueue:
 
         :raises ValueError: if it can't be written to disk; the scheduler then keeps it in memory.
         """
+        if self._disk is not None:
+            self._disk.reject_if_closed(request)
         # A spider may set a download slot of any type, but the names of slots are sorted here.
         slot, origin = str(self._slot_name(request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
@@ -241,10 +243,14 @@ class RobotsAwarePriorityQueue:
             log_unreadable(self._crawler, str(error), error.__cause__)
         lane.failures = 0
         self._rotation.set_last_popped(lane.slot)
-        # After rows that can't be read, the size may be wrong: the lane is empty if its heap is.
-        self._resize(lane, max(1, lane.size - 1) if lane.heap else 0)
-        if lane.size:
+        if lane.heap:
+            # After rows that can't be read, the size may be too low.
+            self._resize(lane, max(1, lane.size - 1))
             self._rank_lane(lane, served=True)
+        else:
+            self._resize(lane, lane.size - 1)
+            if lane.size:
+                self._leave_on_disk(lane)
         return request
 
     def _resize(self, lane: Lane, size: int) -> None:

@@ -127,9 +127,9 @@ class Mover:
         wake_engine(self._crawler)
 
     def _move_all(self) -> Generator[None]:
-        for slot, priorities, moved in self._disk.slots_to_move():
+        for slot, priorities, moved in self._disk.slots_to_move:
             try:
-                yield from self._move_slot(slot, priorities, moved)
+                yield from self._move_slot(slot, json.loads(priorities), moved)
             except Exception as error:  # noqa: BLE001, PERF203 - logged
                 log_error(
                     self._crawler,

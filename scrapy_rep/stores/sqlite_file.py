@@ -14,7 +14,7 @@ from scrapy_rep.stores.base import StoreError
 from scrapy_rep.utils.sqlite import (
     ForeignFileError,
     Identity,
-    NewerFileError,
+    OtherVersionError,
     enable_wal,
     identity_of,
     version_of,
@@ -88,9 +88,9 @@ class Connection:
                     self._disconnect()
                     self._file.rename_bad_file(self._identity, str(error))
                     return func(self._open())
-            except NewerFileError as error:
+            except OtherVersionError as error:
                 self._disconnect()
-                raise StoreError(str(error)) from None
+                raise StoreError(f"{error}; set REP_STORE to another file") from None
             except (ForeignFileError, sqlite3.Error, OSError) as error:
                 self._disconnect()
                 raise StoreError(f"{type(error).__name__}: {error}") from error
@@ -148,7 +148,7 @@ class DatabaseFile:
     def connect(self) -> sqlite3.Connection:
         """Return a connection to the file, after the file was migrated to the newest schema.
 
-        Raises ForeignFileError, NewerFileError or sqlite3.Error if the file can't be used.
+        Raises ForeignFileError, OtherVersionError or sqlite3.Error if the file can't be used.
         """
         connection = sqlite3.connect(
             self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False

@@ -21,8 +21,8 @@ class ForeignFileError(Exception):
     """Raised if a file was written by another program."""
 
 
-class NewerFileError(Exception):
-    """Raised if a file was written by a newer version of scrapy-rep."""
+class OtherVersionError(Exception):
+    """Raised if a file was written by another version of scrapy-rep, and can't be migrated."""
 
 
 def identity_of(path: Path) -> Identity:
@@ -37,23 +37,28 @@ def identity_of(path: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def version_of(connection: sqlite3.Connection, application_id: int, newest: int) -> int:
-    """Return the version of the schema; 0 for an empty file.
+def version_of(
+    connection: sqlite3.Connection, application_id: int, newest: int, oldest: int = 1
+) -> int:
+    """Return the version of the schema, from ``oldest`` to ``newest``; 0 for an empty file.
 
-    Raises ForeignFileError if the file has another ``application_id``, NewerFileError if its
-    version is above ``newest``, and sqlite3.Error if it can't be read.
+    Raises ForeignFileError if the file has another ``application_id``, OtherVersionError if it has
+    another version, and sqlite3.Error if it can't be read.
     """
     try:
         identifier, version, tables = connection.execute(
             "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
             " FROM pragma_application_id, pragma_user_version"
         ).fetchone()
-    except UnicodeDecodeError as error:
+    except (UnicodeDecodeError, sqlite3.DatabaseError) as error:
+        if isinstance(error, sqlite3.Error) and str(error):
+            raise  # Python 3.10 raises an error without a message for text that is not UTF-8
         raise sqlite3.DatabaseError("its schema is not valid UTF-8") from error
     if identifier != application_id and (identifier, version, tables) != (0, 0, 0):
         raise ForeignFileError("of another program")
-    if version > newest:
-        raise NewerFileError("written by a newer version of scrapy-rep")
+    if version and not oldest <= version <= newest:
+        age = "a newer" if version > newest else "an older"
+        raise OtherVersionError(f"written by {age} version of scrapy-rep")
     return int(version)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from itertools import count
 
 import pytest
 from scrapy import Request
@@ -50,6 +51,40 @@ def test_what_was_served_is_on_disk_until_its_next_turn(tmp_path, small_memory):
     queue.close()
 
 
+def steps_of_pops(folder, pages):
+    """Return the steps that SQLite takes for 120 pops, with so many pages of each of 40 hosts."""
+    folder.mkdir()
+    crawler = FakeCrawler()
+    queue = ours(crawler, key=folder)
+    for page in range(pages):
+        for host in range(40):
+            queue.push(Request(f"http://{host:03}.example/{page}"))
+    steps = count()
+    queue._disk._connection.set_progress_handler(lambda: next(steps) < 0, 1)
+    for _ in range(120):
+        crawler.downloader.begin(request := queue.pop())
+        crawler.downloader.end(request)
+    queue._disk._connection.set_progress_handler(None, 1)
+    queue.close()
+    return next(steps)
+
+
+def test_a_pop_takes_the_same_steps_whatever_a_host_has_waiting(tmp_path, small_memory):
+    few, many = (steps_of_pops(tmp_path / str(pages), pages) for pages in (10, 200))
+    assert many <= few
+
+
+@pytest.mark.parametrize("url", ["data:,x", "file:///x"])
+def test_a_request_whose_url_has_no_host_is_loaded(tmp_path, small_memory, url):
+    requests = [Request(url), *many_pages(20)]
+    filled(tmp_path, *requests).close()
+    queue = ours(FakeCrawler(), key=tmp_path)
+    assert sorted(drain(queue)) == urls_of(requests)
+    queue.push(Request(url))
+    assert drain(queue) == [url]
+    queue.close()
+
+
 def test_origins_of_a_slot_keep_their_turns_in_memory(tmp_path, small_memory):
     requests = [
         Request(f"{scheme}://{n:03}.example/{page}")
@@ -93,7 +128,7 @@ def test_a_lane_that_can_not_be_looked_at_is_tried_again(opened, times):
 @pytest.mark.parametrize("times", [1, 6])
 def test_an_error_while_slots_are_loaded_is_tried_again(opened, times):
     queue, time = opened
-    queue._disk._run = failing(times, lambda sql: "GROUP BY" in sql, queue._disk._run)
+    queue._disk._run = failing(times, lambda sql: "SELECT * FROM lanes" in sql, queue._disk._run)
     assert queue.pop() is None
     assert sorted(drain_in_time(queue, time)) == urls_of(many_pages(40))
     assert len(queue) == 0
@@ -102,7 +137,7 @@ def test_an_error_while_slots_are_loaded_is_tried_again(opened, times):
 def test_slots_that_can_never_be_loaded_are_left_so_that_the_crawl_ends(opened, caplog):
     queue, time = opened
     run = queue._disk._run
-    queue._disk._run = failing(99, lambda sql: "GROUP BY" in sql, run)
+    queue._disk._run = failing(99, lambda sql: "SELECT * FROM lanes" in sql, run)
     assert drain_in_time(queue, time) == []
     assert len(queue) == 0
     assert caplog.messages == [

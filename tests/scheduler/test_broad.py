@@ -390,6 +390,36 @@ async def test_a_file_of_requests_that_is_removed_while_the_crawl_runs_is_told(
     ]
 
 
+@pytest_twisted.ensureDeferred
+async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, tmp_path):
+    site = web.site(robots(""))
+    closed, ended = asyncio.Event(), asyncio.Event()
+
+    class Late(StoredSpider):
+        async def start(self):
+            await closed.wait()
+            for n in range(3):
+                yield self.prepare(Request(site.url(f"/{n}"), dont_filter=True))
+            ended.set()
+
+    async def while_closing():
+        closed.set()  # the scheduler is closed before this signal
+        await ended.wait()
+
+    async def meanwhile(crawler):
+        crawler.signals.connect(while_closing, signals.spider_closed, weak=False)
+        close(crawler)
+
+    result = await crawl(settings={"JOBDIR": str(tmp_path)}, meanwhile=meanwhile, spidercls=Late)
+    assert result.messages(logging.WARNING) == [
+        f"<GET {site.url('/0')}> came after the scheduler was closed, and is not stored in JOBDIR. "
+        "Further such requests are not logged"
+    ]
+    assert result.stats["scheduler/unserializable"] == 3
+    second = await crawl(settings={"JOBDIR": str(tmp_path)}, spidercls=StoredSpider)
+    assert second.fetched == []
+
+
 @pytest.mark.parametrize("meta", [{}, {"dont_obey_robotstxt": True}], ids=["governed", "not"])
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
 @pytest_twisted.ensureDeferred

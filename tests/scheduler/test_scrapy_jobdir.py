@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 import scrapy
@@ -12,6 +14,7 @@ from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 
 from scrapy_rep import RobotsAwarePriorityQueue
 from scrapy_rep.scheduler.disk import Disk
+from scrapy_rep.scheduler.scrapy_jobdir import OURS
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import Doors, FakeCrawler, drain, scrapys
 from tests.scheduler.test_disk import QUEUE_CLASSES
@@ -262,3 +265,15 @@ def test_a_disk_that_fills_up_meanwhile_loses_nothing(tmp_path, caplog):
 
 def test_there_are_queues_of_every_kind_to_move():
     assert len(QUEUE_CLASSES) == (8 if hasattr(squeues, "PickleFifoSQLiteQueue") else 4)
+
+
+def test_a_damaged_row_about_a_slot_hinders_no_other(tmp_path, caplog):
+    state = left(tmp_path)
+    time = Slow()
+    opened(tmp_path, state, time).close()
+    with closing(sqlite3.connect(tmp_path / "requests.sqlite")) as connection, connection:
+        connection.execute("UPDATE to_move SET priorities = 'x' WHERE slot = 'a.example'")
+    queue = opened(tmp_path, OURS)
+    assert {"https://b.example/1", "https://c.example/start"} <= {*drain(queue)}
+    assert "The requests of a.example can't be moved; they stay where they are" in caplog.messages
+    assert queue.close() == OURS

@@ -84,6 +84,15 @@ def test_there_is_a_file_of_every_version():
     ]
 
 
+@pytest.mark.parametrize("version", range(1, len(STEPS) + 1))
+def test_each_version_is_that_of_its_schema(tmp_path, version):
+    """A changed schema gets a new version, with a step that migrates files of the one before."""
+    schema = "SELECT name, sql FROM sqlite_master ORDER BY name"
+    make_databases.make(tmp_path / "now.sqlite", version)
+    then = make_databases.DIRECTORY / f"v{version}.sqlite"
+    assert rows(tmp_path / "now.sqlite", schema) == rows(shutil.copy(then, tmp_path), schema)
+
+
 @in_asyncio
 async def test_a_file_of_a_newer_version_is_left_alone(path):
     shutil.copy(make_databases.DIRECTORY / f"v{len(STEPS)}.sqlite", path)
@@ -91,7 +100,7 @@ async def test_a_file_of_a_newer_version_is_left_alone(path):
         connection.execute(f"PRAGMA user_version = {len(STEPS) + 1}")
     before = path.read_bytes()
     store = sqlite(path)
-    with pytest.raises(StoreError, match="written by a newer version"):
+    with pytest.raises(StoreError, match="newer version of scrapy-rep; set REP_STORE to"):
         await store.get(ORIGIN)
     with pytest.raises(StoreError, match="written by a newer version"):
         await store.put(available())
