@@ -31,28 +31,16 @@ _FORM_OF_ESCAPE: Final = {
 }
 
 # Characters that are not escaped: unreserved and reserved ones (RFC 3986 §2.2), without * and $.
-_PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
+PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
 # The escapes in canonical form: of all octets but the unreserved ones, with upper-case digits.
 _NEEDED_ESCAPE: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
-# The same in a query: without those of : / ? @.
-_NEEDED_IN_QUERY: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-C]|3[B-E]|5[B-E]|60|7[BCDF])"
-
-
-def _target_pattern(plain: str) -> str:
-    path = plain.replace("?", "")
-    return (
-        f"[{path}]*(?:{_NEEDED_ESCAPE}[{path}]*)*"
-        rf"(?:\?[{plain}]*(?:{_NEEDED_IN_QUERY}[{plain}]*)*)?"
-    )
-
-
+# Those of them that are needed in a query, too: without those in QUERY_DATA.
+NEEDED_IN_QUERY: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-C]|3[B-E]|5[B-E]|60|7[BCDF])"
 QUERY_DATA: Final = {"%2F": "/", "%3A": ":", "%3F": "?", "%40": "@"}
 """The characters that are not escaped in a query, by their escapes."""
-TARGET_PATTERN: Final = _target_pattern(_PLAIN.replace("#", ""))
-"""A regular expression that matches path and query in canonical form, without ``#``."""
-_CANONICAL_TARGET: Final = re.compile(_target_pattern(_PLAIN)).fullmatch
+_HAS_NEEDED_ESCAPES: Final = re.compile(f"[{PLAIN}]*(?:{_NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
 _PLAIN_IN_PATTERNS: Final = bytes(
-    octet for octet in range(256) if re.match(rf"[{_PLAIN}*$\n]", chr(octet))
+    octet for octet in range(256) if re.match(rf"[{PLAIN}*$\n]", chr(octet))
 )
 
 _PLAIN_IN_TARGET: Final = _PLAIN_IN_PATTERNS.translate(None, b"*$\n")
@@ -67,11 +55,10 @@ def canonical_target(target: str) -> str:
     Characters outside ASCII are encoded as UTF-8. Lone surrogates are encoded like other code
     points, so that no error is raised.
     """
-    if _CANONICAL_TARGET(target):
-        return target
-    octets = target.encode("utf-8", "surrogatepass")
-    form = _canonical(octets, octets.translate(None, _PLAIN_IN_TARGET)).decode("ascii")
-    return _with_query_data(form)
+    if not _HAS_NEEDED_ESCAPES(target):
+        octets = target.encode("utf-8", "surrogatepass")
+        target = _canonical(octets, octets.translate(None, _PLAIN_IN_TARGET)).decode("ascii")
+    return _with_query_data(target)
 
 
 def canonical_patterns(values: bytes) -> str:
