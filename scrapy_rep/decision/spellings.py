@@ -84,6 +84,7 @@ class Spellings:
                     raise ValueError(f"may be sent to {other}")
                 targets.add(spelling)
             if not handler.is_known:
+                targets.add(target_of(_with_escapes_escaped(url)))
                 for change in _CHANGES:
                     targets |= {change(spelling) for spelling in targets}
         targets |= {without_dot_segments(spelling) for spelling in targets if "/." in spelling}
@@ -94,13 +95,14 @@ class Spellings:
 # that send requests for the crawler.
 
 
+def _with_escapes_escaped(url: str) -> str:
+    # Programs that use libcurl escape each % if one of them begins no valid escape. This changes
+    # the URL, not its target: in the canonical form of a target, some escapes are undone.
+    return url.replace("%", "%25") if _BROKEN(url) else url
+
+
 def _with_escapes_undone(target: str) -> str:
     return canonical_target(quote(unquote_to_bytes(target), safe=_RESERVED))
-
-
-def _with_escapes_escaped(target: str) -> str:
-    # Programs that use libcurl escape each % if one of them begins no valid escape.
-    return canonical_target(target.replace("%", "%25")) if _BROKEN(target) else target
 
 
 def _without_backslashes(target: str) -> str:
@@ -121,9 +123,9 @@ def _without_empty_parts(target: str) -> str:
     return _EMPTY("", target)
 
 
+# Changes of canonical targets.
 _CHANGES: Final = (
     _with_escapes_undone,
-    _with_escapes_escaped,
     _without_backslashes,
     _without_params,
     _with_one_slash,

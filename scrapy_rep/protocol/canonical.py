@@ -5,9 +5,12 @@ because a ``%`` that begins no escape is not changed (``%%41a`` becomes ``%Aa``)
 
 The result is printable ASCII. Octets that may not occur in a URI (RFC 3986 §2) are escaped:
 controls, space, ``"<>\^`{|}``, and all above 0x7E. Unreserved characters are never escaped.
-Reserved characters stay raw or escaped, as written, and the two differ. Only ``*`` and ``$`` of a
-target are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the end, are
-operators.
+Reserved characters stay raw or escaped, as written, and the two differ, with two exceptions. ``*``
+and ``$`` of a target are always escaped, so that in a pattern a raw ``*``, and a raw ``$`` at the
+end, are operators. And behind the first raw ``?``, ``:``, ``/``, ``?`` and ``@`` are never escaped:
+in a query they are data (RFC 3986 §3.4), and RFC 9309 §2.2.2 has ``?baz=https://foo.bar`` equal to
+``?baz=https%3A%2F%2Ffoo.bar``. These escapes are undone last, so that texts that are equal without
+this step are equal with it.
 """
 
 from __future__ import annotations
@@ -30,8 +33,12 @@ _FORM_OF_ESCAPE: Final = {
 # Characters that are not escaped: unreserved and reserved ones (RFC 3986 §2.2), without * and $.
 PLAIN: Final = r"A-Za-z0-9\-._~!&'()+,;=:@/?#\[\]"
 # The escapes in canonical form: of all octets but the unreserved ones, with upper-case digits.
-NEEDED_ESCAPE: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
-_CANONICAL_TARGET: Final = re.compile(f"[{PLAIN}]*(?:{NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
+_NEEDED_ESCAPE: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[BCDF])"
+# Those of them that are needed in a query, too: without those in QUERY_DATA.
+NEEDED_IN_QUERY: Final = "%(?:[0189A-F][0-9A-F]|2[0-9A-C]|3[B-E]|5[B-E]|60|7[BCDF])"
+QUERY_DATA: Final = {"%2F": "/", "%3A": ":", "%3F": "?", "%40": "@"}
+"""The characters that are not escaped in a query, by their escapes."""
+_HAS_NEEDED_ESCAPES: Final = re.compile(f"[{PLAIN}]*(?:{_NEEDED_ESCAPE}[{PLAIN}]*)*").fullmatch
 _PLAIN_IN_PATTERNS: Final = bytes(
     octet for octet in range(256) if re.match(rf"[{PLAIN}*$\n]", chr(octet))
 )
@@ -39,7 +46,7 @@ _PLAIN_IN_PATTERNS: Final = bytes(
 _PLAIN_IN_TARGET: Final = _PLAIN_IN_PATTERNS.translate(None, b"*$\n")
 _ESCAPED_DOLLAR: Final = _ESCAPE[ord("$")]
 _DOLLAR: Final = ord("$")
-_OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % NEEDED_ESCAPE[1:].encode()).search
+_OTHER_ESCAPE: Final = re.compile(rb"%%(?!%s)[0-9A-Fa-f]{2}" % _NEEDED_ESCAPE[1:].encode()).search
 
 
 def canonical_target(target: str) -> str:
@@ -48,10 +55,10 @@ def canonical_target(target: str) -> str:
     Characters outside ASCII are encoded as UTF-8. Lone surrogates are encoded like other code
     points, so that no error is raised.
     """
-    if _CANONICAL_TARGET(target):
-        return target
-    octets = target.encode("utf-8", "surrogatepass")
-    return _canonical(octets, octets.translate(None, _PLAIN_IN_TARGET)).decode("ascii")
+    if not _HAS_NEEDED_ESCAPES(target):
+        octets = target.encode("utf-8", "surrogatepass")
+        target = _canonical(octets, octets.translate(None, _PLAIN_IN_TARGET)).decode("ascii")
+    return _with_query_data(target)
 
 
 def canonical_patterns(values: bytes) -> str:
@@ -66,7 +73,23 @@ def canonical_patterns(values: bytes) -> str:
         # NUL, which no value contains, marks each dollar that is an operator.
         values = (values + b"\n").replace(b"$\n", b"\0")
         values = values.replace(b"$", _ESCAPED_DOLLAR).replace(b"\0", b"$\n")[:-1]
-    return values.decode("ascii")
+    forms = values.decode("ascii")
+    if odd and "?" in forms and any(escape in forms for escape in QUERY_DATA):
+        forms = "\n".join(map(_with_query_data, forms.split("\n")))
+    return forms
+
+
+def as_query_data(text: str) -> str:
+    """Return a canonical text in the form that it has in a query: with raw ``: / ? @``."""
+    if "%" in text:
+        for escape, character in QUERY_DATA.items():
+            text = text.replace(escape, character)
+    return text
+
+
+def _with_query_data(form: str) -> str:
+    path, question, query = form.partition("?")
+    return path + question + as_query_data(query)
 
 
 def _canonical(octets: bytes, odd: bytes) -> bytes:

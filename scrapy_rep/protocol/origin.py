@@ -12,7 +12,7 @@ from ipaddress import IPv6Address
 from typing import Final, NamedTuple
 from urllib.parse import urljoin
 
-from scrapy_rep.protocol.canonical import NEEDED_ESCAPE, PLAIN, canonical_target
+from scrapy_rep.protocol.canonical import NEEDED_IN_QUERY, PLAIN, canonical_target
 from scrapy_rep.protocol.limits import (
     MAX_HOST_LENGTH,
     MAX_PORT,
@@ -35,7 +35,7 @@ _BEHIND_AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://[^/?#]
 # Most URLs match these patterns: their target already is in canonical form, and the server has no
 # userinfo, no IPv6 address, and no character that is escaped.
 _PLAIN: Final = PLAIN.replace("#", "")
-_TARGET: Final = f"(/[{_PLAIN}]*(?:{NEEDED_ESCAPE}[{_PLAIN}]*)*)"
+_TARGET: Final = f"(/[{_PLAIN}]*(?:{NEEDED_IN_QUERY}[{_PLAIN}]*)*)"
 _SERVER: Final = "https?://[A-Za-z0-9.:-]"
 _LONGEST_SERVER: Final = ORIGIN_CACHE_KEY_LENGTH - len("https://")
 _PLAIN_URL: Final = re.compile(f"({_SERVER}{{1,{_LONGEST_SERVER}}}){_TARGET}").fullmatch

@@ -122,7 +122,8 @@ DECISIONS = _of(
     "scrapy-rep, ",
     [
         ("own-canonical", "Canonical form", "Characters that no URI may hold have their escape as their only form; a % that begins no escape is itself.", "M-2"),
-        ("own-reserved", "Escapes of reserved characters", "An escape of a reserved character is not that character (RFC 3986, section 2.2).", "M-2"),
+        ("own-reserved", "Escapes of reserved characters", "An escape of a reserved character is not that character (RFC 3986, section 2.2), except : / ? @ in a query.", "M-2"),
+        ("own-query-data", "Escapes of reserved characters", "Behind the first ? of a URL, an escape of : / ? @ is that character (RFC 3986, section 3.4), also where it is behind a * of the rule.", "M-2"),
         ("own-wide-token", "Product tokens", "A token with digits or dots is compared with the digits and dots of the value.", "G-3"),
         ("own-tokens", "Product tokens", "Tokens are tried in their order: the first that has a group decides, else *.", "G-6"),
         ("own-first-of-equals", "Rules of the same length", "Of allows that match equally well, the first in the file is the one that is shown.", "M-4"),

@@ -13,8 +13,6 @@ from tests.conformance.running import judge
 CASES = Path(__file__).parent / "cases.json"
 RESULTS = Path(__file__).parents[2] / "docs" / "_static" / "conformance" / "results.json"
 WHOSE = ("rfc", "google-doc", "google-parser", "decision")
-KNOWN = {"rfc-2.2.2-table/row-2"}
-"""What scrapy-rep fails: RFC 3986, section 2.2, says that the two URLs differ."""
 
 
 def read_cases():

@@ -11,7 +11,6 @@ import pytest
 
 from tests.conformance import results, write
 from tests.conformance.clauses import CLAUSES, POINTS
-from tests.conformance.results import KNOWN
 from tests.conformance.running import judge, run
 from tests.conformance.writing import body_of
 from tests.waiting import PATIENCE
@@ -67,16 +66,18 @@ def test_a_clause_names_no_other_points():
     assert {point for clause in CLAUSES.values() for point in clause.points} == set(POINTS)
 
 
-def test_scrapy_rep_passes_all_but_those_that_it_is_known_to_fail():
+def test_scrapy_rep_passes_all():
     adapter = FOLDER / "adapters" / "with_scrapy_rep.py"
     answers = run([sys.executable, str(adapter)], CASES, seconds=PATIENCE)
     judged = {case["id"]: judge(case, answers[case["id"]]) for case in CASES}
-    assert {name for name, each in judged.items() if not each.passed or each.line is False} == KNOWN
+    assert [name for name, each in judged.items() if not each.passed or each.line is False] == []
 
 
-def test_the_results_of_the_docs_say_what_scrapy_rep_is_known_to_fail():
-    (ours,) = (row for row in results.read()["engines"] if row["name"] == "scrapy-rep")
-    assert set(ours["failed"]) == KNOWN
+def test_the_results_of_the_docs_say_that_scrapy_rep_passes_all():
+    run = results.read()
+    (ours,) = (row for row in run["engines"] if row["name"] == "scrapy-rep")
+    assert ours["failed"] == {}
+    assert run["cases"] == len(CASES)
 
 
 def test_half_of_the_cases_tell_engines_apart():

@@ -230,4 +230,5 @@ def test_http2_sends_a_blank():
 def test_a_broken_escape_may_have_all_others_escaped():
     # As curl_cffi sends it.
     assert "/a%252F%25zz" in spellings("http://a.example/a%2F%zz", SendsByItself)
+    assert "/?a=%252F%25zz" in spellings("http://a.example/?a=%2F%zz", SendsByItself)
     assert "/a%252F" not in spellings("http://a.example/a%2F", SendsByItself)

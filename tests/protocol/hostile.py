@@ -103,6 +103,26 @@ FILES = {
         size, (f"allow:*{'a' * (1_220 + i // 16)}b{'a' * (i % 16)}" for i in range(255))
     ),
     "star rules of random parts": random_stars,
+    "short star rules, carriage returns": lambda size: fill(
+        size, (f"allow://*{i}\r" for i in range(size))
+    ).replace(b"\r\n", b"\r"),
+    "short star rules, bars": lambda size: fill(size, (f"allow:*|{i:x}" for i in range(size))),
+    "short star rules, bars and NULs": lambda size: fill(
+        size, (f"Allow /*|/*|{i}\0" for i in range(size))
+    ),
+    "star rules of an escape": lambda size: fill(size, (f"allow:*%2f{i:x}" for i in range(size))),
+    "star rules of escapes alone": lambda size: fill(
+        size, (f"allow:{'*' * i}%2f" for i in range(1, size))
+    ),
+    "stars between escapes": lambda size: fill(
+        size, (f"allow:/{'*%2f' * 4_000}{i}" for i in range(size))
+    ),
+    "stars between escapes, few": lambda size: fill(
+        size, (f"allow:/{'*%2f' * 500}{i}" for i in range(size))
+    ),
+    "escapes in queries": lambda size: fill(
+        size, (f"allow:/?{'%2f' * 5}{i:x}" for i in range(size))
+    ),
     "stars alone": lambda size: fill(size, (f"disallow: /{'*' * 600}{i}" for i in range(size))),
     "stars between letters": lambda size: fill(
         size, (f"allow:/{'a*' * 300}{i}" for i in range(size))
@@ -219,6 +239,8 @@ def URLS(body):
         "accents": "é",
         "stars": "*",
         "slashes": "/",
+        "slashes of a query": "?/",
+        "escapes of slashes": "%2F",
         "own patterns": own or "x",
     }
     room = URL_LENGTH - 20

@@ -15,6 +15,10 @@ FIELDS = {
     "disallow": ["disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"],
     "sitemap": ["sitemap", "site-map"],
 }
+ANY, END = "\0", "\1"
+# In a query, these escapes are data (RFC 9309 §2.2.2, second row of the table).
+DATA = {"%3A": ":", "%2F": "/", "%3F": "?", "%40": "@"}
+ESCAPE = "|".join(DATA)
 SPACE = " \t\n\r\x0b\x0c"
 
 
@@ -85,11 +89,11 @@ def rules_for(body, tokens):
 
 
 def canonical(text, *, pattern):
-    """Return a list of characters and operators ("any", "end"), and the length in octets.
+    """Return the canonical form of a text, in which the operators of a pattern are ANY and END.
 
     *text* is Latin-1 for bytes.
     """
-    result = []
+    result = ""
     position = 0
     while position < len(text):
         character = text[position]
@@ -97,37 +101,36 @@ def canonical(text, *, pattern):
         position += 3 if escape else 1
         if escape:
             octet = chr(int(escape[1], 16))
-            result.append(octet if octet in UNRESERVED else f"%{ord(octet):02X}")
+            result += octet if octet in UNRESERVED else f"%{ord(octet):02X}"
         elif pattern and character == "*":
-            result.append("any")
+            result += ANY
         elif pattern and character == "$" and position == len(text):
-            result.append("end")
+            result += END
         elif character in UNRESERVED + RESERVED + "%":
-            result.append(character)
+            result += character
         else:
-            result.append(f"%{ord(character):02X}")
-    return result
-
-
-def octets(form):
-    return sum(1 if item in ("any", "end") else len(item) for item in form)
+            result += f"%{ord(character):02X}"
+    path, question, query = result.partition("?")
+    return path + question + re.sub(ESCAPE, lambda escape: DATA[escape[0]], query)
 
 
 def matches(form, target):
     """Match by dynamic programming: which beginnings of the target can this much match?"""
-    pattern = []
-    for item in form:
-        pattern += [item] if item in ("any", "end") else list(item)
+    # Behind the first raw ? of the target, an escape of DATA is its character.
+    query = target.find("?") + 1 or len(target)
     reachable = [True] + [False] * len(target)
-    for item in pattern:
-        if item == "any":
+    for item in re.findall(f"{ESCAPE}|.", form):
+        if item == ANY:
             reachable = list(itertools.accumulate(reachable, operator.or_))
-        elif item == "end":
+        elif item == END:
             reachable = [end == len(target) and yes for end, yes in enumerate(reachable)]
         else:
-            reachable = [False] + [
-                reachable[end - 1] and target[end - 1] == item for end in range(1, len(target) + 1)
-            ]
+            found = [False] * len(reachable)
+            for start in itertools.compress(range(len(target) + 1), reachable):
+                octets = DATA.get(item, item) if start >= query else item
+                if target.startswith(octets, start):
+                    found[start + len(octets)] = True
+            reachable = found
     return any(reachable)
 
 
@@ -137,7 +140,7 @@ def octets_of(text):
 
 
 def target_of(path):
-    return "".join(canonical(octets_of(path), pattern=False))
+    return canonical(octets_of(path), pattern=False)
 
 
 def verdict(body, path, tokens):
@@ -148,9 +151,9 @@ def verdict(body, path, tokens):
     best = None
     for allow, value, _ in rules_for(body, tokens):
         forms = [canonical(value, pattern=True)]
-        if allow and re.search(r"/index\.htm[^/]*\Z", value):
-            forms.append([*canonical(value[: value.rindex("/") + 1], pattern=True), "end"])
+        if allow and re.search(r"/index\.htm[^/]*\Z", forms[0]):
+            forms.append(forms[0][: forms[0].rindex("/") + 1] + END)
         for form in forms:
-            if form and form[0] in ("/", "any") and matches(form, target):
-                best = max(best or (0, False), (octets(form), allow))
+            if form.startswith(("/", ANY)) and matches(form, target):
+                best = max(best or (0, False), (len(form), allow))
     return (best[1], best[0]) if best else (True, None)

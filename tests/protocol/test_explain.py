@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.protocol.explain import explain
+from scrapy_rep.protocol.origin import target_of
 
 BODY = b"""\
 User-agent: *
@@ -86,3 +87,12 @@ def test_of_different_rules_as_long_and_as_permissive_the_first_decides(rules, t
     body = "\n".join(["User-agent: *", *rules[::order]])
     explanation = explain(body.encode(), target)
     assert explanation.verdict.line == explanation.matching[0].line == 2
+
+
+@pytest.mark.rfc9309("2.2.2")
+def test_rules_with_escapes_that_match_in_a_query_are_as_written():
+    body = b"User-agent: *\nDisallow: /*%2fb\nAllow: /a?u=%2F\nDisallow: /*%3A\n"
+    explanation = explain(body, target_of("https://a.example/a?u=%2Fb"), "mybot")
+    assert [str(rule) for rule in explanation.matching] == ["Allow: /a?u=%2F", "Disallow: /*%2fb"]
+    assert lines(explanation) == [3, 2]
+    assert explanation.verdict.line == 3

@@ -69,6 +69,8 @@ def codes(body):
         (GROUP + b"Disallow: /a\nAllow: /a", [(2, "never-wins")]),
         (GROUP + b"Disallow: /a\nDisallow: /a*", [(2, "never-wins")]),
         (GROUP + b"Disallow: /%7Ea\nDisallow: /~a", [(3, "never-wins")]),
+        (GROUP + b"Disallow: /?a=%2F\nDisallow: /?a=/", [(3, "never-wins")]),
+        (GROUP + b"Disallow: /*%2F\nDisallow: /*/", []),
         (GROUP + b"Disallow: *\nAllow: **", [(2, "never-wins")]),
         (GROUP + b"Disallow: /a\n\nUser-agent: b\nDisallow: /a", []),
         (b"User-agent: a\nUser-agent: b\nDisallow: /a\nDisallow: /a$", []),

@@ -39,12 +39,11 @@ class GramIndex:
     def __init__(self, strings: Sequence[str]) -> None:
         """``strings`` must not contain an empty string."""
         size = _gram_size(strings)
-        grams = {string: _last_grams(string, size) for string in strings if len(string) > size}
-        count = Counter(chain(*grams.values()))
+        longer = list(dict.fromkeys([string for string in strings if len(string) > size]))
+        grams = dict(zip(longer, _rarest_grams(longer, size), strict=True))
         index: dict[str, list[int]] = {}
         for number, string in enumerate(strings):
-            gram = min(grams[string], key=count.__getitem__) if string in grams else string
-            index.setdefault(gram, []).append(number)
+            index.setdefault(grams.get(string, string), []).append(number)
         self._index = {gram: tuple(numbers) for gram, numbers in index.items()}
         lengths = Counter(map(len, index))
         self._lengths = tuple(length for length in lengths if lengths[length] > _FEW)
@@ -72,9 +71,18 @@ def _gram_size(strings: Sequence[str]) -> int:
     return max(_SHORTEST, min(_LONGEST, lengths[: _FEW + 1][-1]))
 
 
-def _last_grams(string: str, size: int) -> list[str]:
-    last = len(string) - size
-    return [string[at : at + size] for at in range(max(last - _COMPARED + 1, 0), last + 1)]
+def _rarest_grams(strings: Sequence[str], size: int) -> list[str]:
+    """Return the rarest of the last grams of each string, which are longer than a gram."""
+    rarest, *others = (
+        [string[-size - back :][:size] for string in strings] for back in range(_COMPARED)
+    )
+    count = Counter(chain(rarest, *others))
+    for grams in others:
+        rarest = [
+            gram if count[gram] < count[least] else least
+            for gram, least in zip(grams, rarest, strict=True)
+        ]
+    return rarest
 
 
 def _slices(length: int, size: int) -> Sequence[slice]:

@@ -7,9 +7,12 @@ wildcards. If there are many patterns, an n-gram index of these parts finds the 
 
 from __future__ import annotations
 
+import re
+from itertools import chain
 from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
+from scrapy_rep.protocol.canonical import QUERY_DATA, as_query_data
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ngrams import GramIndex
 from scrapy_rep.protocol.matching.packed import (
@@ -31,6 +34,9 @@ _LONG: Final = 4
 _ANY: Final = ("",)
 _LOOKED_FOR: Final = 8
 """Maximum length of a part that is searched for in a target, in characters."""
+_IN_ALL: Final = "/"
+"""All targets contain it."""
+_QUERY_DATA: Final = re.compile("|".join(QUERY_DATA))
 _COMPARISONS: Final = 2**11
 """Number of character comparisons that count as one step of effort."""
 
@@ -40,19 +46,35 @@ def matches_wildcards(pattern: str, target: str) -> bool:
 
     Each part between two ``*`` is searched for after the part before it. The first place at which
     it is found is always the best, so there is no backtracking.
+
+    A part behind a ``*`` may be in the path or in the query of the target. The escapes in
+    ``QUERY_DATA`` are only in paths; in the query, their characters match. If a part is found in
+    the path, it ends before it would in the query.
     """
-    first, *parts, last = pattern.split("*")
+    first, *parts = pattern.split("*")
     if not target.startswith(first):
         return False
+    end = parts.pop()[:-1] if pattern.endswith("$") else None
     position = len(first)
     for part in parts:
-        found = target.find(part, position)
+        text, found = part, target.find(part, position)
+        if found < 0 and "%" in part:
+            text, position = _in_query(part, target, position)
+            found = target.find(text, position)
         if found < 0:
             return False
-        position = found + len(part)
-    if last.endswith("$"):
-        return target.endswith(last[:-1], position)
-    return target.find(last, position) >= 0
+        position = found + len(text)
+    return (
+        end is None
+        or target.endswith(end, position)
+        or ("%" in end and target.endswith(*_in_query(end, target, position)))
+    )
+
+
+def _in_query(part: str, target: str, position: int) -> tuple[str, int]:
+    """Return a part in the form that it has in a query, and from where to search for it."""
+    query = target.find("?") + 1 or len(target)
+    return as_query_data(part), max(position, query)
 
 
 def is_match(pattern: str, target: str) -> bool:
@@ -69,10 +91,15 @@ def is_match(pattern: str, target: str) -> bool:
 def _text_to_search(pattern: str) -> str:
     """Return the end of the longest part of ``pattern``; all targets that match contain it.
 
+    Parts behind a ``*`` are split at escapes that match a character in queries.
+
     Only the end is used, because patterns differ most there. This end is short, because the time
     of a search for a text may be proportional to its length times the length of the target.
     """
-    return max(reversed(pattern.rstrip("*$").split("*")), key=len)[-_LOOKED_FOR:]
+    parts = pattern.rstrip("*$").split("*")
+    if "%" in pattern:
+        parts[1:] = chain.from_iterable(map(_QUERY_DATA.split, parts[1:]))
+    return max(reversed(parts), key=len)[-_LOOKED_FOR:] or _IN_ALL
 
 
 class Wildcards:

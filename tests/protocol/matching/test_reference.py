@@ -6,13 +6,14 @@ HYPOTHESIS_PROFILE=long runs 100,000 examples.
 import os
 import random
 
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.matching.wildcards import matches_wildcards
 from tests.protocol import reference
-from tests.protocol.made_up import PIECES, joined
+from tests.protocol.made_up import PIECES, QUERY_PIECES, joined, pattern_and_path
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 many = settings(
@@ -68,17 +69,32 @@ def test_engine_and_reference_agree(body, path, names):
     assert (verdict.allowed, verdict.rule and len(verdict.rule.pattern)) == (allowed, octets)
 
 
+@pytest.mark.rfc9309("2.2.2")
+@many
+@given(st.integers(0, 2**32).map(random.Random).map(pattern_and_path))
+@example(("/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https://foo.bar"))
+@example(("/*%2F", "/?u=b%2Fc"))
+def test_engine_and_reference_agree_on_escapes_in_queries(pattern_and_path):
+    pattern, path = pattern_and_path
+    body = f"user-agent: *\ndisallow: {pattern}\n".encode()
+    verdict = RobotsTxt.parse(body).verdict(f"http://h{path}")
+    expected = reference.verdict(body, path, ())
+    assert (verdict.allowed, verdict.rule and len(verdict.rule.pattern)) == expected
+
+
 @settings(max_examples=1_000 if LONG else 25, deadline=None)
 @given(st.integers(0, 2**32))
 def test_engine_and_reference_agree_on_many_wildcards(seed):
     rng = random.Random(seed)
-    patterns = {f"/{joined(rng, 3)}*{joined(rng, 7)}" for _ in range(rng.choice([20, 300]))}
+    pieces = rng.choice([PIECES, QUERY_PIECES])
+    count = rng.choice([20, 300])
+    patterns = {f"/{joined(rng, 3, pieces)}*{joined(rng, 7, pieces)}" for _ in range(count)}
     body = "user-agent: *\n" + "".join(f"disallow: {pattern}\n" for pattern in patterns)
     rules = RobotsTxt.parse(body.encode()).rules_for("a")
     forms = [reference.canonical(reference.octets_of(p), pattern=True) for p in patterns]
     for _ in range(5):
-        target = reference.target_of("/" + joined(rng, 20))
-        found = [reference.octets(form) for form in forms if reference.matches(form, target)]
+        target = reference.target_of("/" + joined(rng, 20, pieces))
+        found = [len(form) for form in forms if reference.matches(form, target)]
         rule = rules.verdict_for(target).rule
         assert (rule and len(rule.pattern)) == max(found, default=None)
 
@@ -112,10 +128,6 @@ def test_engine_and_reference_agree_on_literals_of_every_number(seed):
     forms = [(reference.canonical(p, pattern=True), lines[p] == "Allow") for p in lines]
     for _ in range(12):
         target = prefix + "/" + "".join(rng.choices("ab/x1", k=rng.randrange(0, 9)))
-        found = [
-            (reference.octets(form), allow)
-            for form, allow in forms
-            if reference.matches(form, target)
-        ]
+        found = [(len(form), allow) for form, allow in forms if reference.matches(form, target)]
         rule = rules.verdict_for(target).rule
         assert (rule and (len(rule.pattern), rule.allow)) == max(found, default=None)

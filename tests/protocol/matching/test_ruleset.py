@@ -170,6 +170,68 @@ def test_an_escape_of_a_reserved_character_is_another(pattern, path):
     assert not matches(pattern, path)
 
 
+@pytest.mark.rfc9309("2.2.2")
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("/a?b=%3A%2f%3F%40", "/a?b=:/?@"),
+        ("/a?b=:/?@", "/a?b=%3a%2F%3f%40"),
+        ("/a%2Fb?c=/", "/a%2Fb?c=%2F"),
+        ("/a?b=%2Fc$", "/a?b=/c"),
+        ("/a?*%2Fb", "/a?b=/b"),
+        ("/*?b=%2F", "/a?b=/"),
+        ("/*%2F", "/a?u=b%2Fc"),
+        ("/*%2F", "/a?u=b/c"),
+        ("/*%2F", "/a%2Fb"),
+        ("/*/b", "/a?u=%2Fb"),
+        ("*%2Fb$", "/a?u=/b"),
+        ("/*%2Fb*%2Fc", "/%2Fb?%2Fc"),
+        ("/*%2Fb*%2Fc", "/%2Fb/?/c"),
+        ("/*%2Fb*%2Fc", "/?/b/c"),
+        ("/*%2Fb*c*%2Fd", "/%2Fb?c/d"),
+        ("/*%2Fb*c*%2Fd", "/%2Fbc?/d"),
+        ("/*%3Fb", "/a??b"),
+        ("/*%2F?a=%2F", "/b%2F?a=/"),
+        ("/*%2F?a=%2F", "/b?/?a=/"),
+        ("/*%2Fa*", "/?%2Fa"),
+        ("/a%2Fb*%2F", "/a%2Fb?%2F"),
+    ],
+)
+def test_in_a_query_an_escape_of_data_is_its_character(pattern, path):
+    assert matches(pattern, path)
+
+
+@pytest.mark.rfc9309("2.2.2")
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("/a%3Fb=%2F", "/a%3Fb=/"),
+        ("/a%2Fb?c", "/a/b?c"),
+        ("/*%2F", "/a/b?c"),
+        ("/*%3Fb", "/a?b"),
+        ("/*%2F", "/a?b%252F"),
+        ("/*%2Fb*%2Fc", "/?/b%2Fb"),
+        ("/*%2Fb*%2Fc", "/b/b?%2Fc"),
+        ("*%2Fb$", "/a?u=/bc"),
+        ("*%2Fb$", "/a/b"),
+        ("/a%2F*%2F", "/a/?%2F"),
+        ("/a?b=%26%3D%2B%25", "/a?b=&=+%"),
+    ],
+)
+def test_elsewhere_it_is_not(pattern, path):
+    assert not matches(pattern, path)
+
+
+@pytest.mark.rfc9309("2.2.2")
+@pytest.mark.parametrize("path", ["/a%2F%2Fb", "/?%2F%2Fb", "/?//b", "/?%2f/b"])
+def test_a_rule_has_the_same_length_in_path_and_query(path):
+    assert not verdict("disallow: /*%2F%2Fb\nallow: /*b*", path).allowed
+    assert not verdict("disallow: /*%2F%2Fb\nallow: *******b", path).allowed
+    assert verdict("disallow: /*%2F%2Fb\nallow: *********b", path).allowed
+    found = verdict("allow: /*%2F%2Fb\ndisallow: /*b", path)
+    assert (found.allowed, str(found.rule), found.line) == (True, "Allow: /*%2F%2Fb", 2)
+
+
 RFC_5_1 = """\
 User-Agent: *
 Disallow: *.gif$
@@ -224,6 +286,8 @@ def test_examples(robots, token, path, allowed):
         ("/foo/bar?baz=quz", "/foo/bar?baz=quz"),
         ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https://foo.bar"),
         ("/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"),
+        ("/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"),
+        ("/foo/bar?baz=https%3A%2F%2Ffoo.bar", "/foo/bar?baz=https://foo.bar"),
         ("/foo/bar/ツ", "/foo/bar/%E3%83%84"),
         ("/foo/bar/%E3%83%84", "/foo/bar/%E3%83%84"),
         ("/foo/bar/%62%61%7A", "/foo/bar/baz"),
