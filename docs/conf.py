@@ -22,12 +22,15 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 
 import scrapy_rep
 from scrapy_rep import stats
+from scrapy_rep.admission.back_off import BackOff
+from scrapy_rep.admission.lookup import Lookups
+from scrapy_rep.admission.ticket import Source
+from scrapy_rep.admission.turn import Turn
+from scrapy_rep.admission.unreachable import Unreachable
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS
 from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
 from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
-from scrapy_rep.scheduler.hold import HoldReason
-from scrapy_rep.scheduler.source import Source
 from scrapy_rep.settings import Options
 from tests.acid import results as acid
 from tests.benchmarks import results
@@ -165,7 +168,9 @@ class Holds(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         rows = [("reason", "decided in", "requests wait until")]
-        rows += [(each.text, f"scheduler/{each.module}.py", each.end) for each in HoldReason]
+        for reason in (BackOff, Turn, Lookups, Unreachable):
+            module = reason.__module__.removeprefix("scrapy_rep.").replace(".", "/")
+            rows.append((reason.text, f"{module}.py", reason.end))
         return [table_of(rows)]
 
 

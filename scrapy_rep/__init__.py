@@ -5,19 +5,18 @@ The public names, for settings and imports, are in ``scrapy_rep``, ``scrapy_rep.
 
 **In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/queue.py``, which has a
 queue for each origin (``origin_queues.py``). With ``JOBDIR`` the queues are on disk (``disk.py``).
-Before a request is popped, the gate (``gate.py``) returns why and until when the request must wait
-(``hold.py``), if it must. If robots.txt is not known, a lookup is started (``lookups.py``). If it
-is unreachable, requests wait for the next try. If robots.txt has a delay between requests, they
-wait until their download slot is free (``delays.py``), and for a turn: a time that is reserved in
-the store for one request (``turns.py``). The queue remembers which requests wait
-(``waiting_lanes.py``), with one timer for all (``due.py``). Requests that need not wait are popped
-from one download slot after the other (``slot_order.py``). A request that is popped is marked as
-coming from the queue (``source.py``). If only requests to unreachable origins are left,
-``spider_idle`` is sent (``idle.py``). ``redis_queue.py`` does the same for workers that share a
-queue of scrapy-redis.
+Before a request is popped, the admission (``admission/admission.py``) returns why and until when it
+must wait, if it must: one module for each reason. If robots.txt is not known, a lookup is started
+(``lookup.py``). If it is unreachable, requests wait for the next try (``unreachable.py``). If it
+has a delay between requests, they wait for their turn (``turn.py``), and if the site has answered
+429 or 503, until a pause is over (``back_off.py``). The queue remembers which requests wait
+(``waiting.py``), with one timer for all. Requests that need not wait are popped from one download
+slot after the other (``slot_order.py``), with a ticket (``ticket.py``). If only requests to
+unreachable origins are left, ``spider_idle`` is sent (``idle.py``). ``redis_queue.py`` does the
+same for workers that share a queue of scrapy-redis.
 
 **In the downloader middlewares.** ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``),
-whose parts are built in ``composition.py``, removes the mark and gets the decision from the decider
+whose parts are built in ``composition.py``, reads the ticket and gets the decision from the decider
 (``decision/decider.py``). The decider determines the product tokens of the crawler
 (``product_tokens.py``), the override of the host, and the forms in which a URL may be sent
 (``spellings.py``, ``handlers.py``), of which the strictest verdict counts (``strictest.py``). It
@@ -31,6 +30,12 @@ request has changed since the decision, the request is decided again (``recheck.
 response is decided, too, if the download handler has followed a redirect itself. The first
 middleware (``responses.py``), which is the last to receive responses, does the same for a response
 whose URL another middleware has changed.
+
+**On the wire.** ``wire.py`` is called in place of the download handler: no middleware and no
+download slot comes after it. If the ticket of a request is not valid any longer, the request is
+decided again. If its host has a delay or a pause, the admission is asked once more, and claims the
+lease of the host in the store (``admission/host_leases.py``), so that all workers together keep the
+delay and the pause. A request that has to wait for long is given back to the scheduler.
 
 **Lookups.** ``cache/cache.py`` has the rules of each origin in memory until they expire. If an
 origin is not there, a lookup is started (``flights.py``): one per origin, and all requests of the

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from scrapy.core import downloader
 
-from scrapy_rep.utils import download_slots
 from tests import forking
 from tests.certificate import make_certificate
 from tests.crawling.web import Web
@@ -21,7 +20,6 @@ from tests.waiting import PATIENCE, Clock, event_loop
 # A machine that is busy is no test that is slow.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("mutants", settings.get_profile("patient"), max_examples=20)
-settings.register_profile("long", settings.get_profile("patient"))  # see matching/test_reference.py
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
 
 _FAULTS = []
@@ -100,14 +98,12 @@ def clock(monkeypatch):
 def just_started(monkeypatch):
     """A machine that was just started: the clock of Scrapy's download slots begins at 0.
 
-    Return that clock. Scrapy before 2.19 counts from the epoch. For all clocks at once: ``make test-just-started``.
+    Scrapy before 2.19 counts from the epoch. For all clocks at once: ``make test-just-started``.
     """
     if hasattr(downloader, "monotonic"):
         real = downloader.monotonic
         start = real()
         monkeypatch.setattr(downloader, "monotonic", lambda: real() - start)
-        monkeypatch.setattr(download_slots, "_now", downloader.monotonic)
-    return download_slots._now
 
 
 @pytest.fixture(scope="session")

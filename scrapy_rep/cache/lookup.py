@@ -20,7 +20,7 @@ from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.site_file import SiteFile
-from scrapy_rep.stores.base import RecordAndLease, StoreError
+from scrapy_rep.stores.base import Lease, RecordAndLease, StoreError
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.lru import BoundedCache
@@ -214,7 +214,7 @@ class Lookup:
                 found = await self._store.claim(key, holder, self._context.lease)
             except StoreError as error:
                 logger.debug("No lease of %s: %s", origin, error)
-                found = RecordAndLease(None, holder)
+                found = RecordAndLease(None, Lease(holder, self._context.lease))
             if self._is_fresh(found.record):
                 self._report_stored(origin, found.record, page)
                 self._background.start(self._release(key, holder))

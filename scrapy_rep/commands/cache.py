@@ -126,7 +126,8 @@ class _Actions:
 
     async def show(self, file: SiteFile) -> int:
         """Print the record of ``file``, with the text."""
-        record, holder = await self._store.get(file.key)
+        found = await self._store.get(file.key)
+        record, holder = found.record, found.holder
         if record is None:
             return self._print_missing(f"readable record of {file.key}")
         lines = record_text.details(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request
 from scrapy.exceptions import UsageError
 
+from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import displayed_name, only_argument, read_robotstxt
 from scrapy_rep.commands.check import exit_status_of
@@ -25,7 +26,6 @@ from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.policy import Grant
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.scheduler.hold import HoldReason
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import printable, utc_time_text, without_credentials
 
@@ -168,7 +168,7 @@ def _as_text(got: Explained, options: Options, purposes: Sequence[str]) -> str:
     ]
     override = got.decision.override
     if got.back_off is not None:
-        why = HoldReason.BACK_OFF.text
+        why = BackOff.text
         lines += section("Back-off", [f"{why}: no requests until {utc_time_text(got.back_off)}"])
     if override is not None:
         until = override.until

@@ -20,6 +20,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
+from scrapy_rep.admission.crawl_delay import CrawlDelays
 from scrapy_rep.commands.forecast import Forecast
 from scrapy_rep.commands.sitemaps import Sitemaps
 from scrapy_rep.commands.spider import gather, robots_of
@@ -34,8 +35,6 @@ from scrapy_rep.commands.terminal import (
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
-from scrapy_rep.scheduler.delays import Delays
-from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Workers
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.text import counted, printable, printable_request, without_credentials
@@ -102,7 +101,7 @@ class _Plan:
         self._crawler = crawler
         self._robots = robots_of(crawler)
         self._decider = self._robots.decider
-        self._delays = Delays.from_options(crawler, runner.options, Clock())
+        self._delays = CrawlDelays.from_options(crawler, runner.options)
         self._forecast = Forecast()
         self._seconds: float | None = opts.delay
         self._slower = None if opts.delay is None else Forecast()
@@ -214,19 +213,19 @@ class _Plan:
     async def _count_page(self, request: Request, decision: Decision) -> None:
         name = slot_name(self._crawler, request)
         own = configured_delay(self._crawler, name)
-        self._forecast.add(decision, name, self._delay_between(request, decision, own))
+        self._forecast.add(decision, name, self._delay_between(decision, own))
         if self._slower is not None:
             slower = configured_delay(self._crawler, name, self._seconds)
-            self._slower.add(decision, name, self._delay_between(request, decision, slower))
+            self._slower.add(decision, name, self._delay_between(decision, slower))
         if self._other is not None:
             other = await self._decider.decision_with_tokens(self._tokens, request, decision)
-            self._other.add(other, name, self._delay_between(request, other, own))
+            self._other.add(other, name, self._delay_between(other, own))
         self._done += 1
 
-    def _delay_between(self, request: Request, decision: Decision, own: float) -> float:
-        if self._delays is None or decision.entry is None:
+    def _delay_between(self, decision: Decision, own: float) -> float:
+        if self._delays is None:
             return own
-        return max(own, self._delays.apply_delay(request, decision.entry.delay(decision.tokens)))
+        return max(own, self._delays.seconds_before(decision))
 
     async def _read_sitemaps(self, origins: Iterator[Origin]) -> None:
         for origin in origins:

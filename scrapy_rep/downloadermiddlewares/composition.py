@@ -13,6 +13,10 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.crawl_delay import CrawlDelays
+from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.cache.lookup import LookupContext
@@ -20,19 +24,18 @@ from scrapy_rep.cache.shared import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
 from scrapy_rep.downloadermiddlewares.events import Events
-from scrapy_rep.downloadermiddlewares.startup import log_cannot_defer, log_start, read_overrides
+from scrapy_rep.downloadermiddlewares.startup import (
+    log_cannot_defer,
+    log_no_wire,
+    log_start,
+    read_overrides,
+)
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.drops import Drops
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.robots import Robots
-from scrapy_rep.scheduler.back_off import BackOff
-from scrapy_rep.scheduler.delays import Delays
-from scrapy_rep.scheduler.gate import Gate
-from scrapy_rep.scheduler.pauses import Pauses
-from scrapy_rep.scheduler.source import Source, store_source
-from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.downloadermiddlewares.wire import Wire
     from scrapy_rep.protocol.origin import Origin
     from scrapy_rep.protocol.parser import RobotsTxt
     from scrapy_rep.protocol.verdict import Verdict
@@ -69,7 +73,8 @@ class Composition:
         self._crawler = crawler
         self._options = options = Options.of(crawler)
         self.scheduler_stores_requests: bool = _scheduler_stores_requests(crawler)
-        clock = Clock()
+        self.clock: Clock = Clock()
+        clock = self.clock
         overrides = read_overrides(options, clock)
         self.has_overrides: bool = bool(overrides)
         self.announcer: Announcer = Announcer(crawler)
@@ -84,35 +89,30 @@ class Composition:
         decider = Decider(crawler, options, cache, overrides)
         self.cache: Cache = cache
         self.decider: Decider = decider
-        self.delays: Delays | None = Delays.from_options(crawler, options, clock)
-        self.turns: Turns | None = (
-            Turns(crawler, self._shared.store, decider.known_decision, self.delays, clock)
-            if self.delays is not None
-            else None
+        self.delays: CrawlDelays | None = CrawlDelays.from_options(crawler, options)
+        leases = HostLeases(self._shared.store, clock)
+        self.admission: Admission = Admission(
+            crawler, cache, decider, options, clock, leases, self.delays
         )
-        pauses = Pauses(self._shared.store, clock, options.back_off_max)
-        self.back_off: BackOff | None = (
-            BackOff(crawler, options, pauses, clock)
-            if options.back_off and not options.dry_run
-            else None
-        )
-        self.gate: Gate = Gate(
-            crawler, cache, decider, options, clock, self.delays, self.turns, self.back_off
-        )
-        robots = Robots(cache, decider, self.gate.holds, pauses.end_of)
+        robots = Robots(cache, decider, self.admission.holds, leases.pause_until)
         self.waiting_requests: WaitingRequests = WaitingRequests(
-            crawler, decider, self.gate, self.turns, clock
+            crawler, decider, self.admission, clock
         )
+        self._wire: Wire | None = None
         self.dry_run: DryRun | None = (
-            DryRun(crawler, cache, self.drops, self.gate, builtin) if builtin else None
+            DryRun(crawler, cache, self.drops, self.admission, builtin) if builtin else None
         )
         self._subresources = Subresources(crawler, decider, cache, options)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
-        for part in (self, self.drops, self.gate, robots, self._subresources):
+        for part in (self, self.drops, self.admission, robots, self._subresources):
             add_part(crawler, part)
-        self._watch = ClosingWatch(crawler, self._close, self.gate.idle.check)
+        self._watch = ClosingWatch(crawler, self._close, self.admission.idle.check)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
+
+    def install_when_opened(self, wire: Wire) -> None:
+        """Install ``wire`` when the spider is opened, as the downloader exists then."""
+        self._wire = wire
 
     def _lookup_context(self, clock: Clock, builtin: BuiltIn | None) -> LookupContext:
         options = self._options
@@ -136,21 +136,21 @@ class Composition:
     def _spider_opened(self) -> None:
         self._shared.add_user(self)
         self._watch.start()
-        if not self.gate.has_queue:
+        if not self.admission.has_queue:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
         log_start(self._crawler, self._options, self.decider.tokens.default())
-        if self.gate.cannot_defer:
+        if self.admission.cannot_defer:
             log_cannot_defer(self._crawler)
+        if self._wire is not None:
+            self._wire.install(self._crawler)
+            if not self._wire.is_installed:
+                log_no_wire(self._crawler)
         self.events.log_expired()
         remove_connection_limits(self._crawler)
 
     def _close(self) -> None:
-        deferred = self.gate.close()
+        deferred = self.admission.close()
         self.waiting_requests.close()
-        if self.turns is not None:
-            self.turns.close()
-        if self.back_off is not None:
-            self.back_off.close()
         if deferred and not self.scheduler_stores_requests:
             logger.info(
                 "Deferred requests lost, because JOBDIR is not set: %d",
@@ -165,11 +165,15 @@ class Composition:
         self._subresources.close()
         self.drops.log_summary()
         try:
-            await within(_CLOSING_TIME, self.cache.finish())
+            await within(_CLOSING_TIME, self._finish())
         except TimeoutError:
             logger.warning("Some records of robots.txt may not have been stored")
         finally:
             await self._shared.remove_user(self)
+
+    async def _finish(self) -> None:
+        await self.cache.finish()
+        await self.admission.finish()
 
     async def _verdict_on_hop(self, hop: Request, start: Origin) -> Verdict | None:
         return await self.decider.verdict_on_hop(hop, start)

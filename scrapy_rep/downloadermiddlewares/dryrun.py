@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_rep.admission.admission import Admission
+    from scrapy_rep.admission.ticket import Source
     from scrapy_rep.cache.cache import Cache
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.decision.decider import Decision
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.outcome import Evidence
     from scrapy_rep.protocol.record import Record
     from scrapy_rep.protocol.verdict import Verdict
-    from scrapy_rep.scheduler.gate import Gate
-    from scrapy_rep.scheduler.source import Source
 
 logger: Final = logging.getLogger(__name__)
 
@@ -103,14 +103,14 @@ class DryRun:
         crawler: Crawler,
         cache: Cache,
         drops: Drops,
-        gate: Gate,
+        admission: Admission,
         builtin: BuiltIn,
     ) -> None:
         self._crawler = crawler
         self._cache = cache
         self._announcer = drops.announcer
         self._drops = drops
-        self._gate = gate
+        self._admission = admission
         self._builtin = builtin
 
     async def log(self, request: Request, decision: Decision, source: Source) -> None:
@@ -165,8 +165,8 @@ class DryRun:
         outage = None if verdict.allowed else verdict.outage
         return (
             outage is not None
-            and self._gate.would_defer(source, request, entry)
-            and time() - outage.since < self._gate.defer_timeout
+            and self._admission.would_defer(source, request, entry)
+            and time() - outage.since < self._admission.defer_timeout
         )
 
     async def _builtin_allows(

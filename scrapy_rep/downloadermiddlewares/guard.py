@@ -17,8 +17,10 @@ from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.url import url_is_from_any_domain
 
+from scrapy_rep.admission.ticket import TICKET_KEY, grant_of, store_grant
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
-from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY, Recheck, drop_response
+from scrapy_rep.downloadermiddlewares.recheck import Recheck, drop_response
+from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
 from scrapy_rep.utils.per_crawl import get_part
 
@@ -30,10 +32,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_rep.decision.decider import Decider
     from scrapy_rep.fetch.transfer import Transfer
-
-    Decided = tuple[str, tuple[str, ...] | None]
 
 REFUSED_KEY: Final = "_robotstxt_refused"
 """Private key of ``Request.meta``: verdict and URL of a redirect that a browser did not follow."""
@@ -70,6 +69,7 @@ class RobotsTxtFetchMiddleware:
         self._crawler = crawler
         self._licenses = Licenses(crawler)
         self._found: Recheck | None = None
+        self._wire: Wire | None = None
         self._tokens_of: Callable[[Request], tuple[str, ...]] | None = None
 
     @classmethod
@@ -84,19 +84,38 @@ class RobotsTxtFetchMiddleware:
         decision disallows ``request``.
         """
         meta = request.meta
-        decided = meta.pop(DECIDED_KEY, None)
-        if decided is not None and decided[0] == request.url:
-            tokens_of = self._tokens_of
-            if tokens_of is not None and decided[1] == tokens_of(request):
-                return None
+        ticket, tokens_of = meta.get(TICKET_KEY), self._tokens_of
+        if (
+            tokens_of is not None
+            and isinstance(ticket, tuple)
+            and ticket[0] == request.url
+            and ticket[1] == tokens_of(request)
+        ):
+            return self._enter_wire(request)
         transfer = meta.get(TRANSFER_KEY)
         if transfer is not None:
+            if transfer.is_other_page(request.url):
+                raise InterferenceError("a request to another page has the meta of this request")
             _remove_additions(request, transfer, self._credentials_domain())
             return None
         recheck = self._find_recheck()
-        if recheck is None or _is_still_valid(request, decided, recheck.decider):
+        if recheck is None:
             return None
-        return recheck.decide_again_as_sent(request)
+        grant = grant_of(request)
+        if grant is not None and recheck.is_valid(request, grant):
+            return self._enter_wire(request)
+        return self._decide_again(recheck, request)
+
+    async def _decide_again(self, recheck: Recheck, request: Request) -> Request | None:
+        returned = await recheck.decide_again_as_sent(request)
+        if returned is None and (entering := self._enter_wire(request)) is not None:
+            await entering
+        return returned
+
+    def _enter_wire(self, request: Request) -> Awaitable[None] | None:
+        """Return None if the wire checks ``request`` later; else check it now."""
+        wire = self._wire
+        return None if wire is None or wire.is_installed else wire.enter(request)
 
     def process_response(
         self, request: Request, response: Response
@@ -112,7 +131,9 @@ class RobotsTxtFetchMiddleware:
             if (scrapys := self._downloader_stats()) is not None:
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
-        meta.pop(DECIDED_KEY, None)  # still in the meta if a middleware has made the response
+        if self._wire is not None:
+            self._wire.leave(request, response)
+        meta.pop(TICKET_KEY, None)  # still in the meta if a middleware has made the response
         if response.status in STATUSES:
             recheck = self._find_recheck()
             self._licenses.count_if_required(
@@ -122,11 +143,16 @@ class RobotsTxtFetchMiddleware:
             return response
         return self._check_redirect(recheck, request, response)
 
-    def process_exception(self, request: Request, exception: Exception) -> None:
+    def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Raise the error of a request for robots.txt again: only the fetcher is to handle it.
 
-        Raises RobotsTxtDisallowed if a browser did not follow a redirect to a disallowed URL.
+        Return the copy of a request that the wire has given back. Raises RobotsTxtDisallowed if a
+        browser did not follow a redirect to a disallowed URL.
         """
+        if isinstance(exception, GivenBackError):
+            return exception.request
+        if self._wire is not None:
+            self._wire.leave(request, None)
         refused = request.meta.pop(REFUSED_KEY, None)
         if refused is not None:
             raise drop_response(self._crawler, request, _FOLLOWED, *refused) from exception
@@ -137,6 +163,7 @@ class RobotsTxtFetchMiddleware:
             if (scrapys := self._downloader_stats()) is not None:
                 scrapys.process_exception(request, exception)
             raise exception
+        return None
 
     def _downloader_stats(self) -> DownloaderStats | None:
         """Return Scrapy's DownloaderStats; None if the crawl doesn't use it.
@@ -156,6 +183,7 @@ class RobotsTxtFetchMiddleware:
         """Return the part that decides again; None if RobotsTxtMiddleware is not in use."""
         if self._found is None and (found := get_part(self._crawler, Recheck)) is not None:
             self._found, self._tokens_of = found, found.decider.tokens.of_sent_request
+            self._wire = get_part(self._crawler, Wire)
         return self._found
 
     async def _check_redirect(
@@ -166,15 +194,8 @@ class RobotsTxtFetchMiddleware:
             raise drop_response(self._crawler, request, _FOLLOWED, *refused)
         checked = await recheck.check_response_url(request, response, _FOLLOWED)
         if checked is response:
-            request.meta[DECIDED_KEY] = response.url, None
+            store_grant(request, response.url, None)
         return checked
-
-
-def _is_still_valid(request: Request, decided: Decided | None, decider: Decider) -> bool:
-    """Return whether ``decided``, URL and tokens of a decision, still holds for ``request``."""
-    if decided is None or decided[0] != request.url:
-        return False
-    return decided[1] is None or decider.is_decision_valid(request, decided[1])
 
 
 def _remove_additions(request: Request, transfer: Transfer, domain: str | None) -> None:

@@ -10,10 +10,10 @@ from scrapy import Request
 from scrapy.utils.defer import ensure_awaitable
 
 from scrapy_rep import signals, stats
+from scrapy_rep.admission.ticket import TICKET_KEY, grant_of, store_again
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.scheduler.source import NOTE_KEY
 from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
@@ -22,19 +22,11 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_rep.admission.ticket import Grant
     from scrapy_rep.decision.decider import Decider
 
 logger: Final = logging.getLogger(__name__)
 
-DECIDED_KEY: Final = "_robotstxt_decided"
-"""Private key of ``Request.meta``: the URL and the product tokens that were decided on.
-
-``RobotsTxtMiddleware`` sets the key for ``RobotsTxtFetchMiddleware``, which sets it again for
-``RobotsTxtResponseMiddleware``, to the URL of a response that it has checked. If the tokens are
-None, the decision is valid for all product tokens."""
-AGAIN_KEY: Final = "_robotstxt_again"
-"""Private key of ``Request.meta``: true while a decision is repeated. The request needs no turn (a
-time reserved for one request to a site with a delay), as it has had one."""
 CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on a request of an unknown origin while the crawl closes."""
 
@@ -51,25 +43,25 @@ class Recheck:
         self._process_request = process_request
         self._takes_spider = "spider" in signature(process_request).parameters
 
+    def is_valid(self, request: Request, grant: Grant) -> bool:
+        """Return whether ``grant`` is one for the URL and the product tokens of ``request``."""
+        if grant.url != request.url:
+            return False
+        return grant.tokens is None or self.decider.is_decision_valid(request, grant.tokens)
+
     async def decide_again(self, request: Request) -> Request | None:
         """Decide on ``request`` again: call ``process_request`` of RobotsTxtMiddleware with it.
 
         Return what this call returns, and raise what it raises. If no decision was made, the
         former verdict is removed from the meta of ``request``.
         """
-        meta = request.meta
-        meta[AGAIN_KEY] = True
+        store_again(request)
         spider = {"spider": self._crawler.spider} if self._takes_spider else {}
-        try:
-            returned: Request | None = await ensure_awaitable(
-                self._process_request(request, **spider)
-            )
-        finally:
-            meta.pop(AGAIN_KEY, None)
-        if DECIDED_KEY not in meta:
-            # A subclass let the request pass without a decision, so these keys are of a former one.
-            meta.pop(NOTE_KEY, None)
-            meta.pop(signals.META_KEY, None)
+        returned: Request | None = await ensure_awaitable(self._process_request(request, **spider))
+        if grant_of(request) is None:
+            # A subclass let the request pass without a decision, so the keys are of a former one.
+            request.meta.pop(TICKET_KEY, None)
+            request.meta.pop(signals.META_KEY, None)
         return returned
 
     async def decide_again_as_sent(self, request: Request) -> Request | None:

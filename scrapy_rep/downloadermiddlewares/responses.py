@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from scrapy.exceptions import NotConfigured
 
-from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY, Recheck
+from scrapy_rep.admission.ticket import TICKET_KEY
+from scrapy_rep.downloadermiddlewares.recheck import Recheck
 from scrapy_rep.utils.per_crawl import get_part
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class RobotsTxtResponseMiddleware:
 
         Raises RobotsTxtDisallowed if the URL of ``response`` is disallowed.
         """
-        decided = request.meta.pop(DECIDED_KEY, None)
-        url = request.url if decided is None else decided[0]
+        ticket = request.meta.pop(TICKET_KEY, None)
+        url = ticket[0] if isinstance(ticket, tuple) else request.url
         if response.url == url or (recheck := get_part(self._crawler, Recheck)) is None:
             return response
         return recheck.check_response_url(request, response, _CHANGED)

@@ -8,6 +8,7 @@ the component from which the engine got it.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
@@ -15,30 +16,28 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
+from scrapy_rep.admission.ticket import (
+    DIRECT,
+    TICKET_KEY,
+    Note,
+    Source,
+    copy_for_scheduler,
+    read_and_restore,
+    store_grant,
+)
 from scrapy_rep.decision.usage import store_judgement
 from scrapy_rep.downloadermiddlewares.composition import Composition
-from scrapy_rep.downloadermiddlewares.recheck import (
-    AGAIN_KEY,
-    CLOSING,
-    DECIDED_KEY,
-    Recheck,
-)
+from scrapy_rep.downloadermiddlewares.recheck import CLOSING, Recheck
 from scrapy_rep.downloadermiddlewares.startup import (
     check_middleware_orders,
     describe_why_not_obeyed,
 )
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
+from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
+from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.scheduler.source import (
-    DIRECT,
-    NOTE_KEY,
-    Note,
-    Source,
-    copy_for_scheduler,
-    read_and_restore,
-)
 from scrapy_rep.signals import META_KEY
 from scrapy_rep.utils.per_crawl import add_part, remove_part
 
@@ -49,17 +48,16 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from scrapy_rep.admission.admission import Admission
     from scrapy_rep.decision.decider import Decider, Decision
     from scrapy_rep.decision.usage import Judgement
-    from scrapy_rep.scheduler.gate import Gate
 
 _PRIORITY_CUT: Final = 1_000
 """Amount by which the priority of a request is lowered when too many requests wait here."""
-_IN_TURN: Final = (Source.QUEUE, Source.OVERDUE)
-"""Sources whose requests have waited for their turn in the queue already, if a queue uses the gate.
-
-A turn is a time reserved for one request to a site with a delay.
-"""
+_QUEUES: Final = (Source.QUEUE, Source.OVERDUE)
+"""The sources whose requests have waited in a queue of scrapy-rep, if the crawl uses one."""
+_DECISION_LIFE: Final = 1.0
+"""Seconds for which a decision is valid at least, also if robots.txt expires sooner."""
 _ERROR: Final = Verdict(allowed=False, reason=Reason.ERROR)
 
 
@@ -80,19 +78,28 @@ class RobotsTxtMiddleware:
         self._delays = parts.delays
         self._dry_run = parts.dry_run
         self._scheduler_stores_requests = parts.scheduler_stores_requests
-        has_minimum = parts.delays is not None and parts.delays.has_minimum_delay
-        self._checks_all = parts.dry_run is not None or parts.has_overrides or has_minimum
-        self._takes_turns = parts.turns is not None
-        self._back_off = parts.back_off
-        if parts.back_off is not None:
-            parts.back_off.listen_for_dropping(self._start_checking_all)
+        self._time = parts.clock.time
+        has_minimum = parts.delays is not None and parts.delays.has_minimum
+        self._checks_all = (
+            parts.dry_run is not None
+            or parts.has_overrides
+            or has_minimum
+            or parts.admission.always_on_wire
+        )
+        self._back_off = parts.admission.back_off
+        self._paused_hosts = parts.admission.paused_hosts
         self.decider: Decider = parts.decider
         """Decides whether a request is allowed."""
-        self.gate: Gate = parts.gate
-        """Decides whether a request may leave the scheduler."""
+        self.admission: Admission = parts.admission
+        """Decides whether a request may leave."""
         self._waiting = parts.waiting_requests
         self._recheck = Recheck(crawler, self.decider, self.process_request)
-        add_part(crawler, self._recheck)
+        wire = Wire(
+            parts.admission, self._waiting, self._recheck, self._give_back_or_drop, parts.clock
+        )
+        parts.install_when_opened(wire)
+        for part in (self._recheck, wire):
+            add_part(crawler, part)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
     @classmethod
@@ -115,71 +122,89 @@ class RobotsTxtMiddleware:
         unreachable, if its site has a delay, if too many requests wait already, and in a dry run.
         """
         meta = request.meta
-        noted = meta.pop(NOTE_KEY, None)
-        if meta.get("dont_obey_robotstxt"):
-            if TRANSFER_KEY not in meta:
-                self._drops.count_exempt()
-                meta[DECIDED_KEY] = request.url, None
-            return self._let_pass_undecided(request)
         try:
-            note = DIRECT if noted is None else read_and_restore(request, noted)
+            ticket = meta.pop(TICKET_KEY, None)
+            note = DIRECT if ticket is None else read_and_restore(request, ticket)
+            if meta.get("dont_obey_robotstxt"):
+                if TRANSFER_KEY not in meta:
+                    self._drops.count_exempt()
+                    store_grant(request, request.url, None)
+                return self._let_pass_undecided(request)
             decision = self.decider.known_decision(request)
             if decision is None:
                 return self._let_pass_undecided(request)
-            verdict = decision.verdict
-            entry = decision.entry
-            waits = self._takes_turns and entry is not None and entry.asks_for_delay
-            if verdict is None or not verdict.allowed or self._checks_all or waits:
+            verdict, entry = decision.verdict, decision.entry
+            if note.again:  # the entry was not looked up for this decision
+                decision.mark_entry_used()
+            if (
+                verdict is None
+                or not verdict.allowed
+                or self._checks_all
+                or (entry is not None and entry.asks_for_delay)
+                or self._paused_hosts
+            ):
                 return self._apply_transition(request, decision, note)
-            self._let_pass(request, decision, verdict)
+            self._let_pass(request, decision, verdict, note)
         except IgnoreRequest:
             raise
         except Exception as error:  # noqa: BLE001 - logged by the next call
             self._drop_after_error(request, error)
         return _PASSED
 
-    def _start_checking_all(self) -> None:
-        self._checks_all = True
-
     def _apply_transition(
         self, request: Request, decision: Decision, note: Note
     ) -> Awaitable[Request | None]:
         """Do what TRANSITIONS defines for a request that doesn't pass at once."""
-        again = request.meta.pop(AGAIN_KEY, False)
         self._events.count_override(request, decision.override, again=note.returned)
         situation = self._situation_of(request, decision, note)
         action = TRANSITIONS[situation][note.source]
         if action is Action.WAIT:
-            return self._wait_for_verdict(request, decision, note)
+            return self._wait(request, decision, note, situation)
         if action is Action.PUT_OFF and decision.origin is not None:
-            self.gate.look_up_later(decision.origin, request)
+            if decision.verdict is None:
+                self.admission.look_up_later(decision.origin, request)
             return self._put_off(request, note)
         if self._dry_run is not None:
             # An http URL whose host or port is not valid has no origin. The decision on it is valid
             # for all product tokens: None means that.
-            request.meta[DECIDED_KEY] = request.url, decision.tokens if decision.origin else None
+            store_grant(request, request.url, decision.tokens if decision.origin else None)
             return self._dry_run.log(request, decision, note.source)
-        in_turn = again or (note.source in _IN_TURN and self.gate.has_queue)
-        if not in_turn and self._waiting.delay_before(request, decision):
-            return self._wait_for_turn(request, decision, note)
         returned = self._pass_return_or_drop(request, decision, note, situation)
         return _PASSED if returned is None else _completed(returned)
 
-    def _situation_of(self, request: Request, decision: Decision, note: Note) -> Situation:
+    def _situation_of(
+        self, request: Request, decision: Decision, note: Note, *, is_admitted: bool = False
+    ) -> Situation:
+        """Return what is known about ``request``. If it may leave now, it must do so."""
         verdict = decision.verdict
         if verdict is None:
             if self._cache.closing:
                 return Situation.CLOSING_AGAIN if note.returned else Situation.CLOSING
             return Situation.CROWDED if self._waiting.is_full else Situation.UNKNOWN
         if verdict.allowed:
-            host = "" if decision.origin is None else decision.origin.host
-            refused = self._back_off is not None and self._back_off.is_dropping(host)
-            return Situation.REFUSED if refused else Situation.ALLOWED
-        if verdict.reason is Reason.UNREACHABLE and self.gate.defers(
+            return self._situation_of_allowed(request, decision, note, is_admitted=is_admitted)
+        if verdict.reason is Reason.UNREACHABLE and self.admission.defers(
             note.source, request, decision.entry
         ):
             return Situation.DEFERRED
         return Situation.FORBIDDEN
+
+    def _situation_of_allowed(
+        self, request: Request, decision: Decision, note: Note, *, is_admitted: bool
+    ) -> Situation:
+        host = "" if decision.origin is None else decision.origin.host
+        if self._back_off is not None and self._back_off.is_dropping(host):
+            return Situation.REFUSED
+        if (
+            is_admitted
+            or note.again  # the wire asks about a request that is just being sent
+            or self._dry_run is not None
+            or (note.source in _QUEUES and self.admission.has_queue)  # the queue has asked
+            or self._waiting.admit(request, decision)
+        ):
+            return Situation.ALLOWED
+        is_crowded = note.source is Source.SCHEDULER and self._waiting.is_full
+        return Situation.CROWDED if is_crowded else Situation.HELD
 
     def _pass_return_or_drop(
         self, request: Request, decision: Decision, note: Note, situation: Situation
@@ -197,7 +222,7 @@ class RobotsTxtMiddleware:
         if verdict is None:
             raise self._drop(request, CLOSING.with_origin(decision.origin))
         if action is Action.PASS:
-            self._let_pass(request, decision, verdict)
+            self._let_pass(request, decision, verdict, note)
             return None
         if situation is Situation.REFUSED and self._back_off is not None:
             raise self._back_off.drop(request)
@@ -211,46 +236,27 @@ class RobotsTxtMiddleware:
             raise self._drop_for_usage(request, verdict, decision.usage)
         raise self._drop(request, verdict)
 
-    async def _wait_for_verdict(
-        self, request: Request, decision: Decision, note: Note
+    async def _wait(
+        self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
-        """Wait for the verdict on ``request``; then do what TRANSITIONS defines."""
-        # The request arrived before the crawl began to close, so it may be given back, once.
-        situation = Situation.CLOSING
+        """Wait for the verdict on ``request``, and until it may leave; then obey TRANSITIONS."""
+        # Only a request that is given back while the crawl closes could come again for ever.
+        comes_again = situation is Situation.HELD and note.returned and self._cache.closing
         try:
-            while True:
-                has_tried = decision.verdict is not None
-                decision = await self._waiting.wait_for_decision(request, decision)
-                if self._dry_run is not None:
-                    request.meta[DECIDED_KEY] = request.url, decision.tokens
-                    await self._dry_run.log(request, decision, note.source)
-                    return None
-                situation = self._situation_of(request, decision, note)
-                if has_tried or TRANSITIONS[situation][note.source] is not Action.WAIT:
-                    break
+            if situation is not Situation.HELD:
+                decision, situation = await self._wait_for_verdict(request, decision, note)
+            if self._dry_run is not None:
+                store_grant(request, request.url, decision.tokens)
+                await self._dry_run.log(request, decision, note.source)
+                return None
+            if situation is Situation.HELD:
+                direct = note.source is Source.DIRECT
+                decision = await self._waiting.wait_for_admission(request, decision, direct=direct)
+                situation = self._situation_of(request, decision, note, is_admitted=True)
         except CrawlClosingError:
             if self._dry_run is not None:
                 return None
-        except CancelledError:  # in Twisted an Exception, which the next clause would catch
-            raise
-        except Exception as error:  # noqa: BLE001 - logged by the next call
-            self._drop_after_error(request, error)
-            return None
-        if self._waiting.delay_before(request, decision):
-            return await self._wait_for_turn(request, decision, note)
-        return self._pass_return_or_drop(request, decision, note, situation)
-
-    async def _wait_for_turn(
-        self, request: Request, decision: Decision, note: Note
-    ) -> Request | None:
-        """Wait for the turn of ``request``; then decide again, and do what TRANSITIONS defines."""
-        # Only a request that is given back while the crawl closes could come again for ever.
-        comes_again = note.returned and self._cache.closing
-        try:
-            direct = note.source is Source.DIRECT
-            decision = await self._waiting.wait_for_turn(request, decision, direct=direct)
-            situation = self._situation_of(request, decision, note)
-        except CrawlClosingError:
+            # A request that arrived before the crawl began to close may be given back, once.
             situation = Situation.CLOSING_AGAIN if comes_again else Situation.CLOSING
             decision = decision._replace(verdict=None)
         except CancelledError:  # in Twisted an Exception, which the next clause would catch
@@ -259,6 +265,19 @@ class RobotsTxtMiddleware:
             self._drop_after_error(request, error)
             return None
         return self._pass_return_or_drop(request, decision, note, situation)
+
+    async def _wait_for_verdict(
+        self, request: Request, decision: Decision, note: Note
+    ) -> tuple[Decision, Situation]:
+        """Wait for the verdict on ``request``; if robots.txt is unreachable, for its next try."""
+        while True:
+            has_tried = decision.verdict is not None
+            decision = await self._waiting.wait_for_decision(request, decision)
+            situation = self._situation_of(request, decision, note)
+            if situation is Situation.CROWDED:  # the request has a place already
+                return decision, Situation.HELD
+            if has_tried or situation is not Situation.DEFERRED or note.source in _QUEUES:
+                return decision, situation
 
     async def _put_off(self, request: Request, note: Note) -> Request:
         """Give ``request`` back to its scheduler, as too many requests wait already.
@@ -271,20 +290,35 @@ class RobotsTxtMiddleware:
             await self._waiting.pause_before_return()
         return self._return_to_scheduler(request, priority_cut=_PRIORITY_CUT)
 
+    def _give_back_or_drop(self, request: Request) -> Request:
+        """Return a copy of ``request``, which may not be sent now, for the scheduler.
+
+        Raises RobotsTxtDisallowed while the crawl closes, if no scheduler stores the request.
+        """
+        if self._cache.closing and not self._scheduler_stores_requests:
+            raise self._drop(request, CLOSING.with_origin(origin_of(request.url)))
+        return self._return_to_scheduler(request)
+
     def _return_to_scheduler(self, request: Request, *, priority_cut: int = 0) -> Request:
         """Return a copy of ``request`` for the scheduler, with the priority lowered."""
         stats.count(self._crawler, stats.RETURNED)
         return copy_for_scheduler(request, priority_cut=priority_cut)
 
-    def _let_pass(self, request: Request, decision: Decision, verdict: Verdict) -> None:
-        request.meta[DECIDED_KEY] = request.url, decision.tokens
-        decision.mark_entry_used()
-        self._announcer.send_verdict(request, verdict, decision.origin, decision)
+    def _let_pass(self, request: Request, decision: Decision, verdict: Verdict, note: Note) -> None:
+        entry, origin, delays = decision.entry, decision.origin, self._delays
+        end, delay = math.inf, 0.0
+        if entry is not None:
+            end = max(entry.end, self._time() + _DECISION_LIFE)
+            if origin is not None and delays is not None and delays.may_apply(entry):
+                delays.log(origin, entry.delay(decision.tokens))
+                delay = delays.seconds_before(decision)
+        # A plain tuple as in store_grant, without the time of a call.
+        request.meta[TICKET_KEY] = request.url, decision.tokens, end, delay
+        if not note.again:  # the page was the first of another entry
+            decision.mark_entry_used()
+        self._announcer.send_verdict(request, verdict, origin, decision)
         if decision.usage is not None:
             store_judgement(request, decision.usage)
-        entry = decision.entry
-        if entry is not None and self._delays is not None and decision.origin is not None:
-            self._delays.log_delay(request, decision.origin, entry.delay(decision.tokens))
 
     @staticmethod
     def _let_pass_undecided(request: Request) -> Awaitable[None]:
@@ -299,7 +333,7 @@ class RobotsTxtMiddleware:
         self._events.log_error(request, error, dry_run=self._dry_run is not None)
         if self._dry_run is None:
             raise self._drop(request, _ERROR) from error
-        request.meta[DECIDED_KEY] = request.url, None
+        store_grant(request, request.url, None)
 
     def _drop(self, request: Request, verdict: Verdict) -> RobotsTxtDisallowed:
         self._drops.log(request, verdict)
@@ -314,6 +348,7 @@ class RobotsTxtMiddleware:
 
     def _spider_closed(self) -> None:
         remove_part(self._crawler, Recheck)
+        remove_part(self._crawler, Wire)
 
 
 async def _completed(request: Request) -> Request:

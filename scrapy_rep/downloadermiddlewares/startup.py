@@ -129,6 +129,15 @@ def log_cannot_defer(crawler: Crawler) -> None:
     )
 
 
+def log_no_wire(crawler: Crawler) -> None:
+    """Log that requests are checked before their download slot, not when they are sent."""
+    logger.warning(
+        "The downloader has no download_request_async: the delays and pauses of sites are checked "
+        "in the last downloader middleware, before requests wait in their download slots",
+        extra={"spider": crawler.spider},
+    )
+
+
 def check_middleware_orders(crawler: Crawler) -> None:
     """Check the orders of the first and the last downloader middleware.
 

@@ -10,18 +10,19 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
-from scrapy_rep.scheduler.source import Source
+from scrapy_rep.admission.ticket import Source
 
 
 class Situation(Enum):
     """What is known about a request when the middleware gets it."""
 
     ALLOWED = "known, allowed"
+    HELD = "known, allowed, the site has a delay or a pause"
     REFUSED = "known, allowed, the site has refused requests for too long"
     FORBIDDEN = "known, disallowed"
     DEFERRED = "unreachable, deferred"
     UNKNOWN = "not known"
-    CROWDED = "not known, too many requests wait"
+    CROWDED = "not known or held, too many requests wait"
     CLOSING = "not known, the crawl closes"
     CLOSING_AGAIN = "the same, returned before"
 
@@ -46,9 +47,9 @@ TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
     situation: dict(zip(Source, actions, strict=True))
     for situation, actions in {
         Situation.ALLOWED: (Action.PASS,) * len(Source),
-        # Only the queues of scrapy-rep hold requests to a site that refuses them. They let these
-        # requests leave to be dropped here.
-        Situation.REFUSED: (Action.DROP, Action.DROP, Action.PASS, Action.PASS),
+        # The queues of scrapy-rep have held their requests already.
+        Situation.HELD: (Action.PASS, Action.PASS, Action.WAIT, Action.WAIT),
+        Situation.REFUSED: (Action.DROP,) * len(Source),
         Situation.FORBIDDEN: (Action.DROP,) * len(Source),
         # A request that comes directly waits for the next try, once.
         Situation.DEFERRED: (Action.GIVE_BACK, Action.DROP, Action.DROP, Action.WAIT),

@@ -1,32 +1,33 @@
-"""Requests that wait in the middleware: for a lookup, for a turn, or before they are given back.
+"""Requests that wait in the middleware: for a lookup, or for what else the admission says.
 
-A turn is a time reserved for one request to a site with a delay. All requests of one origin and
-download slot that wait for turns are in a queue, and only the first of them tries to use a turn. If
-thousands of requests tried it each time, they would be sent late.
+Requests of one origin and download slot that wait for the admission stand in a line, and only the
+first of them asks. If thousands of requests asked each time, they would be sent late.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from contextlib import nullcontext
+from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep import stats
+from scrapy_rep.admission.reason import Hold
+from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.utils.concurrency import Promise, sleep
 from scrapy_rep.utils.download_slots import slot_name
-from scrapy_rep.utils.scrapy_internals import raised_concurrency
+from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.admission.admission import Admission
     from scrapy_rep.decision.decider import Decider, Decision
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.gate import Gate
-    from scrapy_rep.scheduler.turns import Turns
     from scrapy_rep.utils.clock import Clock
 
 _MAX_WAITING: Final = 16
@@ -38,33 +39,28 @@ _SHORT_PAUSE: Final = 0.05
 
 
 class WaitingRequests:
-    """Lets requests wait in the middleware, and limits how many of them wait for lookups."""
+    """Lets requests wait in the middleware, and limits how many of them wait.
+
+    While a request waits, it doesn't count for CONCURRENT_REQUESTS.
+    """
 
     def __init__(
-        self,
-        crawler: Crawler,
-        decider: Decider,
-        gate: Gate,
-        turns: Turns | None,
-        clock: Clock,
+        self, crawler: Crawler, decider: Decider, admission: Admission, clock: Clock
     ) -> None:
         self._crawler = crawler
         self._decider = decider
-        self._gate = gate
-        self._turns = turns
-        self._clock = clock
+        self._admission = admission
         limit = crawler.settings.getint("CONCURRENT_REQUESTS")
         self._most = limit if limit > 0 else _MAX_WAITING
         self._pausing = 0
-        self._due: DueTimes[Promise[None]] = DueTimes(clock, self._wake)
-        self._waiters: dict[Promise[None], Origin] = {}
-        self._turn_queues: dict[tuple[Origin, str], deque[Promise[None]]] = {}
-        """Requests that wait in a queue for a turn, by origin and download slot. The first request
-        of a queue, which tries to use the turn, is not included."""
+        self._waiting: Waiting[Promise[None]] = Waiting(clock, self._wake)
+        self._lines: dict[tuple[Origin, str], deque[Promise[None]]] = {}
+        """Requests that stand in a line, by origin and download slot. The first request of a line,
+        which asks the admission, is not included."""
         self._closing = False
         self.waiting: int = 0
-        """Number of requests that wait for lookups."""
-        gate.listen_for_hold_change(self._hold_changed)
+        """Number of requests that wait."""
+        admission.listen_for_hold_change(self._waiting.hold_changed)
 
     @property
     def is_full(self) -> bool:
@@ -77,35 +73,37 @@ class WaitingRequests:
         Raises CrawlClosingError if the crawl closes before the decision is known.
         """
         stats.count(self._crawler, stats.WAITED)
-        self.waiting += 1
-        try:
-            with raised_concurrency(self._crawler):
-                if decision.verdict and decision.entry and decision.origin:
-                    until = self._gate.next_try(decision.entry)
-                    await self._wait(decision.origin, until)
-                return await self._decider.decision(request, decision)
-        finally:
-            self.waiting -= 1
+        with self._counted(1):
+            if decision.verdict and decision.entry and decision.origin:
+                unreachable = self._admission.unreachable
+                until = unreachable.next_try(decision.entry)
+                await self._wait(decision.origin, Hold(unreachable, until))
+            return await self._decider.decision(request, decision)
 
-    def delay_before(self, request: Request, decision: Decision) -> float:
-        """Return the delay before ``request`` in seconds; 0 if it needs no turn."""
-        return 0.0 if self._turns is None else self._turns.delay_before(request, decision)
+    def admit(self, request: Request, decision: Decision) -> bool:
+        """Return whether ``request``, which is allowed, may leave now."""
+        origin = decision.origin
+        if origin is None or decision.entry is None:
+            return True
+        if (origin, slot_name(self._crawler, request)) in self._lines:
+            return False
+        return self._admission.admit(origin, lambda: request, decision.entry) is None
 
-    async def wait_for_turn(
+    async def wait_for_admission(
         self, request: Request, decision: Decision, *, direct: bool
     ) -> Decision:
-        """Wait until ``request`` may be sent, and use a turn for it; return the newest decision.
+        """Wait until ``request`` may leave; return the newest decision on it.
 
         robots.txt may expire while the request waits, and may have changed. If ``direct``, the
-        request doesn't come from a scheduler, and must not count for CONCURRENT_REQUESTS while it
-        waits. Raises CrawlClosingError if the crawl closes before the turn.
+        request doesn't come from a scheduler, to which it could be given back. Raises
+        CrawlClosingError if the crawl closes before the request may leave.
         """
         origin = decision.origin
-        if self._turns is None or origin is None:
+        if origin is None:
             return decision
-        name = origin, slot_name(self._crawler, request)
-        with raised_concurrency(self._crawler) if direct else nullcontext():
-            await self._join_turn_queue(name)
+        line = origin, slot_name(self._crawler, request)
+        with self._counted(0 if direct else 1):
+            await self._join(line)
             try:
                 while True:
                     if self._closing:
@@ -113,13 +111,22 @@ class WaitingRequests:
                     decision = self._decider.known_decision(request) or decision
                     if decision.verdict is None:
                         decision = await self._decider.decision(request, decision)
-                    seconds = self.delay_before(request, decision)
-                    hold = self._turns.use(request, origin, seconds) if seconds else None
+                    if decision.verdict is None or not decision.verdict.allowed:
+                        return decision
+                    hold = self._admission.admit(origin, lambda: request, decision.entry)
                     if hold is None:
                         return decision
-                    await self._wait(origin, hold.until)
+                    await self._wait(origin, hold)
             finally:
-                self._leave_turn_queue(name)
+                self._leave(line)
+
+    async def wait_at_wire(self, origin: Origin, hold: Hold) -> None:
+        """Wait until ``hold`` ends, or may have changed.
+
+        Raises CrawlClosingError if the crawl closes before.
+        """
+        with self._counted(0):
+            await self._wait(origin, hold)
 
     async def pause_before_return(self) -> None:
         """Wait before a request that the scheduler has returned at once is given back again.
@@ -137,51 +144,54 @@ class WaitingRequests:
     def close(self) -> None:
         """End all waits with CrawlClosingError."""
         self._closing = True
-        self._due.close()
-        for waiter in [*self._waiters, *chain.from_iterable(self._turn_queues.values())]:
+        for waiter in [*self._waiting.close(), *chain.from_iterable(self._lines.values())]:
             waiter.set_exception(CrawlClosingError())
 
-    async def _join_turn_queue(self, name: tuple[Origin, str]) -> None:
-        """Join the queue ``name``, and wait until this request is its first."""
+    @contextmanager
+    def _counted(self, requests: int) -> Iterator[None]:
+        self.waiting += requests
+        try:
+            with raised_concurrency(self._crawler):
+                wake_engine(self._crawler)  # which may have seen the limit before it was raised
+                yield
+        finally:
+            self.waiting -= requests
+
+    async def _join(self, name: tuple[Origin, str]) -> None:
+        """Join the line ``name``, and wait until this request is its first."""
         if self._closing:
             raise CrawlClosingError
-        queue = self._turn_queues.get(name)
-        if queue is None:
-            self._turn_queues[name] = deque()
+        line = self._lines.get(name)
+        if line is None:
+            self._lines[name] = deque()
             return
         waiter: Promise[None] = Promise()
-        queue.append(waiter)
+        line.append(waiter)
         try:
             await waiter
         except BaseException:
             if waiter.has_result:  # cancelled just when it became the first
-                self._leave_turn_queue(name)
+                self._leave(name)
             raise
 
-    def _leave_turn_queue(self, name: tuple[Origin, str]) -> None:
-        queue = self._turn_queues[name]
-        while queue:
-            waiter = queue.popleft()
+    def _leave(self, name: tuple[Origin, str]) -> None:
+        line = self._lines[name]
+        while line:
+            waiter = line.popleft()
             if not waiter.is_done:
                 waiter.set_result(None)
                 return
-        del self._turn_queues[name]
+        del self._lines[name]
 
-    async def _wait(self, origin: Origin, until: float) -> None:
-        """Wait until ``until``, by the monotonic clock, or until the hold of ``origin`` changes."""
+    async def _wait(self, origin: Origin, hold: Hold) -> None:
         if self._closing:
             raise CrawlClosingError
         waiter: Promise[None] = Promise()
-        self._waiters[waiter] = origin
-        self._due.set(waiter, until)
+        self._waiting.add(waiter, origin, hold)
         try:
             await waiter
         finally:
-            del self._waiters[waiter]
-            self._due.discard(waiter)
-
-    def _hold_changed(self, origin: Origin) -> None:
-        self._wake([waiter for waiter, waits_for in self._waiters.items() if waits_for == origin])
+            self._waiting.discard(waiter)
 
     @staticmethod
     def _wake(waiters: list[Promise[None]]) -> None:

@@ -13,6 +13,7 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.lexer import whole_lines
+from scrapy_rep.protocol.origin import split_url
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -60,6 +61,19 @@ class Transfer:
         self.sent = True
         self.proxy = request.meta.get("proxy") or None
         self.rewritten = request.url if self.url and request.url != self.url else None
+
+    def is_other_page(self, url: str) -> bool:
+        """Return whether ``url`` is another page of the site whose file is requested.
+
+        A middleware has sent a request of its own then, with a copy of the meta. A URL of another
+        site may be that of a service through which the file is requested.
+        """
+        try:
+            theirs, path = split_url(url)
+            ours, own_path = split_url(self.url)
+        except ValueError:
+            return False
+        return theirs == ours and path != own_path
 
     def add_received(self, data: bytes) -> bool:
         """Add ``data`` to the received bytes; return whether the download must be stopped."""

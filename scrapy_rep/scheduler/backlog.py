@@ -110,8 +110,6 @@ class Backlog:
         """
         if not lane.size or len(self._lanes) <= _MAX_LANES or lane.slot.lanes > 1:
             return False
-        if lane.hold is not None or lane.deferred_since is not None:
-            return False
         self._lanes.on_disk += lane.size
         return True
 

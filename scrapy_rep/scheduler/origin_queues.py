@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.hold import Hold
 
 _STALE: Final = 16
 """The heap of a slot is rebuilt if it has more pairs than two for each lane, plus this number."""
@@ -65,10 +64,8 @@ class Lane:
     """
 
     __slots__ = (
-        "deferred_since",
         "failures",
         "heap",
-        "hold",
         "lanes",
         "origin",
         "overdue",
@@ -89,11 +86,6 @@ class Lane:
         """
         self.rank: Rank | None = None
         """The rank in the heap of the slot; None while the lane waits."""
-        self.hold: Hold | None = None
-        """Why the lane waits, and until when; None if it doesn't wait."""
-        self.deferred_since: float | None = None
-        """Since when its requests are deferred (wait for the next try of an unreachable
-        robots.txt), in seconds of the monotonic clock; None if they are not."""
         self.overdue: bool = False
         """Whether its requests leave to be dropped, as the next try of their robots.txt is later
         than REP_DEFER_TIMEOUT allows."""

@@ -3,8 +3,8 @@
 Requests are sorted into lanes, one for each origin in each download slot, so that an origin whose
 requests must wait doesn't block the other origins of its slot. To pop a request, the queue goes
 through the slots in the order of ``Rotation``. For the first lane of a slot, ``WaitingLanes``
-decides whether its next request may leave. If not, the lane waits until a time that the gate has
-returned, or until the gate calls ``hold_changed``, and the next lane is tried. Requests are in
+decides whether its next request may leave. If not, the lane waits until a time that the admission
+has returned, or until that calls ``hold_changed``, and the next lane is tried. Requests are in
 ``Memory``. With JOBDIR they are on ``Disk``, and ``Backlog`` loads only the lanes that come next.
 """
 
@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.scheduler.backlog import Backlog
 from scrapy_rep.scheduler.disk import Disk, UnreadableError
 from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left_on_disk, log_unreadable
-from scrapy_rep.scheduler.gate import Gate
-from scrapy_rep.scheduler.hold import Hold, HoldReason
 from scrapy_rep.scheduler.origin_queues import Lanes, Memory
 from scrapy_rep.scheduler.queue_classes import QUEUE_CLASSES, UnfitError, check_fits
 from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, reject_scrapys_queue, scrapys_state
 from scrapy_rep.scheduler.slot_order import Rotation
-from scrapy_rep.scheduler.source import Source, store_source
 from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import downloader_of
@@ -47,6 +47,16 @@ logger: Final = logging.getLogger(__name__)
 _FILE_CHECK_INTERVAL: Final = 5
 """Seconds between two checks that the file still exists. The engine pops at least every five
 seconds, too, so no timer is needed."""
+
+
+class _Unreadable(Reason):
+    """The requests of a lane can't be read from JOBDIR. Only the queue knows this reason."""
+
+    text = "the requests can't be read from JOBDIR"
+    end = "the next try to read them"
+
+
+_UNREADABLE: Final = _Unreadable()
 
 
 class RobotsAwarePriorityQueue:
@@ -95,9 +105,9 @@ class RobotsAwarePriorityQueue:
         self._crawler = crawler
         self._clock = clock or Clock()
         self._slot_name = downloader_of(crawler).get_slot_key
-        self._gate = Gate.of(crawler)
+        self._admission = Admission.of(crawler)
         self._lanes = Lanes(self._head, self._first)
-        self._waiting = WaitingLanes(crawler, self._gate, self._lanes, self._clock)
+        self._waiting = WaitingLanes(crawler, self._admission, self._lanes, self._clock)
         self._ranks = count()
         kind = QUEUE_CLASSES[downstream_queue_cls]
         self._order = kind.order
@@ -142,8 +152,8 @@ class RobotsAwarePriorityQueue:
             self._backlog.push(slot, origin, *item)
         else:
             self._push(self._lanes.lane(slot, origin), *item)
-        if self._gate is not None:
-            self._gate.idle.shorten_delay()
+        if self._admission is not None:
+            self._admission.idle.shorten_delay()
 
     def _push(self, lane: Lane, *item: Any) -> None:
         try:
@@ -179,7 +189,7 @@ class RobotsAwarePriorityQueue:
                 continue
             if request is None:
                 continue
-            if self._gate is not None:
+            if self._admission is not None:
                 if lane.origin is None and self._origin(request) is not None:
                     # An earlier crawl, in which an override governed the request, has written it to
                     # a lane without origin: it goes to the lane of its origin.
@@ -189,8 +199,9 @@ class RobotsAwarePriorityQueue:
                         self.push(request)
                         continue
                 store_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
-                self._gate.idle.end_delay()
-            if self._backlog is not None and self._backlog.move_to_disk(lane):
+                self._admission.idle.end_delay()
+            is_remembered = self._waiting.remembers(lane)
+            if self._backlog is not None and not is_remembered and self._backlog.move_to_disk(lane):
                 self._resize(lane, 0)
             return request
         return None
@@ -232,7 +243,7 @@ class RobotsAwarePriorityQueue:
         return self._requests.read_first(lane, limit)
 
     def _origin(self, request: Request) -> Origin | None:
-        return None if self._gate is None else self._gate.origin_governing(request)
+        return None if self._admission is None else self._admission.origin_governing(request)
 
     def _pop(self, lane: Lane) -> Request | None:
         """Pop the next request of ``lane``; log it and return None if it can't be read."""
@@ -267,7 +278,7 @@ class RobotsAwarePriorityQueue:
             self._leave_on_disk(lane)
             return
         until = self._clock.monotonic() + RETRY_DELAYS[lane.failures]
-        self._waiting.set_waiting(lane, Hold(HoldReason.UNREADABLE, until))
+        self._waiting.let_wait(lane, Hold(_UNREADABLE, until))
         lane.failures += 1
 
     def _leave_on_disk(self, lane: Lane) -> None:
@@ -279,7 +290,7 @@ class RobotsAwarePriorityQueue:
 
     def _may_load(self) -> bool:
         """Return whether more lanes may be loaded: not while origins in memory await lookups."""
-        return self._gate is None or self._gate.has_room_for_lookups
+        return self._admission is None or self._admission.has_room_for_lookups
 
     # Selection of the next lane.
 
@@ -302,7 +313,7 @@ class RobotsAwarePriorityQueue:
 
         If the lane was ``served``, it comes after lanes of the same priority.
         """
-        if lane.hold is not None:
+        if lane in self._waiting:
             return
         priority, start = lane.heap[0][:2]
         if lane.rank is None or served or (priority, start) != lane.rank[:2]:
@@ -311,33 +322,17 @@ class RobotsAwarePriorityQueue:
 
     def _select_lane(self) -> Lane | None:
         """Return the lane to pop the next request from; None if no request may leave."""
-        for woken, hold in self._waiting.pop_woken():
+        for woken in self._waiting.pop_woken():
             self._rank_or_wait(woken)
-            if hold.reason is HoldReason.TURN:
-                self._rotation.add_at_front(woken.slot)
         try:
             for slot in self._rotation.pop_each():
-                if not self._slot_is_free(slot):
-                    self._rotation.add(slot)
-                elif (lane := self._ready_lane(slot)) is not None:
+                if (lane := self._ready_lane(slot)) is not None:
                     self._rotation.add(slot)
                     return lane
             return None
         finally:
-            if self._gate is not None:
-                self._gate.look_up()
-
-    def _slot_is_free(self, slot: Slot) -> bool:
-        try:
-            return self._waiting.slot_is_free(slot)
-        except Exception as error:  # noqa: BLE001 - logged
-            log_error(
-                self._crawler,
-                error,
-                "Error while checking whether the download slot %s is free",
-                slot.name,
-            )
-            return True
+            if self._admission is not None:
+                self._admission.look_up()
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the first lane of ``slot`` whose next request may leave, or None."""

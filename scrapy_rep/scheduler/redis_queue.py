@@ -1,47 +1,46 @@
 """The queues of scrapy-redis, which keep requests in Redis until they may leave.
 
-A worker takes a request from Redis, and calls ``Gate.hold``. If the request may leave, ``pop``
-returns it. Else it is moved to a second set in Redis, sorted by origin, from which any worker may
-take it. Until Redis is told which of the two, it keeps the request as taken by this worker. If a
-call fails or the worker is killed, the request returns to the queue of scrapy-redis.
+A worker takes a request from Redis, and calls ``Admission.admit``. If the request may leave,
+``pop`` returns it. Else it is moved to a second set in Redis, sorted by origin, from which any
+worker may take it. Until Redis is told which of the two, it keeps the request as taken by this
+worker. If a call fails or the worker is killed, the request returns to the queue of scrapy-redis.
 
 Each origin in the second set has a time at which it is due. The worker that finds an origin due is
-the only one to handle it for some seconds, and calls ``Gate.hold`` for its first request. Then
-either this request leaves, or the worker waits for a lookup of robots.txt or for a turn (a time
-reserved for one request to a site with a delay), or the origin gets a new due time. If two requests
-of an origin may leave one after the other, all its requests go back to the queue of scrapy-redis.
+the only one to handle it for some seconds, and calls ``Admission.admit`` for its first request.
+Then either this request leaves, or the worker waits until the admission lets it leave, or the
+origin gets a new due time. If two requests of an origin may leave one after the other, all its
+requests go back to the queue of scrapy-redis.
 
 Requests that wait for the next try of an unreachable robots.txt are called deferred.
 """
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from scrapy import signals
 
 from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.idle import describe_deferred
+from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
+from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.ticket import Source, store_source
+from scrapy_rep.admission.unreachable import MARGIN
+from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler import redis_scripts as scripts
-from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.errors import log_error
-from scrapy_rep.scheduler.gate import MARGIN, Gate
-from scrapy_rep.scheduler.hold import HoldReason
-from scrapy_rep.scheduler.idle import describe_deferred
-from scrapy_rep.scheduler.lookups import MOST_COMPARED
-from scrapy_rep.scheduler.source import Source, store_source
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import first_by_other_route
-from scrapy_rep.utils.scrapy_internals import ExtraConcurrency, wake_engine
+from scrapy_rep.utils.scrapy_internals import wake_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from scrapy import Request, Spider
 
-    from scrapy_rep.scheduler.hold import Hold
     from scrapy_rep.utils.downloads import Route
 
     class Base:
@@ -64,13 +63,16 @@ else:
 
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""
+_DUE: Final = "due"
+"""The key of the wait until the next origin in Redis is due."""
 _SETTLE: Final = "settle"
+"""The key of the wait until Redis is told that a request has left."""
 _SETTLE_INTERVAL: Final = 5.0
 """Seconds after which Redis is told that a request has left, if no other call has told it."""
 
 
 class _Deferring(Base):
-    """Base of the queues: a request leaves only if ``Gate.hold`` returns None.
+    """Base of the queues: a request leaves only if ``Admission.admit`` returns None.
 
     As in scrapy-redis, Redis is called in the thread of the reactor: once per request pushed or
     popped, twice more for a request that has to wait, and once or twice for an origin whose lookup
@@ -85,22 +87,21 @@ class _Deferring(Base):
         super().__init__(server, spider, key, serializer)
         self._crawler = spider.crawler
         self._clock = Clock()
-        self._waiting: dict[Origin, tuple[Request, Hold]] = {}
-        """Origins that this worker handles until their hold ends, such as a lookup or a turn; each
-        with a request and the hold."""
-        self._due: DueTimes[Origin | str | None] = DueTimes(self._clock, self._wake)
-        """When the wait of each origin ends; key None: when the next origin in Redis is due; key
-        _SETTLE: when Redis is told that a request has left."""
+        self._heads: dict[Origin, Request] = {}
+        """Origins that this worker handles until their hold ends; each with a request."""
+        self._waiting: Waiting[Origin | str] = Waiting(self._clock, self._wake)
+        """The holds of these origins, and of the keys _DUE and _SETTLE."""
         self._woken: deque[Origin] = deque()
-        """Origins for which the gate is called again at the next pop."""
-        self._extra = ExtraConcurrency(self._crawler)
+        """Origins for which the admission is asked again at the next pop."""
+        self.hold_changed = self._waiting.hold_changed
+        """Asks the admission for an origin again at the next pop, if this worker handles it."""
         self._deferred, self._first_due = 0, 0.0
         """Number of deferred origins in Redis, and when the first origin there is due."""
-        self._gate = Gate.of(self._crawler)
+        self._admission = Admission.of(self._crawler)
         self._timeout = 0.0
-        if self._gate is not None:
-            self._timeout = self._gate.defer_timeout
-            self._gate.attach(self)
+        if self._admission is not None:
+            self._timeout = self._admission.defer_timeout
+            self._admission.attach(self)
         self._requests = scripts.RedisRequests(server, self.key, self._kind, self._timeout)
         self._crawler.signals.connect(self.stop, signals.spider_closed)
 
@@ -116,23 +117,19 @@ class _Deferring(Base):
     def push(self, request: Request) -> None:
         """Add ``request``."""
         super().push(request)
-        if self._gate is not None:
-            self._gate.idle.shorten_delay()
+        if self._admission is not None:
+            self._admission.idle.shorten_delay()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Remove a request that may leave, and return it; None if no request may leave."""
-        if self._gate is not None:
-            self._gate.look_up()
+        if self._admission is not None:
+            self._admission.look_up()
         while self._woken:
             origin = self._woken.popleft()
-            self._extra.increase_for(len(self._woken))
-            waiting = self._waiting.pop(origin, None)
-            if (
-                waiting is not None
-                and (taken := self._pop_unless_held(origin, waiting[0])) is not None
-            ):
+            head = self._heads.pop(origin, None)
+            if head is not None and (taken := self._pop_unless_held(origin, head)) is not None:
                 return taken
-        has_room = self._gate is None or self._gate.has_room_for_lookups
+        has_room = self._admission is None or self._admission.has_room_for_lookups
         kind, *found = self._requests.next(has_room=has_room)
         if kind == scripts.NOTHING_DUE:
             self._set_timer(*found, has_room=has_room)
@@ -146,30 +143,25 @@ class _Deferring(Base):
             wake_engine(self._crawler)
         return taken
 
-    # What the gate calls.
-
-    def hold_changed(self, origin: Origin) -> None:
-        """Call the gate for ``origin`` again at the next pop, if this worker waits for it."""
-        if origin in self._waiting:
-            self._woken.append(origin)
+    # What the admission calls.
 
     def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
         """Return the next request of ``origin``; None if this worker doesn't wait for it.
 
         ``failed_routes`` as in ``Queue.head_of``.
         """
-        waiting = self._waiting.get(origin)
-        if waiting is None:
+        head = self._heads.get(origin)
+        if head is None:
             return None
         most = MOST_COMPARED if failed_routes else 1
         requests = [self._decode_request(data) for data in self._requests.first(str(origin), most)]
         # If other workers have popped all requests of the origin, the one known here is used.
-        requests = requests or [waiting[0]]
+        requests = requests or [head]
         return first_by_other_route(requests, failed_routes) or requests[0]
 
     def count_deferred(self) -> tuple[int, bool]:
         """Return how many origins in Redis are deferred; and if this worker waits for no origin."""
-        return self._deferred, not self._waiting
+        return self._deferred, not self._heads
 
     def idle_line(self) -> str:
         """Return the log line about the deferred requests; empty if there are none."""
@@ -179,13 +171,14 @@ class _Deferring(Base):
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
         """Yield each origin that this worker waits for, its hold, and 1 for the known request."""
-        for origin, (_, hold) in self._waiting.items():
-            yield origin, hold, 1
+        for key, origin, hold in self._waiting:
+            if origin is not None and origin is key:
+                yield origin, hold, 1
 
     def stop(self) -> int:
         """Stop all timers; return 0, as Redis keeps the deferred requests."""
         self._settle()
-        self._due.close()
+        self._waiting.close()
         return 0
 
     # Whether a request may leave.
@@ -202,12 +195,12 @@ class _Deferring(Base):
             return self._leave(request, Source.DIRECT)
         if origin is None or hold is None:
             return self._leave(request, Source.QUEUE)
-        if hold.reason is HoldReason.UNREACHABLE:
+        if hold.reason.defers:
             if self._is_overdue(hold):
                 return self._leave(request, Source.OVERDUE)
             self._count_as_deferred(self._requests.defer(str(origin), self._seconds_left(hold)))
             return None
-        is_ours = hold.reason is not HoldReason.LOOKUP or has_room or origin in self._waiting
+        is_ours = has_room or origin in self._heads or not isinstance(hold.reason, Lookups)
         self._requests.wait(str(origin), is_ours=is_ours)
         if is_ours:
             self._set_waiting(origin, request, hold)
@@ -238,7 +231,7 @@ class _Deferring(Base):
     ) -> Request | None:
         """Return the next request of an origin in the second set; None if it may not leave.
 
-        If it may, the gate is also called for the request after it. If that may leave, too, all
+        If it may, the admission is also asked for the request after it. If that may leave, too, all
         requests of the origin go back to the queue. ``age`` is the time in seconds since the first
         request was deferred.
         """
@@ -248,12 +241,12 @@ class _Deferring(Base):
             data, others = self._requests.take(name)
             if others:
                 hold = self._hold(origin, lambda: self._first_request(name))
-                if hold is None or hold.reason is HoldReason.UNREACHABLE:
+                if hold is None or hold.reason.defers:
                     self._requeue_or_defer(name, hold)
                 else:
                     self._set_waiting(origin, request, hold)
             return None if data is None else self._leave(self._decode(data), Source.QUEUE)
-        if hold.reason is not HoldReason.UNREACHABLE:
+        if not hold.reason.defers:
             self._set_waiting(origin, request, hold)
         elif self._is_overdue(hold, age):
             data, _ = self._requests.take(name, is_overdue=True)
@@ -264,16 +257,15 @@ class _Deferring(Base):
 
     def _set_waiting(self, origin: Origin, request: Request, hold: Hold) -> None:
         """Note that this worker waits until ``hold`` of ``origin`` ends; begin a pending lookup."""
-        self._waiting[origin] = self._waiting.get(origin, (request,))[0], hold
-        self._due.set(origin, hold.until)
-        if hold.reason is HoldReason.LOOKUP and self._gate is not None:
-            self._gate.look_up()
+        self._heads.setdefault(origin, request)
+        self._waiting.add(origin, origin, hold)
+        if isinstance(hold.reason, Lookups) and self._admission is not None:
+            self._admission.look_up()
 
-    def _wake(self, due: list[Origin | str | None]) -> None:
-        if _SETTLE in due:
+    def _wake(self, keys: list[Origin | str]) -> None:
+        if _SETTLE in keys:
             self._settle()
-        self._woken += [origin for origin in due if isinstance(origin, Origin)]
-        self._extra.increase_for(len(self._woken))
+        self._woken += [origin for origin in keys if isinstance(origin, Origin)]
         wake_engine(self._crawler)
 
     def _is_overdue(self, hold: Hold, age: float = 0.0) -> bool:
@@ -284,18 +276,18 @@ class _Deferring(Base):
         return hold.until - self._clock.monotonic() > self._timeout - age
 
     def _hold(self, origin: Origin, head: Callable[[], Request]) -> Hold | None:
-        return None if self._gate is None else self._gate.hold(origin, head)
+        return None if self._admission is None else self._admission.admit(origin, head)
 
     def _origin(self, request: Request) -> Origin | None:
-        return None if self._gate is None else self._gate.origin_governing(request)
+        return None if self._admission is None else self._admission.origin_governing(request)
 
     def _leave(self, request: Request, source: Source) -> Request:
         """Return the request that was taken, which leaves."""
         self._requests.leave()
-        if _SETTLE not in self._due:
-            self._due.set(_SETTLE, self._clock.monotonic() + _SETTLE_INTERVAL)
-        if self._gate is not None:
-            self._gate.idle.end_delay()
+        if _SETTLE not in self._waiting:
+            self._wait_for(_SETTLE, _SETTLE_INTERVAL)
+        if self._admission is not None:
+            self._admission.idle.end_delay()
             store_source(request, source)
         return request
 
@@ -307,7 +299,10 @@ class _Deferring(Base):
             len(self._requests)
         except Exception as error:  # noqa: BLE001 - logged
             log_error(self._crawler, error, "Redis could not be told what left %s", self.key)
-            self._due.set(_SETTLE, self._clock.monotonic() + _SETTLE_INTERVAL)
+            self._wait_for(_SETTLE, _SETTLE_INTERVAL)
+
+    def _wait_for(self, key: str, seconds: float) -> None:
+        self._waiting.add(key, None, Hold(Reason(), self._clock.monotonic() + seconds))
 
     # Requests in Redis.
 
@@ -351,15 +346,18 @@ class _Deferring(Base):
 
         New requests of other workers need no timer: the engine pops every five seconds at least.
         """
-        if self._gate is None:
+        if self._admission is None:
             return
         seconds = milliseconds / 1000 + MARGIN
         now = self._clock.monotonic()
         self._deferred, self._first_due = origins, now + seconds
         if origins:
-            self._gate.idle.start()
+            self._admission.idle.start()
         pause = seconds if has_room else max(_CHECK_INTERVAL, seconds)
-        self._due.set(None, now + pause if milliseconds >= 0 else math.inf)
+        if milliseconds >= 0:
+            self._wait_for(_DUE, pause)
+        else:
+            self._waiting.discard(_DUE)
 
 
 class RobotsAwareRedisQueue(_Deferring, PriorityQueue):

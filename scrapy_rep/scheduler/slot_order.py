@@ -12,7 +12,6 @@ a request was pushed or popped, or a wait has ended. Slots with downloads come a
 
 from __future__ import annotations
 
-from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -48,7 +47,6 @@ class Rotation:
         """The names in both heaps."""
         self._new: set[str] = set()
         """The names of slots whose downloads are to be counted."""
-        self._first: deque[Slot] = deque()
 
     def set_last_popped(self, slot: Slot) -> None:
         """Note that a request of ``slot`` was popped."""
@@ -59,17 +57,8 @@ class Rotation:
         if slot.name not in self._idle:
             self._new.add(slot.name)
 
-    def add_at_front(self, slot: Slot) -> None:
-        """Add ``slot`` before all others, because the turn of one of its requests has come.
-
-        A turn is a time reserved for one request to a site with a delay.
-        """
-        self._first.append(slot)
-
     def pop_each(self) -> Iterator[Slot]:
         """Remove the slots in their order, and yield them. The caller may add a slot again."""
-        while self._first:
-            yield self._first.popleft()
         self._sort_new()
         while slot := self._pop_idle():
             if self._active_requests(slot.name):

@@ -1,56 +1,71 @@
 """The interfaces of a store: ``Store`` for crawls, ``BareStore`` for commands.
 
-A store keeps records, leases and turns. A record contains how the last fetches of a file
-(robots.txt or tdmrep.json) ended. A lease is the right to fetch the file, for a limited time: only
-one worker has it, and all others wait until that worker has put the record. A turn is a time
-reserved for one request to a host with a delay, so that all workers together keep the delay.
+A store keeps records and leases. A record contains how the last fetches of a file (robots.txt or
+tdmrep.json) ended. A lease is a right that only one worker has, for a limited time. The lease of a
+file is the right to fetch it: all others wait until that worker has put the record. The lease of a
+host is the right to send the next request to it, so that all workers together keep its delay, and
+its pauses.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from scrapy_rep.protocol.record import Record
+
+
+PAUSE: Final = "pause"
+"""The holder of the lease of a host that has a pause: no worker has this name."""
+
+
+def key_of_host(host: str) -> str:
+    """Return the key of the lease of a host."""
+    return f"host:{host}"
+
+
+def host_of_key(key: str) -> str | None:
+    """Return the host whose lease has ``key``; None if it is the key of something else."""
+    prefix, _, host = key.partition(":")
+    return host if prefix == "host" else None
 
 
 class StoreError(Exception):
     """Raised if a store can't be read or written now. The crawl continues without the store."""
 
 
-class ForeignKeyError(StoreError):
-    """Raised if another program has written a key. All other keys of the store can be used."""
+class Lease(NamedTuple):
+    """A lease that is valid: a right that one worker has for a limited time."""
+
+    holder: str
+    """The name under which the worker has claimed the lease."""
+    left: float
+    """Seconds until the lease ends."""
 
 
 class RecordAndLease(NamedTuple):
-    """The record of a key, and the holder of its lease (the right to fetch the file)."""
+    """The record of a key, and its lease."""
 
     record: Record | None
     """The last record that was put; None if there is no record, or none that can be decoded."""
-    holder: str | None
-    """The name of the worker that holds the lease; None if there is no valid lease."""
+    lease: Lease | None
+    """The lease of the key; None if there is none that is valid."""
 
-
-class Turn(NamedTuple):
-    """A turn: the time reserved for one request to a host with a delay."""
-
-    seconds: float
-    """Seconds from the call of ``reserve`` to the turn."""
-    number: int
-    """A number that identifies the turn among all turns of its key."""
+    @property
+    def holder(self) -> str | None:
+        """The name of the worker that holds the lease; None if there is no valid lease."""
+        return None if self.lease is None else self.lease.holder
 
 
 class Store(Protocol):
-    """Stores records, leases and turns by key.
+    """Stores records and leases by key.
 
-    A lease is the right of one worker to fetch a file, for a limited time. A turn is a time
-    reserved for one request to a site with a delay. The key of a record and of its lease is that of
-    a :class:`~scrapy_rep.protocol.site_file.SiteFile`; the key of a turn is the name of a host. A
-    pause of a host (a time without requests after 429 or 503) is a lease with a key of its own. A
+    The key of a record, and of the lease to fetch it, is that of a
+    :class:`~scrapy_rep.protocol.site_file.SiteFile`; the lease of a host has a key of its own. A
     store that outlives the process may be shared by several processes: each process gets the
-    records, leases and turns of all processes. The content of a store is not trusted: a record that
+    records and leases of all processes. The content of a store is not trusted: a record that
     ``Record.decode`` refuses counts as missing. It refuses records above ``max_encoded_size``, so a
     store doesn't check the size, but should not load larger values into memory.
     """
@@ -61,12 +76,23 @@ class Store(Protocol):
         Raises StoreError if the store can't be read.
         """
 
-    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
+    async def claim(
+        self, key: str, holder: str, seconds: float, *, longer: bool = False
+    ) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
 
-        Return the record and the lease as they are afterwards. The record is read after the lease
-        was given, so a worker that gets the lease after another worker's fetch gets the new record.
-        Raises StoreError if the store can't be written.
+        If ``holder`` has the lease already, it ends ``seconds`` from now. With ``longer``,
+        ``holder`` gets the lease from whoever has it, and keeps it at least as long as that one
+        would have. Return the record and the lease as they are afterwards. The record is read after
+        the lease was given,
+        so a worker that gets the lease after another worker's fetch gets the new record. Raises
+        StoreError if the store can't be written.
+        """
+
+    async def pauses(self) -> Mapping[str, float]:
+        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends.
+
+        Raises StoreError if the store can't be read.
         """
 
     async def put(self, record: Record, holder: str | None = None) -> None:
@@ -80,15 +106,6 @@ class Store(Protocol):
         """End the lease of ``key``, if ``holder`` has it.
 
         Raises StoreError if the store can't be written.
-        """
-
-    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``; no other turn begins in the ``seconds`` after it.
-
-        The result contains a time to wait, not a time of day: the times of turns are compared by
-        the clock of the store only. ``unused`` is the number of a turn that was reserved and not
-        used: if no turn was reserved after it, its time is free again. Raises ForeignKeyError if
-        another program has written ``key``, and StoreError if the store can't be written.
         """
 
     async def close(self) -> None:

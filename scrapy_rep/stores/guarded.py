@@ -2,8 +2,8 @@
 
 Every call of the store has a time limit. After a failed call the store is not called for a second;
 the time doubles with each further failure, up to 30 seconds. Meanwhile a store in memory, the
-fallback store, is used: it keeps the records that could not be written, and leases and turns that
-are valid for this process only. When the store can be written again, the records in the fallback
+fallback store, is used: it keeps the records that could not be written, and leases that are valid
+for this process only. When the store can be written again, the records in the fallback
 store are written to it. Reading and writing are guarded separately, because a file on a full disk
 can be read, but not written.
 """
@@ -20,16 +20,16 @@ from uuid import uuid4
 
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.stores.base import ForeignKeyError, RecordAndLease, StoreError
+from scrapy_rep.stores.base import RecordAndLease, StoreError
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.text import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
     from typing import Any
 
     from scrapy_rep.protocol.record import Record
-    from scrapy_rep.stores.base import Store, Turn
+    from scrapy_rep.stores.base import Store
     from scrapy_rep.stores.memory import MemoryStore
 
 T = TypeVar("T")
@@ -135,22 +135,31 @@ class GuardedStore:
         found = await self._try_call(self._reading, partial(self._store.get, key))
         return self._newest_of(found, await self._get_fallback(key))
 
-    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
+    async def claim(
+        self, key: str, holder: str, seconds: float, *, longer: bool = False
+    ) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it.
 
         While the store can't be written, the lease is valid in this process only.
         """
         found = await self._try_call(
-            self._writing, partial(self._store.claim, key, holder, seconds)
+            self._writing, partial(self._store.claim, key, holder, seconds, longer=longer)
         )
         if found is not None:
             return self._newest_of(found, await self._get_fallback(key))
-        await self._fallback.claim(key, holder, seconds)
+        await self._fallback.claim(key, holder, seconds, longer=longer)
         fallback = await self._get_fallback(key)
         if not self._reading.is_open:
             # A store that can't be written may still be readable, as with a full disk.
             found = await self._try_call(self._reading, partial(self._store.get, key))
-        return self._newest_of(found, fallback)._replace(holder=fallback.holder)
+        return self._newest_of(found, fallback)._replace(lease=fallback.lease)
+
+    async def pauses(self) -> Mapping[str, float]:
+        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
+        pauses = dict(await self._try_call(self._reading, self._store.pauses) or {})
+        for key, left in (await self._fallback.pauses()).items():
+            pauses[key] = max(left, pauses.get(key, 0.0))
+        return pauses
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the former record of its file.
@@ -177,20 +186,6 @@ class GuardedStore:
         """End the lease of ``key``, if ``holder`` has it."""
         await self._fallback.release(key, holder)
         await self._try_call(self._writing, partial(self._release, key, holder))
-
-    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``; no other turn begins in the ``seconds`` after it.
-
-        While the store can't be written, or another program has written ``key``, the turn is
-        reserved among the turns of this process only.
-        """
-        asked = self._clock()
-        call = partial(self._store.reserve, key, seconds, unused)
-        turn = await self._try_call(self._writing, call)
-        if turn is not None:
-            return turn
-        turn = await self._fallback.reserve(key, seconds, unused)
-        return turn._replace(seconds=turn.seconds + self._clock() - asked)
 
     async def close(self) -> None:
         """Write the records that are still in memory, within a few seconds, and close the store.
@@ -254,9 +249,6 @@ class GuardedStore:
             return None
         try:
             result = await within(self._timeout + _GRACE, call())
-        except ForeignKeyError:
-            breaker.report_no_result()
-            return None
         except (CancelledError, asyncio.CancelledError):
             # In Twisted a subclass of Exception, which the next clause would catch.
             breaker.report_no_result()
@@ -302,7 +294,8 @@ class GuardedStore:
         if found is None:
             return fallback
         return RecordAndLease(
-            _newer_record(found.record, fallback.record), found.holder or fallback.holder
+            _newer_record(found.record, fallback.record),
+            found.lease or fallback.lease,
         )
 
 

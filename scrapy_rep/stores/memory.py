@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.record import Record, RecordError
-from scrapy_rep.stores.base import RecordAndLease, Turn
+from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease
 from scrapy_rep.utils.lru import BoundedCache
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
 _MAX_LEASES: Final = 10_000
-"""Number of leases, or of turns, at which ended leases or past turns are removed."""
+"""Number of leases at which ended leases are removed."""
 _RECORD_BYTES: Final = 350
 """Approximate bytes of memory for a record, in addition to its key and the encoded record."""
-_MICROSECONDS: Final = 1_000_000
 
 
 class MemoryStore:
     """A store in memory. Records are encoded as in other stores.
 
     Above ``max_bytes`` the least recently used records are removed. A record whose text has more
-    than ``max_size`` bytes is not returned. Leases and turns use the times of ``clock``.
+    than ``max_size`` bytes is not returned. Leases use the times of ``clock``.
     """
 
     def __init__(
@@ -35,8 +35,7 @@ class MemoryStore:
     ) -> None:
         self._records: BoundedCache[str, bytes] = BoundedCache(max_bytes=max_bytes)
         self._leases: dict[str, tuple[str, float]] = {}
-        self._turns: dict[str, int] = {}
-        """When the next free turn of each key begins, in microseconds of ``clock``."""
+        self._forget_above = _MAX_LEASES
         self._max_size = max_size
         self._clock = clock
 
@@ -45,16 +44,31 @@ class MemoryStore:
 
     async def get(self, key: str) -> RecordAndLease:
         """Return the record and the lease of ``key``."""
-        return RecordAndLease(self._record(key), self._holder(key))
+        return RecordAndLease(self._record(key), self._lease(key))
 
-    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
+    async def claim(
+        self, key: str, holder: str, seconds: float, *, longer: bool = False
+    ) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
-        if self._holder(key) is None:
+        lease = self._lease(key)
+        if lease is not None and longer:
+            seconds = max(seconds, lease.left)
+        if lease is None or longer or lease.holder == holder:
             now = self._clock()
-            if len(self._leases) >= _MAX_LEASES:
+            if len(self._leases) >= self._forget_above:
                 self._leases = {k: lease for k, lease in self._leases.items() if lease[1] > now}
+                self._forget_above = max(_MAX_LEASES, 2 * len(self._leases))
             self._leases[key] = holder, now + seconds
-        return RecordAndLease(self._record(key), self._holder(key))
+        return RecordAndLease(self._record(key), self._lease(key))
+
+    async def pauses(self) -> Mapping[str, float]:
+        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
+        now = self._clock()
+        return {
+            key: end - now
+            for key, (holder, end) in self._leases.items()
+            if holder == PAUSE and end > now
+        }
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the former record of its file."""
@@ -67,16 +81,6 @@ class MemoryStore:
         """End the lease of ``key``, if ``holder`` has it."""
         if key in self._leases and self._leases[key][0] == holder:
             del self._leases[key]
-
-    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``; the turn after it is ``seconds`` later."""
-        now, step = round(self._clock() * _MICROSECONDS), round(seconds * _MICROSECONDS)
-        if len(self._turns) >= _MAX_LEASES:
-            self._turns = {k: begin for k, begin in self._turns.items() if begin > now}
-        begin = self._turns.get(key, now)
-        begin = max(now, begin - step if begin == unused else begin)
-        self._turns[key] = begin + step
-        return Turn((begin - now) / _MICROSECONDS, begin + step)
 
     async def scan_keys(self) -> AsyncIterator[str]:
         """Yield the keys of all records, the least recently used first."""
@@ -94,10 +98,9 @@ class MemoryStore:
         return 0
 
     async def close(self) -> None:
-        """Remove all records, leases and turns."""
+        """Remove all records and leases."""
         self._records.clear()
         self._leases.clear()
-        self._turns.clear()
 
     def _record(self, key: str) -> Record | None:
         data = self._records.get(key)
@@ -108,6 +111,7 @@ class MemoryStore:
         except RecordError:
             return None
 
-    def _holder(self, key: str) -> str | None:
-        holder, end = self._leases.get(key, (None, 0.0))
-        return holder if self._clock() < end else None
+    def _lease(self, key: str) -> Lease | None:
+        holder, end = self._leases.get(key, ("", -math.inf))
+        left = end - self._clock()
+        return Lease(holder, left) if left > 0 else None

@@ -1,30 +1,30 @@
 """The store in Redis or Valkey, which crawlers on several machines may share.
 
-Each record, lease and turn is a key that expires, so that Redis itself deletes old ones. Calls run
+Each record and lease is a key that expires, so that Redis itself deletes old ones. Calls run
 in threads, because redis-py's asyncio client only works with the asyncio reactor. Calls that wait
-at the same time are sent in one pipeline. A key whose value is not a string was written by another
-program, and is not used: each worker then fetches without that lease, or keeps the delay alone.
+at the same time are sent in one pipeline. A key of another type than ours was written by another
+program, and is not used: each worker then acts without that lease.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import re
 from contextlib import contextmanager, suppress
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from redis.exceptions import ResponseError
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
-from scrapy_rep.stores.base import ForeignKeyError, RecordAndLease, StoreError, Turn
+from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
 from scrapy_rep.stores.redis_client import ERRORS, Connector
 from scrapy_rep.utils.concurrency import Workers, deliver_results
 from scrapy_rep.utils.once import Once
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from scrapy_rep.utils.concurrency import Job
 
@@ -40,41 +40,51 @@ _PAGE: Final = 1_000
 """Number of keys that a step of SCAN examines. A step blocks the server for about 1 ms."""
 _MAX_HOLDER: Final = 200
 """Maximum number of bytes read from a lease."""
-_MICROSECONDS: Final = 1_000_000
-
-_NO_LEASE: Final = "of another type"
-"""Used as the holder of a lease whose value is not a string. No worker has this name."""
 
 # pcall is used, because call would raise an error if the value is not a string.
 _RELEASE: Final = """
 if redis.pcall('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0
 """
-# The value has two times in microseconds of the server's clock: when it was written, and when the
-# next free turn begins. If the clock was set back, the wait is counted from the time of writing.
-# The error of a failed GET is returned and not raised, because in Redis before 7 the message of a
-# raised error doesn't begin with its type (WRONGTYPE).
-_RESERVE: Final = """
-local time = redis.call('TIME')
-local now, step = time[1] * 1000000 + time[2], tonumber(ARGV[1])
-local stored = redis.pcall('GET', KEYS[1])
-if type(stored) == 'table' then return stored end
-local made, next = string.match(stored or '', '^(%d+) (%d+)$')
-local wait = 0
-if next then
-  wait = next - math.max(now, made)
-  if next == ARGV[2] then wait = wait - step end
+# Arguments: the holder, milliseconds, and 1 to take the lease from another holder. The error of a
+# failed GETRANGE is returned and not raised, because in Redis before 7 the message of a raised
+# error doesn't begin with its type (WRONGTYPE). A string that doesn't expire (PTTL is -1) was
+# written by another program, and is replaced.
+_CLAIM: Final = """
+local holder = redis.pcall('GETRANGE', KEYS[1], 0, ARGV[4])
+if type(holder) == 'table' then return holder end
+local left, wanted = redis.call('PTTL', KEYS[1]), tonumber(ARGV[2])
+if ARGV[3] == '1' then
+  wanted = math.max(wanted, left)
+elseif holder ~= '' and holder ~= ARGV[1] and left > 0 then
+  return {holder, left}
 end
-wait = math.max(0, wait)
-next = string.format('%.0f', now + wait + step)
-local lifetime = math.ceil((wait + step) / 1000) + 1
-redis.call('SET', KEYS[1], string.format('%.0f ', now) .. next, 'PX', lifetime)
-return {wait, next}
+redis.call('SET', KEYS[1], ARGV[1], 'PX', wanted)
+return {ARGV[1], wanted}
+"""
+# A sorted set of the keys of paused hosts, by the end of the pause in milliseconds.
+_NOW: Final = """
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+"""
+_ADD_PAUSE: Final = f"""{_NOW}
+local ending = now + ARGV[2]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
+if tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0) < ending then
+  redis.call('ZADD', KEYS[1], ending, ARGV[1])
+end
+redis.call('PEXPIREAT', KEYS[1], redis.call('ZREVRANGE', KEYS[1], 0, 0, 'WITHSCORES')[2])
+"""
+_PAUSES: Final = f"""{_NOW}
+local found = redis.pcall('ZRANGEBYSCORE', KEYS[1], now, '+inf', 'WITHSCORES')
+if found.err then return found end
+for i = 2, #found, 2 do found[i] = found[i] - now end
+return found
 """
 
 
 class RedisStore:
-    """A store in Redis: one key per record, lease and turn."""
+    """A store in Redis: one key per record and lease."""
 
     def __init__(
         self, uri: str, *, prefix: str, max_size: int, max_age: float, timeout: float
@@ -82,6 +92,7 @@ class RedisStore:
         """``max_age`` is in seconds. Raises ValueError if redis-py can't read ``uri``."""
         self._connector = Connector(uri, timeout=timeout)
         self._prefix = prefix
+        self._pauses = f"{prefix}pauses"
         self._limit = max_encoded_size(max_size)
         self._max_size = max_size
         self._max_age = max(1, round(max_age * 1000))
@@ -89,24 +100,68 @@ class RedisStore:
         # A cluster gets each call separately: one node that is down would fail a whole pipeline.
         at_a_time = {"threads": _THREADS} if self._connector.is_cluster else {"batch": _BATCH}
         self._calls = Workers("robots.txt-redis", run=self._run, **at_a_time)
-        # A separate thread, so that a call for a turn doesn't wait until records are read.
-        self._turns = Workers("robots.txt-turns", batch=_BATCH, run=self._run)
+        # Separate threads, so that the claim of a host doesn't wait until records are read.
+        self._claims = Workers("robots.txt-claims", run=self._run, **at_a_time)
         self._workers = Workers("robots.txt-keys")
 
     async def get(self, key: str) -> RecordAndLease:
         """Return the record and the lease of ``key``."""
-        get = partial(self._get, key)
-        return self._replace_foreign_lease(await self._calls.call(get), key, None)
 
-    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
+        def get(pipeline: Any) -> Any:
+            self._get_record(key, pipeline)
+            lease = self._key("lease", key)
+            pipeline.getrange(lease, 0, _MAX_HOLDER)
+            pipeline.pttl(lease)
+            return read
+
+        def read(replies: list[Any]) -> RecordAndLease:
+            data, *lease = replies
+            return RecordAndLease(self._record(key, data), self._lease(key, *lease))
+
+        found: RecordAndLease = await self._calls.call(get)
+        return found
+
+    async def claim(
+        self, key: str, holder: str, seconds: float, *, longer: bool = False
+    ) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
+        milliseconds = max(1, math.ceil(seconds * 1000))
 
         def claim(pipeline: Any) -> Any:
-            lease = self._key("lease", key)
-            pipeline.set(lease, holder, nx=True, px=max(1, round(seconds * 1000)))
-            return self._get(key, pipeline)
+            name = self._key("lease", key)
+            arguments = holder, milliseconds, int(longer), _MAX_HOLDER
+            pipeline.execute_command("EVAL", _CLAIM, 1, name, *arguments)
+            self._get_record(key, pipeline)
+            if holder == PAUSE:
+                pipeline.execute_command("EVAL", _ADD_PAUSE, 1, self._pauses, key, milliseconds)
+            return read
 
-        return self._replace_foreign_lease(await self._calls.call(claim), key, holder)
+        def read(replies: list[Any]) -> RecordAndLease:
+            claimed, data = replies[:2]
+            name, left = (claimed, None) if isinstance(claimed, Exception) else claimed
+            # Without a lease that can be used, each worker acts as if it held the lease.
+            lease = self._lease(key, name, left) or Lease(holder, seconds)
+            return RecordAndLease(self._record(key, data), lease)
+
+        found: RecordAndLease = await self._claims.call(claim)
+        return found
+
+    async def pauses(self) -> Mapping[str, float]:
+        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
+
+        def get(pipeline: Any) -> Any:
+            pipeline.execute_command("EVAL", _PAUSES, 1, self._pauses)
+            return read
+
+        def read(replies: list[Any]) -> dict[str, float]:
+            if self._is_foreign(self._pauses, replies[0]):
+                return {}  # a worker that claims the lease of a host is told of its pause
+            (found,) = _raise_first_error(replies)
+            keys = (key.decode("utf-8", "replace") for key in found[::2])
+            return {key: int(left) / 1000 for key, left in zip(keys, found[1::2], strict=True)}
+
+        pauses: dict[str, float] = await self._calls.call(get)
+        return pauses
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the former record of its file."""
@@ -123,27 +178,6 @@ class RedisStore:
     async def release(self, key: str, holder: str) -> None:
         """End the lease of ``key``, if ``holder`` has it."""
         await self._calls.call(partial(self._release, key, holder))
-
-    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``; the turn after it is ``seconds`` later."""
-        called_at, step = monotonic(), round(seconds * _MICROSECONDS)
-        name = self._key("turn", key)
-
-        def reserve(pipeline: Any) -> Any:
-            returned = "" if unused is None else unused
-            pipeline.execute_command("EVAL", _RESERVE, 1, name, step, returned)
-            return lambda replies: (replies[0], monotonic())
-
-        reply, answered_at = await self._turns.call(reserve)
-        if _is_of_another_type(reply):
-            self._log_foreign(name, "keeps the delay of this site by itself")
-            raise ForeignKeyError(name)
-        with self._store_errors():
-            _raise_first_error([reply])
-        wait, number = reply
-        # The server counts ``wait`` from some time between call and reply. Here it is added to the
-        # time of the reply, so that the request is not sent too early.
-        return Turn(answered_at - called_at + wait / _MICROSECONDS, int(number))
 
     async def scan_keys(self) -> AsyncIterator[str]:
         """Yield the keys of all records, unordered; a key may come twice while keys change."""
@@ -181,7 +215,7 @@ class RedisStore:
 
     async def close(self) -> None:
         """Finish all calls, and close the connections."""
-        for workers in (self._calls, self._turns, self._workers):
+        for workers in (self._calls, self._claims, self._workers):
             await workers.stop()
         self._connector.close()
 
@@ -241,44 +275,37 @@ class RedisStore:
         # A cluster determines the node of a key by its part in braces.
         return f"{self._prefix}{kind}:{{{key}}}"
 
-    def _get(self, key: str, pipeline: Any) -> Any:
+    def _get_record(self, key: str, pipeline: Any) -> None:
         # Another program may have written a value of any size. One byte above the limit is enough
         # for Record.decode to refuse it.
         pipeline.getrange(self._key("record", key), 0, self._limit)
-        pipeline.getrange(self._key("lease", key), 0, _MAX_HOLDER)
-        return partial(self._record_and_lease, key)
 
-    def _record_and_lease(self, key: str, replies: list[Any]) -> RecordAndLease:
-        *before, data, holder = replies
-        if _is_of_another_type(holder):
-            holder = _NO_LEASE.encode()
-        _raise_first_error([*before, holder])
-        record = None
+    def _record(self, key: str, data: Any) -> Record | None:
         if data and isinstance(data, bytes):
             with suppress(RecordError):
-                record = Record.decode(data, key, max_size=self._max_size)
-        return RecordAndLease(record, holder.decode("utf-8", "replace") or None)
+                return Record.decode(data, key, max_size=self._max_size)
+        return None
 
-    def _replace_foreign_lease(
-        self, found: RecordAndLease, key: str, holder: str | None
-    ) -> RecordAndLease:
-        """Return ``found``; if its lease is not a string, its holder is replaced by ``holder``.
+    def _lease(self, key: str, holder: Any, left: Any) -> Lease | None:
+        """Return the lease of ``key``; None if there is none, or another program has written it."""
+        if self._is_foreign(self._key("lease", key), holder):
+            return None
+        _raise_first_error([holder, left])
+        return (
+            Lease(holder.decode("utf-8", "replace"), left / 1000) if holder and left > 0 else None
+        )
 
-        A lease that is not a string can't be used. Each worker fetches as if it held the lease.
-        """
-        if found.holder != _NO_LEASE:
-            return found
-        self._log_foreign(self._key("lease", key), "fetches this robots.txt itself")
-        return found._replace(holder=holder)
-
-    def _log_foreign(self, key: str, what: str) -> None:
-        """Log once that another program has written ``key``; ``what`` is what each worker does."""
-        if self._logged.add_if_new(key):
+    def _is_foreign(self, name: str, reply: Any) -> bool:
+        """Return whether the Redis key ``name`` has another type than ours; log a warning once."""
+        if not isinstance(reply, ResponseError) or not str(reply).startswith("WRONGTYPE"):
+            return False
+        if self._logged.add_if_new(name):
             logger.warning(
-                "The Redis key %a was not written by scrapy-rep and is not used: each worker %s",
-                key,
-                what,
+                "The Redis key %a was not written by scrapy-rep and is not used: each worker "
+                "acts without it",
+                name,
             )
+        return True
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -301,7 +328,3 @@ def _raise_first_error(replies: list[Any]) -> list[Any]:
         if isinstance(reply, Exception):
             raise reply
     return replies
-
-
-def _is_of_another_type(reply: Any) -> bool:
-    return isinstance(reply, ResponseError) and str(reply).startswith("WRONGTYPE")

@@ -1,6 +1,6 @@
 """The store in an SQLite file, which all processes of a machine may share.
 
-The file has a row for each record, lease and turn. It has a write-ahead log, so that reads don't
+The file has a row for each record and lease. It has a write-ahead log, so that reads don't
 wait for writes. Each process has one thread that reads and one that writes. Calls that arrive while
 the writing thread is busy are run in its next transaction, because a transaction costs more than a
 call. Old records are deleted after a transaction, every few minutes or after many writes. If a
@@ -15,13 +15,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
-from scrapy_rep.stores.base import RecordAndLease, StoreError, Turn
+from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
 from scrapy_rep.stores.sqlite_file import Connection, DatabaseFile, transaction
 from scrapy_rep.utils.concurrency import Workers, deliver_results
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
     from scrapy_rep.utils.concurrency import Job
@@ -39,37 +39,34 @@ AND typeof(leases.seconds) = 'real' AND abs(:now - leases.taken) < leases.second
 _GET: Final = f"""
 SELECT (SELECT data FROM records
         WHERE origin = :origin AND typeof(data) = 'blob' AND length(data) <= :limit),
-       (SELECT CAST(holder AS BLOB) FROM leases WHERE origin = :origin AND {_LEASE_IS_VALID})
+       CAST(holder AS BLOB), taken + seconds - :now
+FROM (SELECT 1) LEFT JOIN leases ON origin = :origin AND {_LEASE_IS_VALID}
+"""  # noqa: S608 - a constant
+_PAUSES: Final = f"""
+SELECT CAST(origin AS BLOB), taken + seconds - :now FROM leases
+WHERE holder = '{PAUSE}' AND {_LEASE_IS_VALID}
 """  # noqa: S608 - a constant
 _CLAIM: Final = f"""
 INSERT INTO leases (origin, holder, taken, seconds) VALUES (:origin, :holder, :now, :seconds)
 ON CONFLICT (origin) DO UPDATE
-SET holder = excluded.holder, taken = excluded.taken, seconds = excluded.seconds
-WHERE NOT ({_LEASE_IS_VALID})
+SET holder = excluded.holder, taken = excluded.taken, seconds = CASE
+    WHEN :longer AND {_LEASE_IS_VALID}
+    THEN max(excluded.seconds, leases.taken + leases.seconds - excluded.taken)
+    ELSE excluded.seconds
+END
+WHERE :longer OR NOT ({_LEASE_IS_VALID}) OR leases.holder = excluded.holder
 """  # noqa: S608 - a constant
 _PUT: Final = """
 INSERT INTO records (origin, written, data) VALUES (?, ?, ?)
 ON CONFLICT (origin) DO UPDATE SET written = excluded.written, data = excluded.data
 """
 _RELEASE: Final = "DELETE FROM leases WHERE origin = ? AND holder = ?"
-# Times of turns are in microseconds of the monotonic clock: all processes of a machine share it,
-# and it is never set. When the machine restarts, it begins at 0 again. Then ``made``, the time at
-# which the row was written, is later than now, and the wait is counted from ``made``.
-_RESERVE: Final = """
-INSERT INTO turns (origin, made, next) VALUES (:origin, :now, :now + :step)
-ON CONFLICT (origin) DO UPDATE
-SET made = :now, next = :now + :step + max(
-    0, next - max(:now, made) - CASE WHEN next = :unused THEN :step ELSE 0 END
-)
-"""
-_RESERVED: Final = "SELECT next FROM turns WHERE origin = ?"
 _PAGE_OF_ORIGINS: Final = """
 SELECT CAST(origin AS BLOB) FROM records
 WHERE origin > CAST(? AS TEXT) AND typeof(origin) = 'text' ORDER BY origin LIMIT ?
 """
 _DROP: Final = "DELETE FROM records WHERE origin = ?"
 _DROP_LEASES: Final = "DELETE FROM leases WHERE abs(:now - taken) >= seconds"
-_DROP_TURNS: Final = "DELETE FROM turns WHERE next <= :now"
 _DROP_OLD: Final = """
 DELETE FROM records WHERE rowid IN
 (SELECT rowid FROM records WHERE written < ? OR written > ? LIMIT ?)
@@ -78,7 +75,6 @@ _DROP_OLDEST: Final = """
 DELETE FROM records WHERE rowid IN (SELECT rowid FROM records ORDER BY written LIMIT ?)
 """
 
-_MICROSECONDS: Final = 1_000_000
 _PRUNE_EVERY: Final = 300.0
 """Seconds between two prunings (deletions of old records), each of which follows a transaction."""
 _PRUNE_AFTER: Final = 2_000
@@ -129,17 +125,26 @@ class SQLiteStore:
             lambda: self._reading.run(lambda connection: self._record_and_lease(connection, key))
         )
 
-    async def claim(self, key: str, holder: str, seconds: float) -> RecordAndLease:
+    async def claim(
+        self, key: str, holder: str, seconds: float, *, longer: bool = False
+    ) -> RecordAndLease:
         """Give ``holder`` the lease of ``key`` for ``seconds``, unless another worker holds it."""
 
         def claim(connection: sqlite3.Connection) -> RecordAndLease:
-            connection.execute(
-                _CLAIM,
-                {"origin": key, "holder": holder, "now": self._clock(), "seconds": seconds},
-            )
+            values = {"holder": holder, "now": self._clock(), "seconds": seconds, "longer": longer}
+            connection.execute(_CLAIM, {"origin": key, **values})
             return self._record_and_lease(connection, key)
 
         return await self._writer.call(claim)
+
+    async def pauses(self) -> Mapping[str, float]:
+        """Return the keys whose leases ``PAUSE`` holds, and the seconds until each ends."""
+
+        def read(connection: sqlite3.Connection) -> dict[str, float]:
+            rows = connection.execute(_PAUSES, {"now": self._clock()})
+            return {key.decode("utf-8", "replace"): left for key, left in rows}
+
+        return await self._reader.call(lambda: self._reading.run(read))
 
     async def put(self, record: Record, holder: str | None = None) -> None:
         """Store ``record`` in place of the former record of its file."""
@@ -159,18 +164,6 @@ class SQLiteStore:
             connection.execute(_RELEASE, (key, holder))
 
         await self._writer.call(release)
-
-    async def reserve(self, key: str, seconds: float, unused: int | None = None) -> Turn:
-        """Reserve the next free turn of ``key``; the turn after it is ``seconds`` later."""
-        called_at, step = _microseconds(), round(seconds * _MICROSECONDS)
-
-        def reserve(connection: sqlite3.Connection) -> Turn:
-            values = {"origin": key, "now": _microseconds(), "step": step, "unused": unused}
-            connection.execute(_RESERVE, values)
-            ((number,),) = connection.execute(_RESERVED, (key,))
-            return Turn((number - step - called_at) / _MICROSECONDS, number)
-
-        return await self._writer.call(reserve)
 
     async def scan_keys(self) -> AsyncIterator[str]:
         """Yield the keys of all records, sorted."""
@@ -215,13 +208,13 @@ class SQLiteStore:
 
     def _record_and_lease(self, connection: sqlite3.Connection, key: str) -> RecordAndLease:
         values = {"origin": key, "now": self._clock(), "limit": max_encoded_size(self._max_size)}
-        data, holder = connection.execute(_GET, values).fetchone()
+        data, holder, left = connection.execute(_GET, values).fetchone()
         record = None
         if data is not None:
             with suppress(RecordError):
                 record = Record.decode(data, key, max_size=self._max_size)
-        name = None if holder is None else holder.decode("utf-8", "replace")
-        return RecordAndLease(record, name)
+        lease = None if holder is None else Lease(holder.decode("utf-8", "replace"), left)
+        return RecordAndLease(record, lease)
 
     def _write(self, jobs: list[Job]) -> None:
         """Run jobs in one transaction: all of them succeed or fail together.
@@ -248,7 +241,7 @@ class SQLiteStore:
     def _prune(self, connection: sqlite3.Connection) -> int:
         """Delete records that are too old; if the file is too large, also the oldest records.
 
-        Also delete ended leases and past turns. Return the number of deleted records: if it is
+        Also delete ended leases. Return the number of deleted records: if it is
         _PRUNE_ROWS or more, there may be further records to delete.
         """
         self._written = 0
@@ -256,7 +249,6 @@ class SQLiteStore:
         with transaction(connection):
             now = self._clock()  # read only now: BEGIN may have waited for other processes
             connection.execute(_DROP_LEASES, {"now": now})
-            connection.execute(_DROP_TURNS, {"now": _microseconds()})
             # Records from far in the future are deleted, too: they were written with a wrong clock.
             ages = now - self._max_age, now + self._max_age, _PRUNE_ROWS
             pruned = connection.execute(_DROP_OLD, ages).rowcount
@@ -276,7 +268,3 @@ class SQLiteStore:
             for name in ("page_count", "freelist_count", "page_size")
         )
         return int((pages - free) * size)
-
-
-def _microseconds() -> int:
-    return round(monotonic() * _MICROSECONDS)

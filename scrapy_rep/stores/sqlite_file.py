@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.base import PAUSE, StoreError
 from scrapy_rep.utils.sqlite import (
     ForeignFileError,
     Identity,
@@ -51,10 +51,15 @@ STEPS: Final = (
            (origin TEXT PRIMARY KEY NOT NULL, made INTEGER NOT NULL, next INTEGER NOT NULL)
            WITHOUT ROWID""",
     ),
+    (
+        "DROP TABLE turns",
+        # Of the other leases there are many, and they are not searched.
+        f"CREATE INDEX leases_of_pauses ON leases (origin) WHERE holder = '{PAUSE}'",
+    ),
 )
 """The migrations. Each is a list of statements that changes the schema to its next version
 (``PRAGMA user_version``)."""
-_COLUMNS: Final = ("origin, written, data FROM records", "holder FROM leases", "next FROM turns")
+_COLUMNS: Final = ("origin, written, data FROM records", "holder FROM leases")
 """Columns that the migrated file must have. A file without them is of another program."""
 _MAX_SET_ASIDE: Final = 3
 """Maximum number of damaged files that a store renames. If there are more, the disk is broken."""

@@ -1,4 +1,4 @@
-"""All uses of Scrapy's download slots: their names, delays, and when they are free.
+"""All uses of Scrapy's download slots: their names and delays.
 
 Their attributes are private, and another version of Scrapy may lack some of them: see ``missing``.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import warnings
 from contextlib import contextmanager, suppress
 from functools import cache
-from time import time
 from typing import TYPE_CHECKING, Final
 
 from scrapy.core import downloader as downloader_module
@@ -17,34 +16,17 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy_rep.utils.scrapy_internals import downloader_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from scrapy import Request
-    from scrapy.core.downloader import Slot
     from scrapy.crawler import Crawler
-
-_now: Final[Callable[[], float]] = getattr(downloader_module, "monotonic", time)
-"""The clock by which download slots count: ``monotonic``, in older versions of Scrapy ``time``."""
-_LONG_AGO: Final = -1e9
-"""Used as the time of the last request of a slot that has sent no request, so that its delay is
-over."""
 
 NEEDED: Final = {
     "slots": "tells how busy a download slot is",
     "get_slot_key": "names the download slot of a request",
-    "domain_concurrency": "bounds what waits in a slot with a delay",
 }
 """Private attributes of Scrapy's downloader that this module needs, and why."""
-_NEEDED_OF_SLOT: Final = (
-    "active",
-    "close",
-    "concurrency",
-    "delay",
-    "free_transfer_slots",
-    "lastseen",
-    "queue",
-    "transferring",
-)
+_NEEDED_OF_SLOT: Final = ("active", "close", "delay")
 """Attributes of download slots that this module needs."""
 
 
@@ -53,7 +35,7 @@ def describe_missing_attribute(crawler: Crawler) -> str | None:
     # The class of slots is checked first: if Scrapy deprecates slots, reading them from the
     # downloader causes a warning.
     if (name := _missing_slot_attribute()) is not None:
-        return f"Scrapy has no {name}, which tells when a download slot is free"
+        return f"Scrapy has no {name}, which tells how busy a download slot is"
     downloader = downloader_of(crawler)
     for name, reason in NEEDED.items():
         if not hasattr(downloader, name):
@@ -68,8 +50,6 @@ def _missing_slot_attribute() -> str | None:
         # In older versions of Scrapy only objects have the attributes, not the class.
         slot = downloader_module.Slot(1, 0.0, False)
         names = [name for name in _NEEDED_OF_SLOT if not hasattr(slot, name)]
-        if not hasattr(slot, "jitter") and not hasattr(slot, "randomize_delay"):
-            names.append("jitter")
         return f"scrapy.core.downloader.Slot.{names[0]}" if names else None
     return "scrapy.core.downloader.Slot"
 
@@ -82,15 +62,11 @@ def slot_name(crawler: Crawler, request: Request) -> str:
     return name
 
 
-def slot_of(crawler: Crawler, name: str) -> Slot | None:
-    """Return the download slot with this name; None if there is none."""
-    return None if describe_missing_attribute(crawler) else downloader_of(crawler).slots.get(name)
-
-
-def is_in_slot(crawler: Crawler, request: Request) -> bool:
-    """Return whether ``request`` is in its download slot: waiting there, or being downloaded."""
-    slot = slot_of(crawler, slot_name(crawler, request))
-    return slot is not None and request in slot.active
+def delay_of_slot(crawler: Crawler, name: str) -> float:
+    """Return the delay of the download slot ``name``, which may not exist yet, in seconds."""
+    slots = {} if describe_missing_attribute(crawler) else downloader_of(crawler).slots
+    slot = slots.get(name)
+    return delay_of_new_slots(crawler) if slot is None else float(slot.delay)
 
 
 @contextmanager
@@ -133,21 +109,3 @@ def configured_delay(crawler: Crawler, name: str, seconds: float | None = None) 
         seconds = crawler.settings.getfloat("DOWNLOAD_DELAY")
     own = crawler.settings.getdict("DOWNLOAD_SLOTS").get(name, {})
     return float(own.get("delay", seconds))
-
-
-def seconds_until_free(slot: Slot) -> float:
-    """Return the seconds until the delay of ``slot`` is over.
-
-    This function changes the slot: its delay is no longer randomized. If no request waits in the
-    slot, its timer is cancelled, because AutoThrottle may have changed the delay since the timer
-    was set.
-    """
-    if not slot.lastseen:  # the slot has sent no request; see slot_without_delay
-        slot.lastseen = _LONG_AGO
-    if hasattr(slot, "jitter"):
-        slot.jitter = 0.0
-    else:  # Scrapy before 2.19
-        slot.randomize_delay = False
-    if not slot.queue:
-        slot.close()  # cancels the timer
-    return max(0.0, slot.lastseen + slot.delay - _now()) if slot.delay else 0.0

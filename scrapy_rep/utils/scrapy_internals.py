@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy.utils.asyncio import create_looping_call
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterator
 
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from scrapy.utils.asyncio import AsyncioLoopingCall
     from twisted.internet.task import LoopingCall
 
@@ -140,6 +141,25 @@ def raised_concurrency(crawler: Crawler) -> Iterator[None]:
         downloader.total_concurrency -= 1
 
 
+def wrap_downloads(
+    crawler: Crawler,
+    wrapper: Callable[[Request, Callable[[Request], Awaitable[Response]]], Awaitable[Response]],
+) -> bool:
+    """Call ``wrapper`` in place of the download handlers; return whether that is possible.
+
+    Its arguments are the request, and the function with which Scrapy would have downloaded it. No
+    middleware and no download slot comes after it, so it knows when a request is sent.
+    """
+    handlers: Any = getattr(downloader_of(crawler), "handlers", None)
+    download = getattr(handlers, "download_request_async", None)
+    if download is None:
+        return False
+    with suppress(AttributeError):  # an object that takes no other attributes
+        handlers.download_request_async = lambda request: wrapper(request, download)
+        return True
+    return False
+
+
 def remove_connection_limits(crawler: Crawler) -> None:
     """Remove the connection limits of Scrapy's aiohttp and httpx download handlers.
 
@@ -159,31 +179,6 @@ def remove_connection_limits(crawler: Crawler) -> None:
                 handler._default_client._transport._pool._max_connections = math.inf
                 # The handler creates its clients for proxies later, with these limits.
                 handler._limits = type(handler._limits)(max_keepalive_connections=kept)
-
-
-class ExtraConcurrency:
-    """Increases CONCURRENT_REQUESTS for requests whose turn has come.
-
-    A turn is a time reserved for one request to a site with a delay. Without the increase, the
-    request could miss it. The increase is at most a quarter of the limit, rounded up.
-    """
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._raised = 0
-
-    def increase_for(self, requests: int) -> None:
-        """Increase the limit so that ``requests`` more requests can be sent now; 0 resets it."""
-        downloader = downloader_of(self._crawler)
-        limit = getattr(downloader, "total_concurrency", 0)
-        if not isinstance(limit, int) or limit <= 0 or not hasattr(downloader, "active"):
-            return
-        limit -= self._raised
-        above = len(downloader.active) + requests - limit if requests else 0
-        most = math.ceil(limit / 4) if limit > 1 else 0  # a limit of one request is not increased
-        raised = min(most, max(0, above))
-        downloader.total_concurrency += raised - self._raised
-        self._raised = raised
 
 
 class ClosingWatch:

@@ -1,6 +1,6 @@
 """Time of ``process_request`` on an origin that is known: ours against Scrapy's built-in.
 
-Ours is the middleware and the guard together; headers are set in between, as Scrapy's own
+Ours is the middleware, the guard and the wire together; headers are set in between, as Scrapy's own
 middlewares do, and that is not counted.
 
 ``python -m tests.benchmarks.process_request`` prints a table. Each request is fresh, as in a crawl,
@@ -22,18 +22,22 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltIn
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from scrapy.robotstxt import ProtegoRobotParser
 
 from scrapy_rep import RobotsTxtFetchMiddleware, RobotsTxtMiddleware
 from scrapy_rep.cache.entry import Entry
+from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.utils.per_crawl import get_part
 
 ROUNDS = 25
 SITES = 300
+RESPONSE = Response("https://example.com/")
 AGENT = "Scrapy/2.19 (+https://scrapy.org)"
 
 
@@ -79,6 +83,21 @@ def run_guard(guard, requests):
     return perf_counter() - start
 
 
+async def run_wire(wire, requests):
+    start = perf_counter()
+    for request in requests:
+        await wire.download(request, respond)
+    through = perf_counter() - start
+    start = perf_counter()
+    for request in requests:
+        await respond(request)
+    return through - (perf_counter() - start)
+
+
+async def respond(request):
+    return RESPONSE
+
+
 def run_builtin(middleware, requests):
     process_request = middleware.process_request
     start = perf_counter()
@@ -119,6 +138,8 @@ async def main():
     crawler._apply_settings()
     ours, builtin = RobotsTxtMiddleware(crawler), BuiltIn(crawler)
     guard = RobotsTxtFetchMiddleware(crawler)
+    wire = get_part(crawler, Wire)
+    wire.is_installed = True
     urls = []
     for body, site_urls in sites():
         know_ours(ours, site_urls[0], body)
@@ -127,12 +148,14 @@ async def main():
                 know_builtin(builtin, url, body)
                 if is_allowed(ours, url) and is_allowed_by_builtin(builtin, url):
                     urls.append(url)
-    times = {"scrapy_rep": [], "its guard": [], "together": [], "built-in": []}
+    times = {"scrapy_rep": [], "its guard": [], "its wire": [], "together": [], "built-in": []}
     for _ in range(ROUNDS):
         requests = [Request(url) for url in urls]
         times["scrapy_rep"].append(run_ours(ours, requests))
         times["its guard"].append(run_guard(guard, requests))
-        times["together"].append(times["scrapy_rep"][-1] + times["its guard"][-1])
+        times["its wire"].append(await run_wire(wire, requests))
+        parts = ("scrapy_rep", "its guard", "its wire")
+        times["together"].append(sum(times[part][-1] for part in parts))
         times["built-in"].append(run_builtin(builtin, [Request(url) for url in urls]))
     print(f"process_request on a known origin, {len(urls)} requests, {ROUNDS} rounds, fastest")
     for name, rounds in times.items():

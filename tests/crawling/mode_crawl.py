@@ -95,8 +95,8 @@ class Player:
         await self.until(lambda: not Robots.of(self.crawler).census().waiting)
 
     async def deferred(self, lanes):
-        gate = self.crawler.get_downloader_middleware(RobotsTxtMiddleware).gate
-        await self.until(lambda: gate.deferred >= lanes)
+        admission = self.crawler.get_downloader_middleware(RobotsTxtMiddleware).admission
+        await self.until(lambda: admission.deferred >= lanes)
 
     async def advance(self, seconds):
         self.clock.advance(seconds)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import pytest
 import pytest_twisted
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.downloadermiddlewares.useragent import UserAgentMiddleware
 from scrapy.http import HtmlResponse
@@ -15,7 +16,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.web import PAGE, answer, redirect, robots
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, Clock
 
 RULES = "User-agent: *\nDisallow: /private\n"
 NAMED = "User-agent: *\nDisallow:\n\nUser-agent: otherbot\nDisallow: /for-others\n"
@@ -381,6 +382,28 @@ async def test_the_answer_to_a_copy_of_the_request_is_not_the_sites(web):
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_page_that_is_asked_for_with_a_copy_of_the_meta_is_not_sent(web):
+    site = web.site(robots(RULES))
+
+    class FetchesPage:
+        def __init__(self, crawler):
+            self.crawler = crawler
+
+        @classmethod
+        def from_crawler(cls, crawler):
+            return cls(crawler)
+
+        async def process_request(self, request):
+            if request.url.endswith("/robots.txt"):
+                copy = Request(site.url("/private"), meta=dict(request.meta))
+                await self.crawler.engine.download_async(copy)
+
+    result = await crawl(site.url("/private"), settings=behind(FetchesPage, order=350))
+    assert site.targets == []
+    assert result.dropped == {site.url("/private"): "unreachable"}
+
+
+@pytest_twisted.ensureDeferred
 async def test_the_file_of_an_override_is_asked_for_the_user_agent_that_is_sent(web, tmp_path):
     rules = tmp_path / "rules.txt"
     rules.write_text(NAMED)
@@ -440,3 +463,97 @@ async def test_the_user_agent_of_the_default_headers_however_it_is_written(web, 
     settings = {"DEFAULT_REQUEST_HEADERS": {name: "other/1.0"}}
     result = await crawl(site.url("/page"), settings=settings)
     assert result.fetched == [site.url("/page")]
+
+
+def sets_user_agent(request):
+    request.headers["User-Agent"] = "otherbot/2.0"
+
+
+def sets_user_agent_without_a_ticket(request):
+    slot = request.meta["download_slot"]
+    request.meta.clear()
+    request.meta["download_slot"] = slot
+    sets_user_agent(request)
+
+
+@pytest.mark.parametrize("change", [sets_user_agent, sets_user_agent_without_a_ticket])
+@pytest_twisted.ensureDeferred
+async def test_what_is_changed_in_a_download_slot_is_decided_on(web, change):
+    site = web.site(robots(NAMED))
+
+    def opened(crawler):
+        def reached(request):
+            if not request.url.endswith("/robots.txt"):
+                change(request)
+
+        crawler.reached = reached
+        crawler.signals.connect(reached, signals.request_reached_downloader)
+
+    result = await crawl(site.url("/for-others"), site.url("/a"), opened=opened)
+    assert site.targets == ["/a"]
+    assert result.dropped == {site.url("/for-others"): "rule"}
+
+
+class Gathers:
+    """Keeps pages until there are four of them."""
+
+    def __init__(self):
+        self.waiting = []
+
+    async def process_request(self, request):
+        if request.url.endswith("/robots.txt"):
+            return
+        over = asyncio.get_running_loop().create_future()
+        self.waiting.append(over)
+        if len(self.waiting) == 4:
+            for each in self.waiting:
+                each.set_result(None)
+        await over
+
+
+@pytest_twisted.ensureDeferred
+async def test_expired_rules_decide_again_on_one_page_only(web, monkeypatch):
+    clock = Clock(monkeypatch)
+    rules = answer(200, RULES, headers={"Content-Type": "text/plain", "Cache-Control": "max-age=1"})
+    site = web.site(rules)
+
+    def opened(crawler):
+        crawler.downloaded = lambda: clock.advance(3)
+        crawler.signals.connect(crawler.downloaded, signals.response_downloaded)
+
+    settings = {
+        **behind(Gathers),
+        "REP_CACHE_TTL_MIN": 0,
+        # One after another.
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "DOWNLOAD_DELAY": 0.05,
+    }
+    pages = [site.url(f"/{number}") for number in range(4)]
+    await crawl(*pages, settings=settings, opened=opened)
+    assert len(site.targets) == 4
+    # The first page has valid rules, the second new ones, which the third is the first page of.
+    assert len(site.robots_requests) == 3
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_that_another_middleware_moves_to_an_origin_is_the_first_of_its_rules(
+    web, monkeypatch
+):
+    clock = Clock(monkeypatch)
+    rules = answer(200, RULES, headers={"Content-Type": "text/plain", "Cache-Control": "max-age=1"})
+    site, other = web.site(robots(RULES)), web.site(rules)
+
+    class Moves:
+        def process_request(self, request):
+            if request.url.startswith(site.url("/moved")):
+                request._set_url(request.url.replace(site.url(), other.url()))
+
+    def later():
+        clock.advance(3)
+        return [other.url("/3")]
+
+    phases = [lambda: [site.url("/moved/2")], later]
+    settings = {**behind(Moves), "REP_CACHE_TTL_MIN": 0}
+    await crawl(site.url("/moved/1"), settings=settings, phases=phases)
+    assert other.targets == ["/moved/1", "/moved/2", "/3"]
+    assert len(other.robots_requests) == 2

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import asyncio
+from itertools import count
+from time import time
 from types import SimpleNamespace
 
 import pytest
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import (
-    CrawlClosingError,
     RobotsTxtFetchMiddleware,
     RobotsTxtMiddleware,
     RobotsTxtResponseMiddleware,
 )
-from scrapy_rep.decision.decider import Decision
+from scrapy_rep.admission.ticket import Source, copy_for_scheduler, grant_of, store_source
 from scrapy_rep.downloadermiddlewares.composition import Composition
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
-from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
-from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.scheduler.source import NOTE_KEY, Source, copy_for_scheduler, store_source
-from scrapy_rep.utils.clock import Clock
+from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
+from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
+from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.settings import Options
 from scrapy_rep.utils.per_crawl import get_part
+from tests.waiting import settle
 
 # As it was decided on, by hand: nothing of it is read from the code.
 TABLE = """
     known, allowed          | pass      | pass    | pass      | pass
-    refused for too long    | drop      | drop    | pass      | pass
+    known, held             | pass      | pass    | wait      | wait
+    refused for too long    | drop      | drop    | drop      | drop
     known, forbidden        | drop      | drop    | drop      | drop
     unreachable, deferring  | give back | drop    | drop      | wait
     not known, room         | wait      | wait    | wait      | wait
@@ -39,6 +43,7 @@ TABLE = """
 SOURCES = ("queue", "overdue", "scheduler", "direct")
 SITUATIONS = {
     "known, allowed": Situation.ALLOWED,
+    "known, held": Situation.HELD,
     "refused for too long": Situation.REFUSED,
     "known, forbidden": Situation.FORBIDDEN,
     "unreachable, deferring": Situation.DEFERRED,
@@ -61,6 +66,7 @@ CELLS = [
     for source, action in zip(SOURCES, actions, strict=True)
 ]
 cells = pytest.mark.parametrize(("situation", "source", "action"), CELLS)
+pytestmark = pytest.mark.event_loop
 
 
 @cells
@@ -81,172 +87,216 @@ def test_nothing_but_what_is_allowed_passes():
     passed = {
         situation for situation, row in TRANSITIONS.items() if Action.PASS in set(row.values())
     }
-    assert passed == {Situation.ALLOWED, Situation.REFUSED}
+    assert passed == {Situation.ALLOWED, Situation.HELD}
 
 
-# The middleware in every situation, without a crawl.
+# The middleware in every situation, with all the parts of a crawl; nothing is fetched.
 
-URL = "http://site.example/page"
-ORIGIN = origin_of(URL)
-ALLOWED = Verdict(allowed=True, reason=Reason.NO_RULE)
-FORBIDDEN = Verdict(allowed=False, reason=Reason.RULE)
-UNREACHABLE = Verdict(allowed=False, reason=Reason.UNREACHABLE)
+NUMBERS = count()
+"""Of the scenes: what is known of a site is known to all crawls of the process."""
 PRIORITY = 7
-CONCURRENT_REQUESTS = 16
-"""Scrapy's default."""
+RULES = {
+    "allowed": b"",
+    "forbidden": b"User-agent: *\nDisallow: /\n",
+    "delay": b"User-agent: *\nCrawl-delay: 100\n",
+}
 
 
-def decided(verdict):
-    return Decision(ORIGIN, "/page", ("testbot",), verdict)
+class Queue:
+    """A queue of the scheduler that holds nothing any more: all has come to the middleware."""
+
+    def stop(self):
+        return 0
 
 
-class StandIn:
-    """Decider, cache and gate of the middleware, all of which say what the test wants."""
+class Scene:
+    """The middleware of a crawl, and what this knows of sites."""
 
-    def __init__(self, known=None, found=ALLOWED):
-        self.verdict = known
-        self.found = found
-        self.waited = 0
-        self.asked = []
-        self.closing = False
-        self.deferring = True
+    def __init__(self, *, keeps=True, **settings):
+        self.url = f"http://site-{next(NUMBERS)}.example/page"
+        self.crawler = get_crawler(
+            settings_dict={
+                "ROBOTSTXT_OBEY": True,
+                "REP_STORE": "memory://",
+                "REP_UNREACHABLE_ACTION": "defer",
+                "REP_DEFER_TIMEOUT": 10,
+                "USER_AGENT": "testbot/1.0",
+                "CONCURRENT_REQUESTS": 1,
+                "DOWNLOADER_MIDDLEWARES": {
+                    RobotsTxtFetchMiddleware: 1_000,
+                    RobotsTxtResponseMiddleware: 0,
+                },
+                **({"JOBDIR": "not-used"} if keeps else {}),
+                **settings,
+            }
+        )
+        self.crawler.engine = SimpleNamespace(downloader=None, paused=True)
+        self.middleware = RobotsTxtMiddleware.from_crawler(self.crawler)
+        self.parts = get_part(self.crawler, Composition)
+        # Browsers of later tests are asked about by all crawls of the process.
+        self.parts._subresources.close()
+        self.admission = self.middleware.admission
+        if self.parts.dry_run is not None:
+            self.parts.dry_run._builtin_allows = not_known
 
-    def known_decision(self, request):
-        if isinstance(self.verdict, Exception):
-            raise self.verdict
-        return decided(self.verdict)
+    def record(self, kind):
+        origin = origin_of(self.url)
+        evidence = {"at": time(), "url": origin.robotstxt_url}
+        if kind == "unreachable":
+            outcome = Unreachable(Evidence(**evidence, status=503, retry_after="5"))
+        else:
+            outcome = Available(RULES[kind], Evidence(**evidence, status=200))
+        policy = Options.of(self.crawler).policy
+        return policy.record_after(None, SiteFile(origin, ROBOTSTXT), outcome, jitter=0.0)
 
-    async def decision(self, request, decision):
-        self.waited += 1
-        if isinstance(self.found, Exception):
-            raise self.found
-        return decision._replace(verdict=self.found)
+    def knows(self, kind):
+        """Put the robots.txt of a site in memory."""
+        record = self.record(kind)
+        self.parts.cache.put_record(
+            record.file.origin, record, self.middleware.decider.tokens.default()
+        )
 
-    def defers(self, source, request, entry):
-        return self.deferring
+    def finds(self, kind):
+        """Put it in the store, where it is looked up."""
+        awaited(self.parts._shared.store.put(self.record(kind)))
 
+    def has_sent(self):
+        """A request to a site with a delay has left just now."""
+        self.knows("delay")
+        request = Request(self.url)
+        assert self.admission.admit(origin_of(self.url), lambda: request) is None
 
-def middleware(stand_in, *, keeps=True, **settings):
-    crawler = get_crawler(
-        settings_dict={
-            "ROBOTSTXT_OBEY": True,
-            "REP_STORE": "memory://",
-            "USER_AGENT": "testbot/1.0",
-            "DOWNLOADER_MIDDLEWARES": {
-                RobotsTxtFetchMiddleware: 1_000,
-                RobotsTxtResponseMiddleware: 0,
-            },
-            **settings,
-        }
-    )
-    crawler.engine = SimpleNamespace(
-        downloader=SimpleNamespace(total_concurrency=CONCURRENT_REQUESTS)
-    )
-    made = RobotsTxtMiddleware.from_crawler(crawler)
-    # Browsers of later tests are asked about by all crawls of the process.
-    get_part(made._crawler, Composition)._subresources.close()
-    made.decider = made._cache = stand_in
-    made._waiting = WaitingRequests(crawler, stand_in, made.gate, None, Clock())
-    made.gate.defers = stand_in.defers
-    made.gate.look_up_later = lambda origin, request: stand_in.asked.append((origin, request))
-    made._scheduler_stores_requests = keeps
-    return made
+    def was_refused(self):
+        """The site has refused a request for longer than requests wait."""
+        self.knows("allowed")
+        response = Response(self.url, status=429, headers={"Retry-After": "100"})
+        if self.admission.back_off is not None:
+            self.admission.ended(Request(self.url), 0.0, response)
 
+    def is_in(self, situation):
+        """Bring it about; return whether the request was given back before."""
+        if situation == "known, allowed":
+            self.knows("allowed")
+        elif situation == "known, held":
+            self.has_sent()
+        elif situation == "refused for too long":
+            self.was_refused()
+        elif situation == "known, forbidden":
+            self.knows("forbidden")
+        elif situation == "unreachable, deferring":
+            self.knows("unreachable")
+        elif situation == "not known, room":
+            self.finds("allowed")
+        elif situation == "not known, no room":
+            self.finds("allowed")
+            self.parts.waiting_requests.waiting = 1
+        elif situation.startswith("closing"):
+            self.parts._close()
+        return situation == "closing, again"
 
-def coming_from(source, *, returned=False):
-    request = Request(URL, priority=PRIORITY)
-    if returned:
-        request = copy_for_scheduler(request)
-    if source != "direct":
-        store_source(request, Source(source))
-    return request
+    def request(self, source, *, returned=False):
+        request = Request(self.url, priority=PRIORITY)
+        if returned:
+            request = copy_for_scheduler(request)
+        if source in {"queue", "overdue"}:
+            self.admission._queues.append(Queue())
+        if source != "direct":
+            store_source(request, Source(source))
+        return request
 
+    def process(self, request):
+        """What the middleware does with ``request``, and the task in which it waits."""
+        try:
+            task = asyncio.ensure_future(as_coroutine(self.middleware.process_request(request)))
+        except IgnoreRequest:
+            return "drop", None
+        for _ in range(5):
+            settle()
+        return self.outcome(request, task), task
 
-def run(awaitable):
-    """Run to its end what has nothing to wait for."""
-    with pytest.raises(StopIteration) as ended:
-        awaitable.__await__().send(None)
-    return ended.value.value
+    def outcome(self, request, task):
+        if not task.done():
+            return "wait"
+        if isinstance(task.exception(), IgnoreRequest):
+            return "drop"
+        returned = task.result()
+        if returned is None:
+            assert grant_of(request) is not None
+            return "pass"
+        # What goes back is a request of its own: what was noted of it is nobody else's.
+        assert returned is not request
+        assert returned.dont_filter
+        return "give back" if returned.priority == PRIORITY else "put off"
 
+    @property
+    def waited(self):
+        return self.crawler.stats.get_value("robotstxt/waited", 0)
 
-def outcome(made, request):
-    """What the middleware does with ``request``."""
-    try:
-        returned = made.process_request(request)
-        if returned is not None:
-            returned = run(returned)
-    except IgnoreRequest:
-        return "drop"
-    finally:
-        assert NOTE_KEY not in request.meta
-    if returned is None:
-        return "pass"
-    # What goes back is a request of its own: what was noted of it is nobody else's.
-    assert returned is not request
-    assert returned.dont_filter
-    return "give back" if returned.priority == PRIORITY else "put off"
-
-
-def in_situation(situation, stand_in, made):
-    """Bring it about; return whether the request was given back before."""
-    if situation == "known, allowed":
-        stand_in.verdict = ALLOWED
-    elif situation == "refused for too long":
-        stand_in.verdict = ALLOWED
-        if made._back_off is not None:
-            made._back_off.is_dropping = lambda host: True
-            made._start_checking_all()
-    elif situation == "known, forbidden":
-        stand_in.verdict = FORBIDDEN
-    elif situation == "unreachable, deferring":
-        stand_in.verdict = UNREACHABLE
-    elif situation == "not known, no room":
-        made._waiting.waiting = CONCURRENT_REQUESTS
-    elif situation.startswith("closing"):
-        stand_in.closing = True
-        return situation.endswith("again")
-    return False
-
-
-@pytest.mark.parametrize("keeps", [True, False])
-@cells
-def test_the_middleware_does_what_the_cell_says(situation, source, action, keeps):
-    stand_in = StandIn()
-    made = middleware(stand_in, keeps=keeps)
-    returned = in_situation(situation, stand_in, made)
-    done = outcome(made, coming_from(source, returned=returned))
-    expected = {"if kept": "give back" if keeps else "drop", "wait": "pass"}.get(action, action)
-    assert done == expected
-    assert stand_in.waited == (action == "wait")
-    assert [origin for origin, _ in stand_in.asked] == [ORIGIN] * (action == "put off")
+    def ends(self, task):
+        """End what waits, as when the crawl closes."""
+        self.parts._close()
+        if task is not None:
+            settle()
+            task.cancel()
+            settle()
+            task.cancelled() or task.exception()
 
 
-@cells
-def test_a_dry_run_drops_nothing(situation, source, action):
-    stand_in = StandIn()
-    made = middleware(stand_in, keeps=False, REP_DRY_RUN=True)
-    made._dry_run._builtin_allows = not_known
-    stand_in.deferring = False  # as the gate has it in a dry run
-    returned = in_situation(situation, stand_in, made)
-    done = outcome(made, coming_from(source, returned=returned))
-    assert done == ("put off" if action == "put off" else "pass")
+def awaited(coroutine):
+    task = asyncio.ensure_future(coroutine)
+    settle()
+    return task.result()
 
 
-@pytest.mark.parametrize(("dry_run", "ends"), [(False, "drop"), (True, "pass")])
-@pytest.mark.parametrize("source", SOURCES)
-def test_after_an_error_a_request_is_dropped_unless_in_a_dry_run(source, dry_run, ends):
-    made = middleware(StandIn(ZeroDivisionError("made up")), REP_DRY_RUN=dry_run)
-    assert outcome(made, coming_from(source)) == ends
+async def as_coroutine(awaitable):
+    return await awaitable
 
 
 async def not_known(*_):
     return None
 
 
+@pytest.mark.parametrize("keeps", [True, False])
+@cells
+def test_the_middleware_does_what_the_cell_says(situation, source, action, keeps):
+    scene = Scene(keeps=keeps)
+    returned = scene.is_in(situation)
+    done, task = scene.process(scene.request(source, returned=returned))
+    expected = {"if kept": "give back" if keeps else "drop"}.get(action, action)
+    if situation.startswith("not known") and action == "wait":
+        assert scene.waited == 1
+        expected = "pass"  # when it is known
+    assert done == expected
+    scene.ends(task)
+
+
+@cells
+def test_a_dry_run_drops_nothing(situation, source, action):
+    scene = Scene(keeps=False, REP_DRY_RUN=True)
+    returned = scene.is_in(situation)
+    done, task = scene.process(scene.request(source, returned=returned))
+    assert done == ("put off" if action == "put off" else "pass")
+    scene.ends(task)
+
+
+@pytest.mark.parametrize(("dry_run", "ends"), [(False, "drop"), (True, "pass")])
+@pytest.mark.parametrize("source", SOURCES)
+def test_after_an_error_a_request_is_dropped_unless_in_a_dry_run(source, dry_run, ends):
+    scene = Scene(REP_DRY_RUN=dry_run)
+
+    def known_decision(request):
+        raise ZeroDivisionError("made up")
+
+    scene.middleware.decider.known_decision = known_decision
+    done, task = scene.process(scene.request(source))
+    assert done == ends
+    scene.ends(task)
+
+
 @pytest.mark.parametrize(
     ("situation", "source", "ends"),
     [
-        ("unreachable, deferring", "queue", "pass"),
+        ("unreachable, deferring", "queue", "wait"),
         ("not known, no room", "scheduler", "pass"),
         ("closing, first time", "queue", "drop"),
         ("closing, first time", "scheduler", "drop"),
@@ -254,60 +304,52 @@ async def not_known(*_):
 )
 def test_what_comes_back_past_the_scheduler_does_not_go_round_and_round(situation, source, ends):
     """As ``download_async`` does with whatever is given back to it."""
-    stand_in = StandIn()
-    made = middleware(stand_in)
-    in_situation(situation, stand_in, made)
-    returned = run(made.process_request(coming_from(source)))
-    assert outcome(made, returned) == ends
+    scene = Scene()
+    scene.is_in(situation)
+    done, task = scene.process(scene.request(source))
+    assert done in {"give back", "put off"}
+    done, task = scene.process(task.result())
+    assert done == ends
+    scene.ends(task)
+
+
+@pytest.mark.parametrize(
+    ("found", "situation"),
+    [
+        ("allowed", "known, allowed"),
+        ("forbidden", "known, forbidden"),
+        ("unreachable", "unreachable, deferring"),
+    ],
+)
+@pytest.mark.parametrize("source", SOURCES)
+def test_who_has_waited_goes_by_the_table(source, found, situation):
+    scene = Scene()
+    scene.finds(found)
+    done, task = scene.process(scene.request(source))
+    assert ACTIONS[done] is TRANSITIONS[SITUATIONS[situation]][Source(source)]
+    assert scene.waited == 1 + (done == "wait")
+    scene.ends(task)
+    assert scene.parts.waiting_requests.waiting == 0
 
 
 @pytest.mark.parametrize("keeps", [True, False])
 @pytest.mark.parametrize("returned", [False, True])
-@pytest.mark.parametrize(
-    ("found", "situation"),
-    [
-        (ALLOWED, "known, allowed"),
-        (FORBIDDEN, "known, forbidden"),
-        (UNREACHABLE, "unreachable, deferring"),
-        # Whoever was given back for another reason meets the close for the first time.
-        (CrawlClosingError(), "closing, first time"),
-        # After an error a request is dropped, as where it is disallowed.
-        (ZeroDivisionError("made up"), "known, forbidden"),
-    ],
-)
-@pytest.mark.parametrize("source", SOURCES)
-def test_who_has_waited_goes_by_the_table(source, found, situation, returned, keeps):
-    made = middleware(StandIn(None, found), keeps=keeps)
-    action = TRANSITIONS[SITUATIONS[situation]][Source(source)]
-    if action is Action.GIVE_BACK_IF_KEPT:
-        action = Action.GIVE_BACK if keeps else Action.DROP
-    if action is Action.WAIT:
-        action = Action.DROP  # once, for the next try
-    assert ACTIONS[outcome(made, coming_from(source, returned=returned))] is action
-    assert made._waiting.waiting == 0
+@pytest.mark.parametrize("source", ["scheduler", "direct"])
+def test_who_waits_for_a_delay_when_the_crawl_closes_goes_by_the_table(source, returned, keeps):
+    scene = Scene(keeps=keeps)
+    scene.has_sent()
+    request = scene.request(source, returned=returned)
+    done, task = scene.process(request)
+    assert done == "wait"
+    scene.parts._close()
+    settle()
+    assert scene.outcome(request, task) == ("give back" if keeps else "drop")
+    assert scene.parts.waiting_requests.waiting == 0
 
 
-@pytest.mark.parametrize(
-    "found", [FORBIDDEN, UNREACHABLE, CrawlClosingError(), ZeroDivisionError()]
-)
-@pytest.mark.parametrize("source", SOURCES)
-def test_in_a_dry_run_who_has_waited_passes(source, found):
-    stand_in = StandIn(None, found)
-    made = middleware(stand_in, keeps=False, REP_DRY_RUN=True)
-    made._dry_run._builtin_allows = not_known
-    stand_in.deferring = False
-    assert outcome(made, coming_from(source)) == "pass"
-
-
-def test_who_waits_is_counted_only_as_long():
-    stand_in = StandIn()
-    made = middleware(stand_in)
-    counted = []
-
-    async def decision(request, decision):
-        counted.append(made._waiting.waiting)
-        return decision._replace(verdict=ALLOWED)
-
-    stand_in.decision = decision
-    assert outcome(made, coming_from("queue")) == "pass"
-    assert (counted, made._waiting.waiting) == ([1], 0)
+def test_what_waits_for_a_delay_when_no_more_may_wait_is_put_off():
+    scene = Scene()
+    scene.has_sent()
+    waiting = [scene.process(scene.request("scheduler")) for _ in range(2)]
+    assert [done for done, _ in waiting] == ["wait", "put off"]
+    scene.ends(waiting[0][1])

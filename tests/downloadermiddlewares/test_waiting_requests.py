@@ -12,9 +12,9 @@ import pytest_twisted
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 
+from scrapy_rep.admission.admission import Admission
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.scheduler.gate import Gate
 from scrapy_rep.stores.memory import MemoryStore
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, stat
 from tests.crawling.crawl import crawl as crawl_with
@@ -267,10 +267,10 @@ async def test_an_error_of_ours_lets_nothing_out(web, monkeypatch, owner, name, 
     assert [text for text in result.messages(40) if text.startswith("Error while ")]
 
 
-@pytest.mark.parametrize("name", ["hold", "hold_of_slot"])
+@pytest.mark.parametrize("name", ["admit", "hold"])
 @pytest_twisted.ensureDeferred
 async def test_after_an_error_in_the_queue_the_middleware_decides(web, monkeypatch, name):
-    monkeypatch.setattr(Gate, name, boom)
+    monkeypatch.setattr(Admission, name, boom)
     site = web.site(robots("User-agent: *\nDisallow: /private"))
     result = await crawl_with(site.url("/1"), site.url("/private"), site.url("/3"))
     assert sorted(site.targets) == ["/1", "/3"]

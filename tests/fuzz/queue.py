@@ -1,4 +1,4 @@
-"""Queue, gate and disk beside a plain list, in made-up time, on random numbers.
+"""Queue, admission and disk beside a plain list, in made-up time, on random numbers.
 
     python -m tests.fuzz.queue [--steps 1000000] [--first SEED]
     python -m tests.fuzz.queue --seed SEED

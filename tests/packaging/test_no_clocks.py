@@ -26,6 +26,13 @@ LIMITS = {"wait", "join", "communicate", "wait_for", "timeout", "result"}
 ALLOWED = {
     ("waiting.py", "reads time.time"): "moves the clocks of the package",
     ("waiting.py", "reads time.monotonic"): "the same",
+    ("admission/test_host_leases.py", "calls sleep"): "a store that answers late: more is the same",
+    (
+        "admission/test_crawl_delay.py",
+        "reads time.monotonic",
+    ): "a gap is no smaller on a slow machine",
+    ("downloadermiddlewares/test_transitions.py", "an answer after put off s"): "the name of a row",
+    ("downloadermiddlewares/test_transitions.py", "reads time.time"): "until when an entry holds",
     ("waiting.py", "calls sleep"): "between two looks at what is waited for",
     ("acid/crawlers/scrapling_acid.py", "a limit of 8 s"): "is to be over, as a site hangs",
     ("crawling/mode_crawl.py", "calls sleep"): "the same",
@@ -35,6 +42,7 @@ ALLOWED = {
     ("stores/test_contract.py", "calls sleep"): "a lease ends by itself: more does no harm",
     ("stores/kills.py", "calls sleep"): "kills at moments that wander, whichever these are",
     ("stores/test_sqlite.py", "a limit of 0.3 s"): "is to be over, as the file is locked",
+    ("stores/test_guarded.py", "a limit of 0 s"): "is over, as the file is locked",
     ("scheduler/test_broad.py", "calls sleep"): "counts pauses in pauses, however long each is",
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
     ("conformance/running.py", "calls Timer"): "stops an engine that doesn't answer",

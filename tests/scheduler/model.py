@@ -1,4 +1,7 @@
-"""Queue, gate and disk together in made-up time, beside a plain list.
+"""Queue, admission and disk together in made-up time, beside a plain list.
+
+What leaves the queue is sent as the wire sends it, and answered, or refused with 429. Beside that
+stands what must hold: the order of each lane, the delay of each host, and its pauses.
 
 What is done comes from the random numbers that ``run`` is given: hypothesis has its own, so that it
 finds the shortest way to what is wrong; ``python -m tests.fuzz.queue`` takes those of a seed.
@@ -12,29 +15,47 @@ import shutil
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import patch
 
 from scrapy import Request, squeues
+from scrapy.http import Response
+from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import RobotsAwarePriorityQueue
+from scrapy_rep.admission import back_off
+from scrapy_rep.admission.lookup import Lookups
+from scrapy_rep.admission.ticket import TICKET_KEY, Source, copy_for_scheduler, read_and_restore
+from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import backlog
-from scrapy_rep.scheduler.gate import MARGIN, Gate
-from scrapy_rep.scheduler.hold import Hold, HoldReason
-from scrapy_rep.scheduler.source import NOTE_KEY, copy_for_scheduler
-from scrapy_rep.settings import Options
-from scrapy_rep.utils.per_crawl import add_part
+from scrapy_rep.stores.base import PAUSE, key_of_host
+from tests.admission.parts import DEFERRING, TIMEOUT, Parts, lease_store
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import FakeCrawler
-from tests.scheduler.scenes import TIMEOUT, Parts
 from tests.waiting import event_loop, settle
 
 SITES = [*(f"http://{name}.example" for name in "abc"), "https://a.example"]
 ORIGINS = [origin_of(site) for site in SITES]
-USUAL = ["pushes", "pushes", "pops", "pops", "pops", "ends"] * 6
-SELDOM = ["learns", "learns", "fails", "forgets", "goes_on", "goes_back", "fills", "is_in_trouble"]
+USUAL = [
+    "pushes",
+    "pushes",
+    "pops",
+    "pops",
+    "pops",
+    "sends",
+    "sends",
+    "ends",
+    "goes_on",
+    "learns",
+] * 4
+SELDOM = [
+    *("fails", "forgets", "goes_on", "goes_back", "is_in_trouble"),
+    *("refuses", "is_lost", "another_worker_sends", "another_worker_pauses"),
+]
 ON_DISK = ["spoils", "closes_and_goes_on", "is_killed"]
+BODIES = [None, *[b"User-agent: *\nCrawl-delay: 2\n"] * 2, b"User-agent: *\nDisallow: /*0$\n"]
+LATE = 0.11
+"""Seconds after which a worker knows of the pauses that others have begun."""
 
 
 def run(random, steps, say=lambda what: None):
@@ -80,10 +101,22 @@ class Model:
         self.waiting = {}
         """Requests in the queue, by URL."""
         self.active = []
-        """Requests that are being downloaded."""
+        """Requests that have left, and have not ended."""
+        self.sent = {}
+        """When those of them were sent that were."""
         self.ended = {}
         """Those that have ended since something was last popped; a kill may bring them again."""
-        self.full_slots = ()
+        self.next_turns = {}
+        """When each host may be sent the next request with a delay."""
+        self.pauses = {}
+        """Of each host that has refused: when its pauses began, and until when it may be sent none."""
+        self.probes = {}
+        """The only request that each host which has refused this worker may be sent after that, until
+        it is answered; None before it is sent."""
+        self.refused_until = {}
+        """When the pauses end that this worker has begun."""
+        self.time = MadeUpTime()
+        self.store = lease_store(self.time)
         self.spoilt = set()
         """URLs of requests that can't be read."""
         self.order = self.choose(["Fifo", "Lifo"])
@@ -91,6 +124,8 @@ class Model:
         # Most of what is on disk is not in memory.
         lanes, step = self.choose([(1, 1), (1, 2), (2, 1), (1_000, 100)])
         self.resources.enter_context(patch.multiple(backlog, _MAX_LANES=lanes, _STEP=step))
+        # Its own jitter would make each run another one.
+        self.resources.enter_context(patch.object(back_off, "_JITTER", 0.0))
         self.folder = None
         if self.choose([False, True, True]):
             self.root = Path(tempfile.mkdtemp())
@@ -99,7 +134,7 @@ class Model:
             self.folder.mkdir()
         self.open(None)
         for origin in ORIGINS[:2]:
-            self.parts.knows(origin)
+            self.parts.knows(origin, self.choose(BODIES))
         # Without what seldom is done, others come further.
         seldom = [*SELDOM, *(ON_DISK if self.folder else [])]
         self.rules = [*USUAL, *(rule for rule in seldom if self.choose([True, True, False]))]
@@ -120,26 +155,14 @@ class Model:
 
     def open(self, state):
         """Begin a crawl with what is on disk."""
-        self.time = MadeUpTime()
-        self.crawler = FakeCrawler()
-        self.crawler.engine.paused = False
-        options = Options.from_settings({"REP_DEFER_TIMEOUT": TIMEOUT})
-        self.parts = Parts(self.crawler, options, time=self.time, permits=self.permits)
+        self.probes.clear()
+        self.crawler = FakeCrawler(**DEFERRING, REP_BACK_OFF_MAX=3 * TIMEOUT)
+        self.parts = Parts(self.crawler, self.time, permits=self.permits, store=self.store)
+        self.admission = self.parts.admission
         decider = self.parts.decider
-        # Trouble in the gate alone.
+        # Trouble in the admission alone.
         decider.origin_governing = lambda request: origin_of(request.url)
         self.needs = decider.needs_robotstxt = Trouble(decider.needs_robotstxt)
-        full = Hold(HoldReason.SLOT, math.inf)
-        self.full = Trouble(lambda slot: full if slot in self.full_slots else None)
-        self.gate = Gate(
-            crawler=self.crawler,
-            cache=self.parts.cache,
-            decider=decider,
-            options=options,
-            delays=SimpleNamespace(hold=self.full),
-            clock=self.time.clock,
-        )
-        add_part(self.crawler, self.gate)
         kind = "Pickle%sDiskQueue" if self.folder else "%sMemoryQueue"
         self.queue = RobotsAwarePriorityQueue(
             self.crawler,
@@ -180,12 +203,63 @@ class Model:
         assert turn == min(other for at, other in turns if at == lane), "order within an origin"
         del self.waiting[request.url]
         self.crawler.downloader.begin(request)
-        del request.meta[NOTE_KEY]
         self.active.append(request)
+        note = read_and_restore(request, request.meta.pop(TICKET_KEY))
+        decision = self.parts.decider.known_decision(request)
+        is_dropped = self.admission.back_off.is_dropping(host_of(request))
+        if (
+            note.source is Source.OVERDUE
+            or is_dropped
+            or not getattr(decision.verdict, "allowed", True)
+        ):
+            self.end(request)
+            return
+        decision.mark_entry_used()
+        request.meta["delay"] = self.parts.delays.seconds_before(decision)
+
+    def sends(self):
+        if waiting := [request for request in self.active if request not in self.sent]:
+            self.send(self.choose(waiting))
+
+    def send(self, request):
+        """Send a request as the wire does; one that has to wait for long goes back."""
+        admitted = deferred_from_coro(self.pass_wire(request))
+        settle()
+        if admitted.result is None:
+            self.may_be_sent(request)
+            self.sent[request] = self.time.now
+            return
+        assert not isinstance(admitted.result.reason, Lookups), "it was decided already"
+        if admitted.result.until > self.time.now + 2:
+            self.give_back(request)
+
+    async def pass_wire(self, request):
+        if (reading := self.admission.read_pauses()) is not None:
+            await reading
+        delay = request.meta["delay"]
+        return await self.admission.admit_to_wire(request, origin_of(request.url), delay)
 
     def ends(self):
         if self.active:
-            self.end(self.choose(self.active))
+            request = self.choose([*self.sent] or self.active)
+            self.answer(request, 200)
+            self.end(request)
+
+    def answer(self, request, status, headers=None):
+        sent_at = self.sent.pop(request, None)
+        if sent_at is None:
+            return
+        response = None if status is None else Response(request.url, status, headers)
+        host = host_of(request)
+        _, until = self.pauses.get(host, (0.0, math.inf))
+        if status == 200 and sent_at >= until:
+            del self.pauses[host]
+        if status == 200 and sent_at >= self.refused_until.get(host, 0.0):
+            self.probes.pop(host, None)
+        if self.probes.get(host) is request:
+            self.probes[host] = None
+        self.admission.ended(request, sent_at, response)
+        settle()
 
     def end(self, request):
         self.active.remove(request)
@@ -196,14 +270,59 @@ class Model:
         if not self.active:
             return
         request = self.choose(self.active)
+        self.answer(request, 200)
+        self.give_back(request)
+
+    def give_back(self, request):
         self.active.remove(request)
         self.push(copy_for_scheduler(request))
         self.crawler.downloader.end(request)
         # The engine asks for the next one then; killed before, the request comes twice.
         self.pops()
 
-    def fills(self):
-        self.full_slots = self.choose([(), ("a.example",), ("b.example", "c.example")])
+    # Refusals, and other workers.
+
+    def refuses(self):
+        if not self.sent:
+            return
+        request = self.choose([*self.sent])
+        seconds = self.choose([None, None, 3, 20, 120])
+        host = host_of(request)
+        if seconds or self.probes.get(host) in {None, request}:
+            self.pause(host, seconds or 0)
+            until = self.refused_until.get(host, 0.0)
+            self.refused_until[host] = max(until, self.time.now + (seconds or 0))
+            self.probes[host] = None
+        self.answer(request, 429, {} if seconds is None else {"Retry-After": str(seconds)})
+        self.end(request)
+
+    def pause(self, host, seconds, *, late=0.0):
+        _, until = self.pauses.get(host, (0.0, -math.inf))
+        if self.time.now + seconds > until:
+            self.pauses[host] = self.time.now + late, self.time.now + seconds
+            if host in self.probes:
+                self.probes[host] = None
+
+    def is_lost(self):
+        """A request ends without a response."""
+        if self.sent:
+            request = self.choose([*self.sent])
+            self.answer(request, None)
+            self.end(request)
+
+    def another_worker_sends(self):
+        self.claim("another", self.choose([1.0, 4.0]))
+
+    def another_worker_pauses(self):
+        host, lease = self.claim(PAUSE, self.choose([3.0, 10.0]), longer=True)
+        if lease.holder == PAUSE:
+            self.pause(host, lease.left, late=LATE)
+
+    def claim(self, holder, seconds, **how):
+        host = self.choose(ORIGINS).host
+        claimed = deferred_from_coro(self.store.claim(key_of_host(host), holder, seconds, **how))
+        settle()
+        return host, claimed.result.lease
 
     # What becomes of robots.txt.
 
@@ -211,7 +330,8 @@ class Model:
         origin = self.choose(ORIGINS)
         unreachable = self.choose([False, False, True])
         learns = self.parts.comes if origin in self.under_way else self.parts.knows
-        learns(origin, unreachable=unreachable, seconds=self.choose([0, 5, 1000]))
+        body = self.choose(BODIES)
+        learns(origin, body, unreachable=unreachable, seconds=self.choose([0, 5, 1000]))
 
     def fails(self):
         origin = self.choose(ORIGINS)
@@ -226,10 +346,10 @@ class Model:
         return self.parts.network.under_way
 
     def goes_on(self):
-        self.time.advance(self.choose([0.5, 3.0, 7.0, 61.0]))
+        self.time.advance(self.choose([0.3, 0.3, 1.0, 1.0, 2.5, 7.0, 61.0]))
 
     def is_in_trouble(self):
-        self.choose([self.take, self.full, self.needs]).times += 1
+        self.choose([self.take, self.needs]).times += 1
 
     # The disk.
 
@@ -250,6 +370,7 @@ class Model:
 
     def closes_and_goes_on(self):
         while self.active:
+            self.answer(self.active[0], 200)
             self.end(self.active[0])
         self.ended.clear()
         self.close()
@@ -257,7 +378,7 @@ class Model:
         assert len(self.queue) == len(self.waiting) + len(self.spoilt)
 
     def close(self):
-        self.gate.close()
+        self.admission.close()
         self.parts.cache.close()
         settle()
 
@@ -275,6 +396,7 @@ class Model:
         assert {*self.waiting} <= there <= {*self.waiting, *self.ended}
         self.waiting |= {url: self.ended[url] for url in there - {*self.waiting}}
         self.active.clear()
+        self.sent.clear()
         self.ended.clear()
         assert len(self.queue) == len(self.waiting) + len(self.spoilt)
 
@@ -283,42 +405,71 @@ class Model:
     def all_are_counted(self):
         assert 0 <= len(self.queue) - len(self.waiting) <= len(self.spoilt)
 
+    def may_be_sent(self, request):
+        """See that a request which is being sent keeps the delay of its host, and its pauses."""
+        host, now = host_of(request), self.time.now
+        if delay := request.meta["delay"]:
+            assert now >= self.next_turns.get(host, 0.0), "in a delay"
+            self.next_turns[host] = now + delay
+        began, until = self.pauses.get(host, (math.inf, 0.0))
+        if now >= began:
+            assert now >= until, "in a pause"
+        if host in self.probes:
+            assert self.probes[host] is None, "beside a probe"
+            self.probes[host] = request
+
     def whoever_waits_is_going_to_be_woken(self):
-        lookups = self.gate._lookups
+        lookups = self.admission.lookups
         assert not lookups._pending or not lookups._may_start
         assert self.parts.decider.under_way <= self.parts.cache.max_lookups
-        waiting = self.queue._waiting
-        due = waiting._due._at
-        rotation = self.queue._rotation
-        for lane in self.queue._lanes._lanes.values():
-            if lane.hold is None:
-                assert lane.rank is not None
+        lanes, rotation = self.queue._waiting, self.queue._rotation
+        waiting = {lane: hold for lane, _, hold in lanes._waiting}
+        for lane in self.queue._lanes:
+            if lane.rank is not None:
+                assert lane not in waiting
                 assert lane.slot.name in rotation._idle | rotation._new
-            elif lane not in waiting._woken and lane not in due:
-                assert lane.origin in lookups._unfinished
-                assert lane in waiting._by_origin[lane.origin]
+            elif lane not in waiting:
+                assert lane in lanes._woken
+            elif waiting[lane].until == math.inf:
+                if isinstance(waiting[lane].reason, Lookups):
+                    assert lane.origin in lookups._unfinished
+                else:
+                    paused = self.admission.back_off.hosts.get(lane.origin.host)
+                    assert paused
+                    assert paused.probe in self.sent
         # One timer for all, and it comes with the first.
+        due = [hold.until for hold in waiting.values() if hold.until < math.inf]
         timers = self.parts.timers
         assert len(timers) <= 1
-        assert not due or timers[0] <= min(due.values()) <= self.time.now + TIMEOUT
+        assert not due or min(timers, default=math.inf) <= min(due) + 1e-9
 
     def come_to_an_end(self):
-        """Let all be known and every error be over: then all that waits comes."""
-        self.full_slots = ()
-        self.take.times = self.full.times = self.needs.times = 0
+        """Let all be known and every error be over: then all that waits comes, and is sent."""
+        self.take.times = self.needs.times = 0
         for _ in range(3):
-            self.gate.look_up()
+            self.admission.look_up()
             settle()
             while self.under_way:
                 self.parts.comes(next(iter(self.under_way)))
             for origin in ORIGINS:
                 self.parts.knows(origin)
-            self.time.advance(TIMEOUT + MARGIN)
-            for _ in range(len(self.waiting) + 1):
+            self.time.advance(3 * TIMEOUT + MARGIN)
+            for _ in range(2 * len(ORIGINS) + len(self.waiting)):
                 self.pops()
+                while self.active:
+                    request = self.active[0]
+                    if request not in self.sent:
+                        self.send(request)
+                    if request in self.active:
+                        self.answer(request, 200)
+                        self.end(request)
         assert len(self.queue) == len(self.waiting) == 0
         assert self.crawler.stats.get("robotstxt/queue/unreadable", 0) == len(self.spoilt)
         assert not self.queue._waiting._deferred
         self.close()
         assert self.parts.timers == []
         self.queue.close()
+
+
+def host_of(request):
+    return origin_of(request.url).host

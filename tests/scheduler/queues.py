@@ -1,4 +1,4 @@
-"""Queues without a crawl: what stands in for the engine, and for the gate."""
+"""Queues without a crawl: what stands in for the engine, and a reason to wait that the test ends."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from types import SimpleNamespace
 import scrapy
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
 from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import RobotsAwarePriorityQueue
-from scrapy_rep.decision.decider import Decider
+from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.gate import Gate
-from scrapy_rep.scheduler.hold import Hold, HoldReason
+from tests.admission.parts import Parts
+from tests.made_up_time import MadeUpTime
 
 OPENED = []
 """The files of queues, some of which are left open as by a process that is killed."""
@@ -53,71 +54,56 @@ class Downloader:
         self.in_progress.discard(request)
 
 
-class Doors:
-    """A gate that is opened and shut by hand; ``open`` is None where all is open."""
-
-    defer_timeout = 300.0
-    has_room_for_lookups = True
+class Doors(Reason):
+    """The only reason to wait of an admission; ``open`` are the origins that need not, None: all."""
 
     def __init__(self):
         self.open = None
-        self.full = set()
         self.asked = []
-        self.queues = []
-        self.idle = SimpleNamespace(shorten_delay=lambda: None, end_delay=lambda: None)
+        """The origins that had to wait when they were asked about."""
+        self.admission = None
 
-    # What no robots.txt governs is told as in a crawl without overrides.
-    needs_robotstxt = staticmethod(lambda origin: True)
-    origin_governing = Decider.origin_governing
-
-    @property
-    def has_queue(self):
-        return bool(self.queues)
-
-    def attach(self, queue):
-        self.queues.append(queue)
-
-    def hold(self, origin, head):
-        if self.is_open(origin):
+    def hold(self, ask):
+        if self.open is None or str(ask.origin) in self.open:
             return None
-        self.asked.append(str(origin))
-        return Hold(HoldReason.LOOKUP, math.inf)
-
-    def is_open(self, origin):
-        return self.open is None or str(origin) in self.open
-
-    def hold_of_slot(self, slot):
-        return Hold(HoldReason.SLOT, math.inf) if slot in self.full else None
-
-    def look_up(self):
-        pass
+        self.asked.append(str(ask.origin))
+        return Hold(self, math.inf)
 
     def let(self, origin):
         self.open.add(origin)
-        for queue in self.queues:
-            queue.hold_changed(origin_of(origin))
+        self.admission._notify(origin_of(origin))
 
 
 class FakeCrawler:
-    def __init__(self, gate=None):
-        self.settings = Settings({"CONCURRENT_REQUESTS_PER_IP": 0})
+    """A crawler whose engine does nothing; with ``doors``, robots.txt is obeyed."""
+
+    def __init__(self, doors=None, **settings):
+        self.settings = Settings({"CONCURRENT_REQUESTS_PER_IP": 0, **settings})
         self.downloader = Downloader()
+        self.woken = 0
+        """How often the engine was told to ask the scheduler."""
         self.engine = SimpleNamespace(
+            paused=False,
             downloader=self.downloader,
             scraper=SimpleNamespace(slot=SimpleNamespace(is_idle=lambda: True)),
             _slot=SimpleNamespace(
                 closing=None,
                 inprogress=self.downloader.in_progress,
-                nextcall=SimpleNamespace(schedule=lambda: None),
+                nextcall=SimpleNamespace(schedule=self._wake),
                 scheduler=SimpleNamespace(has_pending_requests=lambda: True),
             ),
         )
         self.spider = scrapy.Spider("queues")
         self.stats = Counts()
-        self.signals = SimpleNamespace(connect=lambda *_: None)
-        self.gate = gate
-        if gate is not None:
-            vars(self)["_scrapy_rep"] = {Gate: gate}
+        self.signals = SignalManager(self)
+        self.doors = doors
+        if doors is not None:
+            doors.crawler = self
+            doors.admission = Parts(self, MadeUpTime()).admission
+            doors.admission.reasons[:] = [doors]
+
+    def _wake(self):
+        self.woken += 1
 
 
 def ours(crawler, *, key="", state=None, downstream=None, start=None):

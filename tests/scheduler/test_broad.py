@@ -40,8 +40,8 @@ def judge_of(crawler):
     return crawler.get_downloader_middleware(RobotsTxtMiddleware)
 
 
-def gate_of(crawler):
-    return judge_of(crawler).gate
+def admission_of(crawler):
+    return judge_of(crawler).admission
 
 
 @pytest_twisted.ensureDeferred
@@ -237,7 +237,7 @@ async def test_a_stop_without_a_jobdir_says_how_many_deferred_requests_are_lost(
     site = web.site(answer(503))
 
     async def meanwhile(crawler):
-        await until(lambda: gate_of(crawler).deferred)
+        await until(lambda: admission_of(crawler).deferred)
         close(crawler)
 
     long = {"REP_RETRY_DELAY": LONG, "REP_RETRY_DELAY_MAX": LONG, "REP_DEFER_TIMEOUT": 10 * LONG}
@@ -253,7 +253,7 @@ async def test_requests_are_counted_as_soon_as_they_are_deferred(web):
     counts = []
 
     async def meanwhile(crawler):
-        await until(lambda: gate_of(crawler).deferred)
+        await until(lambda: admission_of(crawler).deferred)
         await until(lambda: stat(crawler, "scheduler/enqueued") == 20)
         for more in (0, 3):
             for number in range(more):
@@ -282,7 +282,7 @@ async def test_closing_while_deferred_keeps_all_for_the_next_crawl(web, tmp_path
     settings = {**DEFER, **long, "JOBDIR": str(tmp_path)}
 
     async def meanwhile(crawler):
-        await until(lambda: gate_of(crawler).deferred and hanging.robots_requests)
+        await until(lambda: admission_of(crawler).deferred and hanging.robots_requests)
         close(crawler)
 
     paths = ("/1", "/private", "/3")

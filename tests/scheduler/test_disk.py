@@ -183,7 +183,7 @@ def test_a_request_stays_on_disk_until_the_engine_is_done_with_it(tmp_path):
     crawler.downloader.answer(active[0])
     crawler.downloader.end(active[1])
     queue.push(Request("https://b.example/"))
-    crawler.gate.full.update(["a.example", "b.example"])
+    crawler.doors.open = set()
     assert queue.pop() is None
     killed = _as_after_a_kill(tmp_path)
     assert sorted(drain(ours(FakeCrawler(Doors()), key=killed))) == [
@@ -206,7 +206,7 @@ def test_what_takes_the_place_of_a_request_is_there_before_that_goes(tmp_path):
     queue._disk._connection.set_trace_callback(statements.append)
     queue.push(request.replace(url="https://a.example/2"))
     crawler.downloader.end(request)
-    crawler.gate.full.add("a.example")
+    crawler.doors.open = set()
     assert queue.pop() is None
     # A statement with triggers is traced several times.
     words = [text.split()[0] for text, _ in groupby(statements)]
@@ -276,7 +276,7 @@ def test_a_lane_of_which_nothing_can_be_read_ends_nothing_and_hangs_nothing(tmp_
     queue = ours(FakeCrawler(doors), key=tmp_path)
     assert drain(queue) == ["https://b.example/1"]
     assert doors.asked == ["https://a.example"]
-    (waiting,) = doors.queues
+    (waiting,) = doors.admission._queues
     assert waiting.head_of(A, ()) is None
     assert len(queue) == 0
     doors.let("https://a.example")
@@ -350,9 +350,9 @@ def test_what_can_not_be_ordered_is_left_and_keeps_nothing_else(tmp_path, caplog
 
 def test_a_lane_that_is_found_to_be_unreadable_when_it_is_asked_about_is_gone(tmp_path, caplog):
     class Reads(Doors):
-        def hold(self, origin, head):
+        def hold(self, ask):
             with suppress(LookupError):
-                head()
+                ask.head()
 
     queue = filled(tmp_path, *pages("a.example", 1, 2), *pages("b.example", 1))
     queue.close()
@@ -625,7 +625,7 @@ def test_scrapys_queues_refuse_what_ours_left(tmp_path, killed):
     assert drain(ours(FakeCrawler(Doors()), key=folder, state=state)) == ["https://a.example/1"]
 
 
-def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp_path):
+def test_an_error_behind_a_request_that_can_not_be_read_is_the_admissions_to_tell(tmp_path):
     time = MadeUpTime()
     doors = Doors()
     doors.open = set()
@@ -635,10 +635,10 @@ def test_an_error_behind_a_request_that_can_not_be_read_is_the_gates_to_tell(tmp
     assert queue.pop() is None
     queue._disk._run("UPDATE requests SET request = x'80' WHERE number = 2")
     take, queue._requests.pop = queue._requests.pop, lambda lane: 1 / 0
-    (waiting,) = doors.queues
+    (waiting,) = doors.admission._queues
     with pytest.raises(ZeroDivisionError):
         waiting.head_of(A, ())
-    assert time.timers == [], "it waits for the gate alone"
+    assert time.timers == [], "it waits for the admission alone"
     queue._requests.pop = take
     assert waiting.head_of(A, ()).url == "https://a.example/1"
     queue.close()
@@ -695,11 +695,13 @@ def test_no_more_is_loaded_than_lookups_have_room_for(tmp_path, small_memory):
     filled(tmp_path, *many_pages(100)).close()
     doors = Doors()
     doors.open = set()
-    queue = ours(FakeCrawler(doors), key=tmp_path)
-    doors.has_room_for_lookups = False
+    crawler = FakeCrawler(doors)
+    queue = ours(crawler, key=tmp_path)
+    crawler.engine.paused = True
+    doors.admission.lookups.add(A)
     assert queue.pop() is None
     assert len(queue._lanes) == 0
-    doors.has_room_for_lookups = True
+    doors.admission.lookups.close()
     doors.open = None
     assert len(drain(queue)) == 200
 

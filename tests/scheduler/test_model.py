@@ -9,15 +9,17 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.back_off import BackOff
+from scrapy_rep.admission.turn import Turn
+from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.scheduler.disk import Disk
-from scrapy_rep.scheduler.due import DueTimes
 from scrapy_rep.scheduler.origin_queues import Slot
-from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
 from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, due, taken = Slot.add, DueTimes.set, Disk.pop
+enter, wait, held, taken = Slot.add, Waiting.add, BackOff.hold, Disk.pop
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -33,13 +35,28 @@ def a_lane_is_lost_when_its_priority_changes(self, lane, rank):
         lane.rank = rank
 
 
-def a_lane_that_waits_is_not_due(self, key, at):
-    due(self, key, at)
-    self._at.pop(key, None)
+def a_lane_that_waits_is_not_due(self, key, origin, hold):
+    wait(self, key, origin, hold)
+    self._heap.clear()
 
 
 def a_lane_is_not_told(self, origin):
-    self._by_origin.pop(origin, None)
+    for key in self._by_origin.pop(origin, ()):
+        del self._holds[key]
+
+
+def a_host_is_not_told(self, host):
+    self._waiting_origins.pop(host, None)
+
+
+def nothing_is_noted(self, *arguments):
+    pass
+
+
+def a_probe_is_forgotten(self, ask):
+    if ask.host in self.hosts:
+        self.hosts[ask.host].probe = None
+    return held(self, ask)
 
 
 def a_row_is_not_taken_out(self, lane):
@@ -50,13 +67,17 @@ def a_row_is_not_taken_out(self, lane):
 
 BREAKAGES = [
     (Slot, "add", a_lane_is_lost_when_its_priority_changes),
-    (DueTimes, "set", a_lane_that_waits_is_not_due),
-    (WaitingLanes, "hold_changed", a_lane_is_not_told),
+    (Waiting, "add", a_lane_that_waits_is_not_due),
+    (Waiting, "hold_changed", a_lane_is_not_told),
+    (Admission, "_notify_host", a_host_is_not_told),
+    (Turn, "sent", nothing_is_noted),
+    (BackOff, "hold", a_probe_is_forgotten),
+    (BackOff, "_adopt_pause", nothing_is_noted),
     (Disk, "pop", a_row_is_not_taken_out),
 ]
 
 
 @pytest.mark.parametrize(("owner", "name", "broken"), BREAKAGES)
 def test_a_broken_line_is_found(owner, name, broken):
-    with patch.object(owner, name, broken), pytest.raises(AssertionError):
+    with patch.object(owner, name, broken), pytest.raises((AssertionError, IndexError)):
         [run(Random(seed), STEPS) for seed in range(20)]

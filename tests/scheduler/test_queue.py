@@ -142,25 +142,14 @@ def test_without_the_middleware_nothing_waits():
     assert "a.example" not in queue
 
 
-def test_a_full_slot_is_passed_over():
-    doors = Doors()
-    queue = ours(FakeCrawler(doors))
-    for request in (*pages("a.example", 1, 2), *pages("b.example", 1)):
-        queue.push(request)
-    doors.full.add("a.example")
-    assert drain(queue) == ["https://b.example/1"]
-    doors.full.clear()
-    assert drain(queue) == ["https://a.example/1", "https://a.example/2"]
-
-
-def test_a_full_and_busy_slot_is_passed_over():
+def test_a_busy_slot_whose_requests_wait_is_passed_over():
     doors = Doors()
     crawler = FakeCrawler(doors)
     queue = ours(crawler)
     for request in (*pages("a.example", 1, 2), *pages("b.example", 1, 2)):
         queue.push(request)
         crawler.downloader.begin(request)
-    doors.full.add("a.example")
+    doors.open = {"https://b.example"}
     assert drain(queue) == ["https://b.example/1", "https://b.example/2"]
     assert len(queue) == 2
 
@@ -201,3 +190,22 @@ def test_a_slot_whose_name_is_no_text_hinders_no_other(tmp_path):
             queue.push(Request("https://a.example/", meta={"download_slot": name}))
         assert len(drain(queue)) == len(names)
         queue.close()
+
+
+def test_a_slot_that_is_busy_with_a_direct_download_comes_after_idle_ones():
+    crawler = FakeCrawler()
+    queue = ours(crawler)
+    for host in "abc":
+        queue.push(Request(f"https://{host}.example/"))
+    assert queue.pop().url == "https://a.example/"
+    crawler.downloader.begin(Request("https://b.example/direct"))
+    assert drain(queue) == ["https://c.example/", "https://b.example/"]
+
+
+def test_ranks_that_have_changed_take_no_memory():
+    queue = ours(FakeCrawler())
+    requests = [Request(f"https://a.example/{n}", priority=n) for n in range(100)]
+    for request in requests:
+        queue.push(request)
+    assert len(queue._lanes.slots["a.example"].ranks) < 20
+    assert drain(queue) == urls(*reversed(requests))

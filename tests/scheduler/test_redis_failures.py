@@ -10,7 +10,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 from redis.retry import Retry
 
-from scrapy_rep.scheduler.source import NOTE_KEY
+from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.stats import QUEUE_ERRORS
 from tests.crawling.web import answer, held
 from tests.redis_deployments import Cluster
@@ -70,8 +70,8 @@ class Crawl:
         fill(self.queue, *URLS)
 
     def start_worker(self):
-        self.gate = Doors()
-        self.queue = self.fleet.worker(self.gate)
+        self.doors = Doors()
+        self.queue = self.fleet.worker(self.doors)
 
     def pop(self):
         """Pop until there is nothing more."""
@@ -86,18 +86,18 @@ class Crawl:
                     return
                 continue  # the engine logs it, and pops again
             # A direct request to a site that is unreachable is dropped: it is lost.
-            if request is not None and request.meta[NOTE_KEY] != ["direct"]:
+            if request is not None and request.meta[TICKET_KEY] != ["direct"]:
                 self.popped[request.url] += 1
                 nothing = 0
 
     def run(self):
         """Pop while one site is unreachable, one not known and one slow; then until all are done."""
-        self.gate.seconds, self.gate.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
+        self.doors.seconds, self.doors.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
         self.pop()
         for _ in range(ROUNDS):
-            self.gate.seconds, self.gate.turns = {}, {SLOW: True}
+            self.doors.seconds, self.doors.turns = {}, {SLOW: True}
             for site in (NEW, SLOW):
-                self.gate.tell(site)
+                self.doors.tell(site)
             self.recover()
             end_waits(self.redis)
             self.pop()
@@ -214,7 +214,7 @@ def test_each_request_comes_once_from_a_cluster_whose_slots_move(tmp_path, kind)
     try:
         with cluster.client as client:
             crawl = Crawl(client, client, kind)
-            crawl.gate.seconds, crawl.gate.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
+            crawl.doors.seconds, crawl.doors.turns = {DOWN: 600.0, NEW: None}, {SLOW: False}
             crawl.pop()
             cluster.move(KEPT)
             crawl.run()
@@ -316,9 +316,9 @@ def test_what_a_call_took_that_failed_is_given_back_at_the_close(redis, proxy, h
 
 def test_what_a_worker_took_and_lost_is_not_its_own_any_more(redis, monkeypatch):
     """A worker that was silent for so long that another one got its request moves nothing."""
-    gate, other_gate = Doors(), Doors()
-    queue, other = (Fleet(redis).worker(each) for each in (gate, other_gate))
-    gate.seconds = other_gate.seconds = {DOWN: 600.0}
+    doors, other_doors = Doors(), Doors()
+    queue, other = (Fleet(redis).worker(each) for each in (doors, other_doors))
+    doors.seconds = other_doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1")
     wait = queue._requests.defer
 

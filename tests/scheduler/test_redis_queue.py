@@ -7,7 +7,6 @@ import math
 import pickle
 from collections import Counter
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
@@ -20,11 +19,12 @@ from scrapy_rep import (
     RobotsAwareRedisLifoQueue,
     RobotsAwareRedisQueue,
 )
+from scrapy_rep.admission.idle import Idle
+from scrapy_rep.admission.lookup import Lookups
+from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_scripts
-from scrapy_rep.scheduler.hold import Hold, HoldReason
-from scrapy_rep.scheduler.idle import Idle
-from scrapy_rep.scheduler.source import NOTE_KEY
 from scrapy_rep.utils import scrapy_internals
 from scrapy_rep.utils.clock import Clock
 from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
@@ -32,6 +32,7 @@ from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
 from tests.redis_server import RedisServer, needs_redis
 from tests.running import refusing_port
+from tests.scheduler import queues
 from tests.scheduler.queues import TIMED, FakeCrawler
 from tests.waiting import until, wait_until
 
@@ -329,48 +330,60 @@ async def test_a_redis_that_is_down_is_told_of_once_and_asked_at_the_heartbeat(
 # The queue alone.
 
 
-class Doors:
-    """A gate that is opened and shut by hand."""
-
-    has_queue = False
-    idle = SimpleNamespace(start=lambda: None, shorten_delay=lambda: None, end_delay=lambda: None)
-    has_room_for_lookups = True
-    defer_timeout = LONG
+class Lookup(Lookups):
+    """A lookup that ends when the test says so."""
 
     def __init__(self):
+        pass
+
+    def start(self, ask):
+        pass
+
+
+class Down(Reason):
+    """An unreachable robots.txt."""
+
+    defers = True
+
+
+class Doors(queues.Doors):
+    """The only reason to wait of an admission, which stands for several."""
+
+    def __init__(self):
+        super().__init__()
         self.seconds = {}
         """For how long origins are unreachable; None is not known."""
         self.turns = {}
         """Whether the turn has come of origins that ask for a delay."""
-        self.lookups = 0
         self.heads = []
         """The requests that would have left, of those who were asked about."""
 
-    def attach(self, queue):
-        self.queue = queue
-
-    def origin_governing(self, request):
-        return origin_of(request.url)
-
-    def hold(self, origin, head):
+    def hold(self, ask):
+        name = str(ask.origin)
         with suppress(LookupError):
-            self.heads.append(head().url)
-        seconds = self.seconds.get(str(origin), 0.0)
+            self.heads.append(ask.head().url)
+        seconds = self.seconds.get(name, 0.0)
         if seconds is None:
-            return Hold(HoldReason.LOOKUP, math.inf)
+            return Hold(Lookup(), math.inf)
         if seconds:
-            return Hold(HoldReason.UNREACHABLE, Clock().monotonic() + seconds)
-        has_turn, self.turns[str(origin)] = self.turns.get(str(origin)), False
-        if has_turn is None:
-            del self.turns[str(origin)]
-        return Hold(HoldReason.TURN, math.inf) if has_turn is False else None
+            return Hold(Down(), Clock().monotonic() + seconds)
+        return Hold(self, math.inf) if self.turns.get(name) is False else None
 
-    def look_up(self):
-        self.lookups += 1
+    def take(self, ask):
+        name = str(ask.origin)
+        if self.turns.get(name, False) is None:
+            del self.turns[name]
+        elif name in self.turns:
+            self.turns[name] = False
+
+    @property
+    def queue(self):
+        (queue,) = self.admission._queues
+        return queue
 
     def tell(self, name):
         """Tell the queue that something has changed of an origin."""
-        self.queue.hold_changed(origin_of(name))
+        self.admission._notify(origin_of(name))
 
     @property
     def waiting(self):
@@ -386,13 +399,12 @@ class Fleet:
         self.redis = redis
         self.kind = kind
 
-    def worker(self, gate=None):
-        crawler = FakeCrawler(gate)
-        crawler.signals = SimpleNamespace(connect=lambda *_: None)
+    def worker(self, doors=None):
+        crawler = FakeCrawler(doors, REP_DEFER_TIMEOUT=LONG)
         spider = scrapy.Spider("list")
         spider.crawler = crawler
         queue = self.kind(self.redis, spider, "%(spider)s:requests")
-        TIMED.append(queue._due)
+        TIMED.append(queue._waiting)
         return queue
 
 
@@ -421,16 +433,16 @@ def test_what_is_open_comes_in_the_order_of_scrapy_redis(redis, kind):
 
 @pytest.mark.parametrize("kind", QUEUE_CLASSES)
 def test_what_comes_back_is_next_in_that_order(redis, kind):
-    gate = Doors()
-    queue = Fleet(redis, kind).worker(gate)
-    gate.seconds = {DOWN: 600.0}
+    doors = Doors()
+    queue = Fleet(redis, kind).worker(doors)
+    doors.seconds = {DOWN: 600.0}
     urls = [[f"{DOWN}/{number}" for number in range(3)], [f"{UP}/1", f"{UP}/2"]]
     for each in urls[::-1] if kind is RobotsAwareRedisLifoQueue else urls:
         fill(queue, *each)
     assert len(queue) == 5
     assert wait_until(queue.pop).url.startswith(UP)
     assert len(queue) == 4
-    gate.seconds = {}
+    doors.seconds = {}
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
     urls = drain(queue)
     numbers = [int(url[-1]) for url in urls if url.startswith(DOWN)]
@@ -443,60 +455,63 @@ def test_what_comes_back_is_next_in_that_order(redis, kind):
 
 
 def test_the_queue_asks_once_about_an_origin_that_is_not_known(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.seconds = {DOWN: None}
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.seconds = {DOWN: None}
     fill(queue, *(f"{DOWN}/{number}" for number in range(3)))
     assert drain(queue) == []
-    assert list(gate.waiting) == [DOWN]
-    assert gate.waiting[DOWN].startswith(DOWN)
-    assert gate.lookups
-    gate.seconds = {}
-    gate.tell(DOWN)
+    assert list(doors.waiting) == [DOWN]
+    assert doors.waiting[DOWN].startswith(DOWN)
+    doors.seconds = {}
+    doors.tell(DOWN)
     assert len(drain(queue)) == 3
-    assert gate.waiting == {}
+    assert doors.waiting == {}
 
 
 def test_each_pop_begins_lookups_for_which_there_is_room_now(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    looked = []
+    doors.admission.look_up = lambda: looked.append(None)
     for number in range(3):
-        assert gate.lookups == number
+        assert len(looked) == number
         assert queue.pop() is None
 
 
-def test_the_gate_is_asked_about_the_request_that_would_leave(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.turns = {DOWN: False}
+def test_the_admission_is_asked_about_the_request_that_would_leave(redis):
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.turns = {DOWN: False}
     fill(queue, f"{DOWN}/1")
     assert drain(queue) == []
     fill(queue, f"{DOWN}/2", priority=1)
     assert drain(queue) == []
-    assert gate.queue.head_of(origin_of(DOWN), ()).url == f"{DOWN}/2"
-    gate.heads.clear()
-    gate.turns[DOWN] = True
-    gate.tell(DOWN)
+    assert doors.queue.head_of(origin_of(DOWN), ()).url == f"{DOWN}/2"
+    doors.heads.clear()
+    doors.turns[DOWN] = True
+    doors.tell(DOWN)
     assert drain(queue) == [f"{DOWN}/2"]
-    assert gate.heads == [f"{DOWN}/2", f"{DOWN}/1"]
+    assert doors.heads == [f"{DOWN}/2", f"{DOWN}/1"]
 
 
 def test_without_room_it_only_makes_way(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.seconds, gate.has_room_for_lookups = {DOWN: None}, False
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.seconds = {DOWN: None}
+    doors.crawler.engine.paused = True
+    doors.admission.lookups.add(origin_of(UP))
     fill(queue, f"{DOWN}/1", f"{UP}/1")
     assert drain(queue) == [f"{UP}/1"]
-    assert gate.waiting == {}
+    assert doors.waiting == {}
     # Another worker has room.
     other = Doors()
     assert drain(Fleet(redis).worker(other)) == [f"{DOWN}/1"]
 
 
 def test_another_worker_lets_go_what_is_due(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.seconds = {DOWN: 600.0}
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
     assert drain(queue) == []
     other = Fleet(redis).worker(Doors())
@@ -506,37 +521,55 @@ def test_another_worker_lets_go_what_is_due(redis):
 
 
 def test_one_that_is_overdue_leaves_to_be_dropped(redis):
-    gate = Doors()
-    gate.seconds = {DOWN: 600.0}
-    queue = Fleet(redis).worker(gate)
+    doors = Doors()
+    doors.seconds = {DOWN: 600.0}
+    queue = Fleet(redis).worker(doors)
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
     assert drain(queue) == []
     redis.hset(f"{KEPT}:since", DOWN, 1)
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
     popped = wait_until(queue.pop)
-    assert popped.meta[NOTE_KEY] == ["overdue"]
+    assert popped.meta[TICKET_KEY] == ["overdue"]
     assert wait_until(queue.pop).url.startswith(DOWN)
     assert drain(queue) == []
     assert redis.keys("*") == []
 
 
+def test_one_whose_next_try_comes_too_late_leaves_at_once(redis):
+    doors = Doors()
+    doors.seconds = {DOWN: LONG + 600.0}
+    queue = Fleet(redis).worker(doors)
+    fill(queue, f"{DOWN}/1")
+    assert queue.pop().meta[TICKET_KEY] == ["overdue"]
+    assert queue.head_of(origin_of(DOWN), ()) is None
+    assert queue.idle_line() == ""
+    assert drain(queue) == []
+
+
+def test_without_the_middleware_nothing_waits(redis):
+    queue = Fleet(redis).worker()
+    fill(queue, f"{DOWN}/1", f"{UP}/1")
+    assert sorted(drain(queue)) == [f"{DOWN}/1", f"{UP}/1"]
+    assert len(queue) == 0
+
+
 @pytest.mark.parametrize("kind", QUEUE_CLASSES[1:])
 def test_more_than_a_batch_comes_back_in_its_order(redis, monkeypatch, kind):
     monkeypatch.setattr(redis_scripts, "_BATCH", 2)
-    gate = Doors()
-    queue = Fleet(redis, kind).worker(gate)
-    gate.seconds = {DOWN: 600.0}
+    doors = Doors()
+    queue = Fleet(redis, kind).worker(doors)
+    doors.seconds = {DOWN: 600.0}
     urls = [f"{DOWN}/{number}" for number in range(5)]
     fill(queue, *urls)
-    gate.seconds = {}
+    doors.seconds = {}
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
     assert drain(queue) == (urls if kind is RobotsAwareRedisFifoQueue else urls[::-1])
 
 
 def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_queue(redis):
-    gate, other_gate = Doors(), Doors()
-    queue, other = (Fleet(redis).worker(each) for each in (gate, other_gate))
-    gate.turns = other_gate.turns = {DOWN: False}
+    doors, other_doors = Doors(), Doors()
+    queue, other = (Fleet(redis).worker(each) for each in (doors, other_doors))
+    doors.turns = other_doors.turns = {DOWN: False}
     for number in range(3):
         fill(queue, f"{DOWN}/{number}", priority=number)
     fill(queue, f"{UP}/1")
@@ -545,65 +578,65 @@ def test_requests_wait_for_their_turn_in_redis_and_leave_in_the_order_of_the_que
     assert len(queue) == 3
     for priority in (2, 1, 0):
         # The turn is asked for once, with one request for all of them.
-        assert list(gate.waiting) == [DOWN]
-        gate.turns[DOWN] = True
-        gate.tell(DOWN)
+        assert list(doors.waiting) == [DOWN]
+        doors.turns[DOWN] = True
+        doors.tell(DOWN)
         assert drain(queue) == [f"{DOWN}/{priority}"]
-    assert gate.waiting == other_gate.waiting == {}
+    assert doors.waiting == other_doors.waiting == {}
     assert redis.keys("*") == []
 
 
 def test_another_worker_takes_over_the_turns_of_one_that_died(redis):
-    gate, other_gate = Doors(), Doors()
-    queue, other = (Fleet(redis).worker(each) for each in (gate, other_gate))
-    gate.turns, other_gate.turns = {DOWN: False}, {DOWN: False}
+    doors, other_doors = Doors(), Doors()
+    queue, other = (Fleet(redis).worker(each) for each in (doors, other_doors))
+    doors.turns, other_doors.turns = {DOWN: False}, {DOWN: False}
     fill(queue, f"{DOWN}/1", f"{DOWN}/2")
     assert drain(queue) == drain(other) == []
-    assert other_gate.waiting == {}
+    assert other_doors.waiting == {}
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
     assert drain(other) == []
-    assert list(other_gate.waiting) == [DOWN]
-    other_gate.turns[DOWN] = True
-    other_gate.tell(DOWN)
+    assert list(other_doors.waiting) == [DOWN]
+    other_doors.turns[DOWN] = True
+    other_doors.tell(DOWN)
     assert len(drain(other)) == 1
 
 
 def test_who_finds_nothing_in_its_turn_waits_for_no_other(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.turns = {DOWN: False}
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.turns = {DOWN: False}
     fill(queue, f"{DOWN}/1")
     assert drain(queue) == []
     redis.delete(KEPT)  # another worker took it
-    gate.turns[DOWN] = True
-    gate.tell(DOWN)
+    doors.turns[DOWN] = True
+    doors.tell(DOWN)
     assert drain(queue) == []
-    assert gate.waiting == {}
+    assert doors.waiting == {}
 
 
 @pytest.mark.parametrize("seconds", [None, 600.0, 0.0], ids=["expired", "unreachable", "no delay"])
 def test_what_has_changed_when_the_turn_comes(redis, seconds):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.turns = {DOWN: False}
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.turns = {DOWN: False}
     urls = [f"{DOWN}/{number}" for number in range(3)]
     fill(queue, *urls)
     assert drain(queue) == []
-    gate.seconds, gate.turns = {DOWN: seconds}, {}
-    gate.tell(DOWN)
+    doors.seconds, doors.turns = {DOWN: seconds}, {}
+    doors.tell(DOWN)
     assert sorted(drain(queue)) == ([] if seconds != 0 else urls)
-    assert list(gate.waiting) == ([DOWN] if seconds is None else [])
+    assert list(doors.waiting) == ([DOWN] if seconds is None else [])
     assert bool(redis.hlen(f"{KEPT}:since")) == bool(seconds)
 
 
 def test_a_request_that_cannot_be_read_holds_up_no_other(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.seconds = {DOWN: 600.0}
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1")
     redis.zadd(KEPT, {f"{DOWN}\n{0:032d} 0 broken".encode(): 0})
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
-    gate.seconds = {}
+    doors.seconds = {}
     urls, errors = [], []
     for _ in range(9):
         try:
@@ -614,54 +647,54 @@ def test_a_request_that_cannot_be_read_holds_up_no_other(redis):
     assert len(errors) == 1
 
 
-def test_what_the_gate_fails_for_goes_to_the_middleware(redis, monkeypatch):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
+def test_what_the_admission_fails_for_goes_to_the_middleware(redis, monkeypatch):
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
     fill(queue, f"{DOWN}/1")
 
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(gate, "hold", fail)
-    assert queue.pop().meta[NOTE_KEY] == ["direct"]
+    monkeypatch.setattr(doors, "hold", fail)
+    assert queue.pop().meta[TICKET_KEY] == ["direct"]
     assert drain(queue) == []
 
 
 def test_requests_wait_for_their_turn_in_a_redis_that_is_full(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
     fill(queue, f"{DOWN}/1")
-    gate.turns = {DOWN: False}
+    doors.turns = {DOWN: False}
     redis.config_set("maxmemory", 1)
     try:
         assert drain(queue) == []
-        gate.turns[DOWN] = True
-        gate.tell(DOWN)
+        doors.turns[DOWN] = True
+        doors.tell(DOWN)
         assert drain(queue) == [f"{DOWN}/1"]
     finally:
         redis.config_set("maxmemory", 0)
 
 
 def test_no_request_stays_for_ever_where_redis_lost_when_it_is_due(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.seconds = {DOWN: 600.0, UP: 600.0}
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.seconds = {DOWN: 600.0, UP: 600.0}
     urls = [f"{DOWN}/1", f"{DOWN}/2", f"{UP}/1"]
     fill(queue, *urls)
     redis.delete(f"{KEPT}:due")
-    gate.seconds = {}
+    doors.seconds = {}
     assert sorted(drain(queue)) == urls
 
 
 @pytest.mark.parametrize("kind", QUEUE_CLASSES)
 def test_what_is_kept_leaves_a_redis_that_is_full(redis, kind):
-    gate = Doors()
-    queue = Fleet(redis, kind).worker(gate)
-    gate.seconds = {DOWN: 600.0}
+    doors = Doors()
+    queue = Fleet(redis, kind).worker(doors)
+    doors.seconds = {DOWN: 600.0}
     urls = [f"{DOWN}/{number}" for number in range(3)]
     fill(queue, *urls)
     redis.zadd(f"{KEPT}:due", {DOWN: 0})
-    gate.seconds = {}
+    doors.seconds = {}
     redis.config_set("maxmemory", 1)
     try:
         assert sorted(drain(queue)) == urls
@@ -675,15 +708,14 @@ def test_in_a_cluster_all_keys_are_in_one_slot(redis):
     for name in ("list:requests", "{list}:requests", "list:{requests}"):
         spider = scrapy.Spider("list")
         spider.crawler = FakeCrawler()
-        spider.crawler.signals = SimpleNamespace(connect=lambda *_: None)
         queue = RobotsAwareRedisQueue(redis, spider, name)
         assert len({key_slot(key.encode()) for key in queue._requests.keys}) == 1
 
 
 def test_clear_removes_all(redis):
-    gate = Doors()
-    queue = Fleet(redis).worker(gate)
-    gate.seconds = {DOWN: 600.0}
+    doors = Doors()
+    queue = Fleet(redis).worker(doors)
+    doors.seconds = {DOWN: 600.0}
     fill(queue, f"{DOWN}/1", f"{UP}/1")
     queue.clear()
     assert len(queue) == 0

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from unittest.mock import patch
 
 from scrapy_rep import CrawlClosingError
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.back_off import BackOff
+from scrapy_rep.admission.turn import Turn
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.flights import Flights
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.protocol.policy import Access, Grant, Policy
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.scheduler import turns
-from scrapy_rep.scheduler.turns import Turns
 from scrapy_rep.stores import sqlite
+from scrapy_rep.stores.base import Lease
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.downloads import host_of
 
-take, come = Turns.use, WaitingRequests._wake
 known, access, land, claim = (
     Cache.known_entry,
     Policy.access,
     Flights._pass_result,
     MemoryStore.claim,
 )
+come, sent, ended, end_pause = WaitingRequests._wake, Turn.sent, Turn.ended, BackOff.ended
+hold, end = Admission.hold, Admission.ended
 
 
 def answers_are_used_for_ever(self, origin):
@@ -39,11 +44,11 @@ def expired_records_are_used(self, record, now, began):
     return record is None
 
 
-async def leases_are_given_to_all(self, origin, holder, seconds):
-    return (await claim(self, origin, holder, seconds))._replace(holder=holder)
+async def leases_are_given_to_all(self, origin, holder, seconds, *, longer=False):
+    return (await claim(self, origin, holder, seconds))._replace(lease=Lease(holder, seconds))
 
 
-async def leases_come_without_the_record(self, origin, holder, seconds):
+async def leases_come_without_the_record(self, origin, holder, seconds, *, longer=False):
     return (await claim(self, origin, holder, seconds))._replace(record=None)
 
 
@@ -82,34 +87,78 @@ def one_of_those_who_wait_is_woken(self, due):
     come(due[:1])
 
 
-def a_turn_is_used_twice(self, request, origin, seconds):
-    turn = self._turns.get(origin.host)
-    hold = take(self, request, origin, seconds)
-    if hold is None and not hasattr(turn, "again"):
-        self._turns[origin.host], turn.again = turn, True
-    return hold
+def the_delay_counts_from_the_send(self, host, request, sent_at, response):
+    if host in self._hosts:
+        self._hosts[host].next_to_send = sent_at + self._hosts[host].delay
+    return ended(self, host, request, sent_at, response)
 
 
-RESERVE = sqlite._RESERVE
+def a_claim_takes_no_time(self, ask):
+    host = self._hosts.get(ask.host)
+    if host is None or host.last is not ask.head():
+        sent(self, ask)
+
+
+def what_begins_during_a_claim_is_not_seen(self, ask):
+    if getattr(ask, "is_claimed", False):
+        ask.is_claimed = False
+        return None
+    found = hold(self, ask)
+    ask.is_claimed = ask.on_wire and found is None
+    return found
+
+
+def each_is_a_probe(self, ask):
+    return None
+
+
+def who_is_refused_stays_the_probe(self, ask, left, *, paused):
+    if paused:
+        self._adopt_pause(ask.host, left)
+
+
+def any_request_ends_the_lease(self, request, sent_at, response):
+    end(self, request, sent_at, response)
+    self._leases.ended(host_of(request), 0.0, 0.0)
+
+
+def who_was_under_way_ends_the_pause(self, host, request, sent_at, response):
+    return end_pause(self, host, request, math.inf, response)
+
+
+def pauses_are_not_read(self):
+    return None
+
+
+def in_sql(name, statement, was, becomes):
+    broken = statement.replace(was, becomes)
+    assert broken != statement
+    return sqlite, name, broken
+
+
+CLAIM, RELEASE = sqlite._CLAIM, sqlite._RELEASE
 BREAKAGES_OF_TURNS = {
-    "one turn for all": (
-        sqlite,
-        "_RESERVE",
-        RESERVE.replace(":step + max(", ":step + min(0, 1) * max("),
+    "a lease is given to all": in_sql("_CLAIM", CLAIM, "WHERE :longer OR", "WHERE 1 OR"),
+    "who has not the lease renews it": in_sql(
+        "_CLAIM", CLAIM, "OR leases.holder =", "OR leases.holder !="
     ),
-    "any turn is given back": (
-        sqlite,
-        "_RESERVE",
-        RESERVE.replace("next = :unused", ":unused IS NOT NULL"),
-    ),
-    "a clock that was set back is waited for": (
-        sqlite,
-        "_RESERVE",
-        RESERVE.replace("max(:now, made)", ":now"),
-    ),
-    "turns are used however late": (turns, "_LATE", 10.0),
-    "one of those who wait is woken": (WaitingRequests, "_wake", one_of_those_who_wait_is_woken),
-    "a turn is used twice": (Turns, "use", a_turn_is_used_twice),
+    "a pause becomes shorter": in_sql("_CLAIM", CLAIM, "THEN max(", "THEN min("),
+    "a pause replaces no lease": in_sql("_CLAIM", CLAIM, "WHERE :longer OR", "WHERE"),
+    "any lease is released": in_sql("_RELEASE", RELEASE, "holder = ?", "? IS NOT NULL"),
+    **{
+        broken.__name__.replace("_", " "): (owner, name, broken)
+        for owner, name, broken in [
+            (WaitingRequests, "_wake", one_of_those_who_wait_is_woken),
+            (Turn, "ended", the_delay_counts_from_the_send),
+            (Turn, "sent", a_claim_takes_no_time),
+            (BackOff, "sent", each_is_a_probe),
+            (BackOff, "refused", who_is_refused_stays_the_probe),
+            (BackOff, "ended", who_was_under_way_ends_the_pause),
+            (BackOff, "read_pauses", pauses_are_not_read),
+            (Admission, "ended", any_request_ends_the_lease),
+            (Admission, "hold", what_begins_during_a_claim_is_not_seen),
+        ]
+    },
 }
 
 

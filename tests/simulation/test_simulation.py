@@ -12,6 +12,7 @@ from tests.simulation.breakages import BREAKAGES, BREAKAGES_OF_TURNS, broken
 from tests.simulation.world import ViolationError, simulate
 
 SEEDS = 200
+SEEDS_OF_TURNS = 500
 FOUND = (1116, 3920, 10363, 34545, 37965)
 """Seeds of a long run in which something did not hold: in the keeper, or in what was checked."""
 
@@ -66,9 +67,17 @@ def test_a_broken_line_is_found(simulated, name):
         some_seeds()
 
 
-def test_turns_are_as_far_apart_as_they_must_be(turns_simulated):
-    for seed in range(60):
+@pytest.mark.parametrize("first", range(0, SEEDS_OF_TURNS, 50))
+def test_delays_and_pauses_are_kept(turns_simulated, first):
+    for seed in range(first, first + 50):
         turns_simulated(seed)
+
+
+def test_a_seed_of_turns_replays(turns_simulated):
+    for seed in (3, 4):
+        worlds = [turns_simulated(seed) for _ in range(2)]
+        assert worlds[0].loop.steps == worlds[1].loop.steps
+        assert worlds[0].faults == worlds[1].faults
 
 
 def test_turns_of_many_workers(turns_simulated):
@@ -79,7 +88,7 @@ def test_turns_of_many_workers(turns_simulated):
 @pytest.mark.parametrize("name", BREAKAGES_OF_TURNS)
 def test_a_broken_line_of_turns_is_found(turns_simulated, name):
     def some_seeds():
-        for seed in range(60):
+        for seed in range(SEEDS_OF_TURNS):
             turns_simulated(seed)
 
     with broken(name), pytest.raises(ViolationError):

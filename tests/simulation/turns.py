@@ -1,154 +1,295 @@
-"""Workers that reserve their turns in one store, in made-up time, with what can go wrong.
+"""Workers that keep the delays and pauses of hosts, in made-up time, with what can go wrong.
 
-A seed decides all of it: how many workers want how much of which origin, who dies, who can't reach
-the store, whose event loop is busy, and where the store's clock goes. The store is the statement
-that the SQLite store runs. What must hold: requests to an origin are as far apart as it asks, each
-worker's own always; a death leaves one turn unused; nobody waits for ever.
+A seed decides all of it: how many workers want how much of which host, when a host refuses, who
+dies, who can't reach the store, whose event loop is busy, and where the clocks go. Each worker has
+the admission, the wire and the store of a crawl; the store runs the statements of the SQLite store.
+
+What must hold: requests to a host with a delay are that far apart, each worker's own always; in a
+pause, no worker that knows of it sends anything; after it, one request is sent until that has a
+response; each request ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import sqlite3
 from collections import Counter, defaultdict
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
-from scrapy.http import Request
+from scrapy.exceptions import DownloadTimeoutError
+from scrapy.http import Request, Response
 from scrapy.settings import Settings
+from scrapy.signalmanager import SignalManager
 
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.crawl_delay import CrawlDelays
+from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.admission.ticket import store_grant
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.fetch_limit import FetchLimit
+from scrapy_rep.cache.lookup import LookupContext
+from scrapy_rep.decision.decider import Decider
+from scrapy_rep.downloadermiddlewares.recheck import Recheck
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
-from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.turns import Turns
-from scrapy_rep.stores import sqlite
-from scrapy_rep.stores.base import StoreError, Turn
+from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
+from scrapy_rep.overrides import Overrides
+from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
+from scrapy_rep.protocol.outcome import Available, Evidence
+from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.settings import Options
+from scrapy_rep.stores.base import PAUSE, StoreError, host_of_key
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.stores.sqlite_file import STEPS, migrate
+from scrapy_rep.stores.sqlite import SQLiteStore
+from scrapy_rep.stores.sqlite_file import migrate
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.lru import BoundedCache
 from tests.simulation.loop import DeadlockError, SimulatedLoop
 from tests.simulation.world import ViolationError
 
-LATE = 0.03
-OWN_PART = 0.98
-"""What Scrapy's download slot keeps of the delay."""
 ROUND_TRIP = 0.02
-TINY = 0.001
-STOP = 60
+READ_INTERVAL = 0.1
+"""Seconds for which a worker need not know of a pause that another one has begun."""
+BUSY = 0.2
+"""Seconds for which an event loop is busy at most."""
+STOP = 60.0
 """Seconds for which a process may stand still, as a machine that sleeps."""
+TINY = 0.001
+STORE_TIMEOUT = 2.0
+LONGEST_PAUSE = 40.0
+TIMEOUT = 30.0
+"""Seconds after which a request to a host that hangs ends."""
+PROBE_LEASE = 60.0
+MARGIN = 0.05
+"""Seconds by which the pauses of two workers differ."""
+EPOCH = 1e9
+SIZES = {"max_bytes": 2**24, "max_size": 512_000}
+SETTINGS = {"REP_BACK_OFF_MAX": LONGEST_PAUSE}
+CANCELLED = asyncio.CancelledError
 
 
-class Store:
-    """The statement of the SQLite store, on a database in memory, by a clock that may jump."""
+class Direct:
+    """Runs at once what the SQLite store runs in its threads, on one database in memory."""
 
-    def __init__(self, world):
-        self.world = world
-        self.connection = sqlite3.connect(":memory:", isolation_level=None)
-        migrate(self.connection, 0, len(STEPS))
+    def __init__(self, connection):
+        self.connection = connection
 
-    async def reserve(self, origin, seconds, unused=None):
-        step = round(seconds * 1e6)
-        now = round((self.world.loop.now + self.world.store_ahead) * 1e6)
-        values = {"origin": origin, "now": now, "step": step, "unused": unused}
-        self.connection.execute(sqlite._RESERVE, values)
-        ((mark,),) = self.connection.execute(sqlite._RESERVED, (origin,))
-        return Turn((mark - step - now) / 1e6, mark)
+    def run(self, function):
+        return function(self.connection)
+
+    async def read(self, function):
+        return function()
+
+    async def write(self, function):
+        return function(self.connection)
+
+
+def sqlite_store(connection, clock):
+    """The SQLite store of one process, with its clock."""
+    store = SQLiteStore(Path("not-used"), **SIZES, max_age=1e9, timeout=STORE_TIMEOUT, clock=clock)
+    store._reading = store._writing = direct = Direct(connection)
+    store._reader = SimpleNamespace(call=direct.read)
+    store._writer = SimpleNamespace(call=direct.write)
+    return store
 
 
 class Reached:
-    """The store as one worker reaches it."""
+    """The store as one worker reaches it: late, failing, hanging, or not at all."""
 
-    def __init__(self, world, worker):
-        self.world = world
+    def __init__(self, worker, store):
         self.worker = worker
+        self.store = store
 
-    async def reserve(self, origin, seconds, unused=None):
-        world, random = self.world, self.world.random
-        asked = world.loop.now
+    async def call(self, method, *args, **kwargs):
+        world, worker = self.worker.world, self.worker
+        random = world.random
         await asyncio.sleep(random.uniform(0, ROUND_TRIP / 2))
-        if world.loop.now < self.worker.cut_off_until:
+        if world.loop.now < worker.cut_off_until:
             world.faults["store not reached"] += 1
             if random.random() < 0.1:
                 await asyncio.sleep(1e5)
             raise StoreError("made up")
-        if not self.worker.alive:
-            await world.loop.create_future()
-        turn = await world.store.reserve(origin, seconds, unused)
-        decided = world.loop.now
+        if random.random() < world.lags:
+            world.faults["store lags"] += 1
+            world.trouble(STORE_TIMEOUT)
+            await asyncio.sleep(random.uniform(0, STORE_TIMEOUT))
+        await worker.is_alive()
+        result = await getattr(self.store, method)(*args, **kwargs)
+        done_at = world.loop.now
         await asyncio.sleep(random.uniform(0, ROUND_TRIP / 2))
         if random.random() < world.lost:
             world.faults["store answer lost"] += 1
             world.trouble(60)  # as long the guard asks no more
             raise StoreError("made up")
-        return turn._replace(seconds=turn.seconds + decided - asked)
+        await worker.is_alive()
+        return result, done_at
+
+    async def busy(self):
+        """Let the answer wait for the event loop."""
+        seconds = self.worker.seconds_busy()
+        if seconds > BUSY:
+            self.worker.world.trouble(seconds)  # the answer is old, or the guard goes on without it
+        await asyncio.sleep(seconds)
+
+    async def get(self, key):
+        return (await self.call("get", key))[0]
+
+    async def release(self, key, holder):
+        await self.call("release", key, holder)
+
+    async def claim(self, key, holder, seconds, *, longer=False):
+        world, worker = self.worker.world, self.worker
+        found, done_at = await self.call("claim", key, holder, seconds, longer=longer)
+        host = host_of_key(key)
+        if holder == PAUSE:
+            world.pause_stored(worker, host, found.lease)
+        elif found.holder == holder:
+            worker.claimed_at[host] = done_at
+        elif found.holder == PAUSE:
+            world.told(worker, host, found.lease.left)
+        await self.busy()
+        return found
+
+    async def pauses(self):
+        found, _ = await self.call("pauses")
+        for key, left in found.items():
+            self.worker.world.told(self.worker, host_of_key(key), left)
+        await self.busy()
+        return found
 
 
 class Worker:
-    """One process: its turns, and the slots of its downloader."""
+    """One process: the admission, the wire, and what it is downloading."""
 
     def __init__(self, world):
         self.world = world
         self.alive = True
         self.cut_off_until = 0.0
-        self.tasks = set()
-        self.last = defaultdict(lambda: -1e9)
-        self.counts = Counter()
+        self.tasks = {}  # in order: a seed is to replay
+        self.claimed_at = {}
+        """When the store has given it the lease of each host last."""
+        self.written_at = {}
+        """When it has written a request to each host last."""
+        self.paused_until = defaultdict(float)
+        """When each pause ends that a response to a request of its own began."""
+        self.probing = defaultdict(set)
+        """The requests to each host that it has sent since its pause ended, and that have not ended."""
         loop = world.loop
-        sizes = {"max_bytes": 10, "max_size": 10}
-        store = GuardedStore(
-            Reached(world, self),
-            MemoryStore(**sizes, clock=loop.time),
-            name="it",
-            timeout=2.0,
-            clock=loop.time,
-        )
-        crawler = SimpleNamespace(
+        clock = Clock(self.time, loop.time, self.call_later)
+        settings = Settings(SETTINGS)
+        options = Options.from_settings(settings)
+        self.crawler = crawler = SimpleNamespace(
             engine=None,
-            stats=SimpleNamespace(inc_value=lambda name, by: self.counts.update({name: by})),
-            signals=SimpleNamespace(connect=lambda *_: None),
-            settings=Settings(),
+            spider=None,
+            settings=settings,
+            stats=SimpleNamespace(inc_value=lambda *_, **__: None),
         )
-        free = SimpleNamespace(
-            seconds_until_free=lambda _: 0.0,
-            may_have_delay=lambda _: True,
-            apply_delay=lambda _, seconds: seconds,
+        crawler.signals = SignalManager(crawler)
+        fallback = MemoryStore(**SIZES, clock=loop.time)
+        reached = Reached(self, sqlite_store(world.connection, self.time))
+        store = GuardedStore(reached, fallback, name="it", timeout=STORE_TIMEOUT, clock=loop.time)
+        policy = Policy(cache_ttl=1e9, cache_ttl_max=1e9)
+        lookups = LookupContext(
+            policy=policy,
+            store=store,
+            fetch=None,
+            send_record=None,
+            clock=Clock(lambda: loop.now + EPOCH, loop.time),  # what it knows doesn't expire
+            jitter=world.random.random,
+            limit=FetchLimit(1),
+            name="it",
+            lease=1.0,
         )
-        decider = SimpleNamespace(known_decision=lambda _: None)
-        clock = Clock(loop.time, loop.time, self.call_later)
-        self.turns = Turns(crawler, store, None, free, clock)
-        gate = SimpleNamespace(listen_for_hold_change=self.turns.listen_for_hold_change)
-        self.waits = WaitingRequests(crawler, decider, gate, self.turns, clock)
-        self.request = Request("http://site.example/", meta={"download_slot": "site.example"})
+        cache = Cache(lookups, BoundedCache(), None, count=lambda name: None)
+        self.decider = Decider(crawler, options, cache, Overrides((), self.time))
+        for origin, delay in world.delays.items():
+            body = f"User-agent: *\nCrawl-delay: {delay}\n".encode() if delay else b""
+            evidence = Evidence(
+                loop.now + EPOCH, url="", status=200, cache_control="max-age=999999999"
+            )
+            file = SiteFile(origin, ROBOTSTXT)
+            record = policy.record_after(None, file, Available(body, evidence), jitter=0.0)
+            cache.put_record(origin, record, self.decider.tokens.default())
+        self.delays = CrawlDelays.from_options(crawler, options)
+        leases = HostLeases(store, clock)
+        self.admission = Admission(
+            crawler, cache, self.decider, options, clock, leases, self.delays
+        )
+        self.waits = WaitingRequests(crawler, self.decider, self.admission, clock)
+        recheck = Recheck(crawler, self.decider, self.decide_again)
+        self.wire = Wire(self.admission, self.waits, recheck, lambda request: request, clock)
+
+    def time(self):
+        return self.world.loop.now + self.world.ahead
 
     def call_later(self, seconds, call, *arguments):
-        if self.world.random.random() < self.world.busy:
-            self.world.faults["event loop busy"] += 1
-            seconds += self.world.random.uniform(0, 0.2)
-        if self.world.random.random() < self.world.stops:
-            self.world.faults["worker stands still"] += 1
-            seconds += self.world.random.uniform(0, STOP)
-        return self.world.loop.call_later(seconds, call, *arguments)
+        return self.world.loop.call_later(seconds + self.seconds_busy(), call, *arguments)
+
+    def seconds_busy(self):
+        world = self.world
+        if world.random.random() < world.stops:
+            world.faults["worker stands still"] += 1
+            return world.random.uniform(0, STOP)
+        if world.random.random() < world.busy:
+            world.faults["event loop busy"] += 1
+            return world.random.uniform(0, BUSY)
+        return 0.0
+
+    async def is_alive(self):
+        if not self.alive:
+            await self.world.loop.create_future()
+
+    async def decide_again(self, request):
+        # The rules are known for the tokens of the crawl.
+        self.grant(request, self.decider.known_decision(Request(request.url)))
+
+    def grant(self, request, decision):
+        delay = self.delays.seconds(decision.origin, decision.entry.delay(decision.tokens))
+        end = self.time() + self.world.random.choice((1.0, 60.0, 1e9))
+        store_grant(request, request.url, None, end, delay)
 
     async def send(self, origin):
-        """Send a request as a crawl does, and check what comes of it."""
-        world = self.world
-        delay = world.delays[origin]
-        decision = SimpleNamespace(
-            origin=origin,
-            verdict=SimpleNamespace(allowed=True),
-            entry=SimpleNamespace(delay=lambda _: delay),
-            tokens=(),
-        )
-        await self.waits.wait_for_turn(self.request, decision, direct=True)
-        left = self.last[origin] + OWN_PART * delay - world.loop.now
-        if left > 0:
-            self.last[origin] += OWN_PART * delay
-            await asyncio.sleep(left)
-        else:
-            self.last[origin] = world.loop.now
-        if self.alive:
-            world.sent(self, origin)
+        """Send a request as a crawl does: as often as it is given back."""
+        request = Request(f"{origin}/page")
+        while True:
+            decision = self.decider.known_decision(request)
+            if not self.waits.admit(request, decision):
+                decision = await self.waits.wait_for_admission(request, decision, direct=True)
+            if self.admission.back_off.is_dropping(origin.host):
+                self.world.faults["dropped"] += 1
+                return
+            self.grant(request, decision)
+            await asyncio.sleep(self.world.random.choice((0.0, 0.0, 0.01, 0.5, 3.0)))
+            with suppress(GivenBackError, DownloadTimeoutError):
+                await self.wire.download(request, self.download)
+                return
+
+    async def download(self, request):
+        """Download as a handler does: some time passes until the request is written."""
+        world, random = self.world, self.world.random
+        origin = origin_of(request.url)
+        world.handed(self, origin, request)
+        try:
+            delay = world.delays[origin]
+            await asyncio.sleep(random.uniform(0, min(delay / 2 or 0.1, BUSY)))
+            await self.is_alive()
+            world.written(self, origin)
+            response = world.response(origin, request)
+            await asyncio.sleep(TIMEOUT if response is None else random.choice((0.01, 0.2, 5.0)))
+            await self.is_alive()
+            await asyncio.sleep(self.seconds_busy())
+        except BaseException:
+            world.ended(self, origin, request, None)
+            raise
+        world.ended(self, origin, request, response)
+        if response is None:
+            raise DownloadTimeoutError
+        return response
 
 
 class World:
@@ -159,48 +300,151 @@ class World:
         self.loop = SimulatedLoop(random)
         self.faults = Counter()
         self.problems = []
-        self.store_ahead = 0.0
-        self.store = Store(self)
+        self.ahead = EPOCH
+        """By how much the system clock, which all workers have, is ahead of the monotonic one."""
+        self.connection = sqlite3.connect(":memory:", isolation_level=None)
+        migrate(self.connection, 0)
         self.lost = random.choice((0.0, 0.0, 0.05))
+        self.lags = random.choice((0.0, 0.0, 0.05))
         self.busy = random.choice((0.0, 0.0, 0.2))
         self.stops = random.choice((0.0, 0.0, 0.02))
         self.cuts = random.choice((0.0, 0.0, 0.02))
         self.deaths = random.choice((0.0, 0.01))
+        self.cancels = random.choice((0.0, 0.03))
         self.jumps = random.choice((0.0, 0.0, 0.02))
+        self.refusals = random.choice((0.0, 0.02, 0.05))
+        self.hangs = random.choice((0.0, 0.0, 0.1))
         self.delays = {
-            Origin("https", f"site-{n}.example", 443): random.choice((0.3, 1.0, 2.0, 30.0))
+            origin_of(f"https://site-{n}.example/"): random.choice((0.0, 0.3, 1.0, 2.0, 30.0))
             for n in range(origins or random.randint(1, 3))
         }
         self.origins = list(self.delays)
         self.requests = requests or random.randint(20, 120)
         self.pace = 0.3 if requests is None else 0.005
         self.most_workers = workers or random.randint(1, 6)
+        self.refuses_until = dict.fromkeys(self.origins, 0.0)
         self.wire = {}
-        """Of each origin the last request: when, and of whom."""
-        self.smallest = 1e9
-        """The smallest gap that was promised, as a part of the delay."""
+        """Of each origin the last request: when it was written, and whether in time."""
+        self.pauses = {}
+        """Of each host with a pause in the store: its end, and the workers that know it."""
         self.troubled_until = 0.0
         self.sends = 0
 
+    # What goes wrong.
+
     def trouble(self, seconds=0.0):
-        """Promise nothing for a while: as long as turns may be ahead that were given meanwhile."""
-        longest = self.most_workers * max(self.delays.values())
-        until = self.loop.now + seconds + 3 * longest
+        """Promise nothing among workers for a while: until leases have ended that were lost."""
+        longest = max(2 * max(self.delays.values()), 4.0, PROBE_LEASE) + LONGEST_PAUSE
+        until = self.loop.now + seconds + longest
         self.troubled_until = max(self.troubled_until, until)
 
-    def sent(self, worker, origin):
-        now, delay = self.loop.now, self.delays[origin]
-        before, who = self.wire.get(origin, (-1e9, None))
-        self.wire[origin] = now, worker
-        self.sends += 1
-        gap = now - before
-        if gap < OWN_PART * delay - TINY and who is worker:
-            self.problems.append(ViolationError(f"{gap:.3f} s of {delay:g} s by one worker"))
-        if now < self.troubled_until:
+    @property
+    def is_troubled(self):
+        return self.loop.now < self.troubled_until
+
+    # What sites do.
+
+    def response(self, origin, request):
+        """How the site answers ``request``; None if it hangs."""
+        random, now = self.random, self.loop.now
+        if random.random() < self.refusals:
+            self.faults["site begins to refuse"] += 1
+            self.refuses_until[origin] = now + random.choice((0.1, 3.0, 30.0))
+        if random.random() < self.hangs:
+            self.faults["site hangs"] += 1
+            return None
+        if now >= self.refuses_until[origin]:
+            return Response(request.url)
+        self.faults["site refuses"] += 1
+        later = random.choice((None, b"1", b"5", b"20"))
+        headers = {} if later is None else {"Retry-After": later}
+        return Response(request.url, status=429, headers=headers)
+
+    # What must hold.
+
+    def handed(self, worker, origin, request):
+        """``worker`` hands a request to its download handler."""
+        now, host = self.loop.now, origin.host
+        if now < worker.paused_until[host] - TINY:
+            self.violated(f"{host} was asked in a pause that this worker began")
+        if worker.paused_until[host]:
+            # A store that is late makes pauses longer, and then another request is the probe.
+            if worker.probing[host] and not self.is_troubled:
+                self.violated(f"{host} was asked twice by one worker after a pause")
+            worker.probing[host].add(request)
+        found = self.pauses.get(host)
+        if found is None or self.is_troubled:
             return
-        self.smallest = min(self.smallest, gap / delay)
-        if gap < min(delay - LATE, OWN_PART * delay) - ROUND_TRIP - TINY:
-            self.problems.append(ViolationError(f"{gap:.3f} s of {delay:g} s, at {now:.3f}"))
+        if now < found.until - MARGIN and now > found.known_at + READ_INTERVAL + ROUND_TRIP + BUSY:
+            self.violated(f"{host} was asked in a pause that the store has")
+        if now >= found.until and worker in found.told:
+            asks = [sent_at for sent_at in found.probes.values() if sent_at > now - PROBE_LEASE]
+            if asks:
+                self.violated(f"{host} was asked twice after a pause")
+            found.probes[request] = now
+
+    def written(self, worker, origin):
+        """A request is on the network."""
+        now, delay = self.loop.now, self.delays[origin]
+        self.sends += 1
+        gap = now - worker.written_at.get(origin, -1e9)
+        if gap < delay - TINY:
+            self.violated(f"{gap:.3f} s of {delay:g} s by one worker")
+        worker.written_at[origin] = now
+        before, in_time = self.wire.get(origin, (-1e9, True))
+        claimed_at = worker.claimed_at.get(origin.host, -1e9)
+        self.wire[origin] = now, now - claimed_at <= delay
+        if now - before < delay - TINY and in_time and not self.is_troubled:
+            self.violated(f"{now - before:.3f} s of {delay:g} s")
+
+    def ended(self, worker, origin, request, response):
+        """``worker`` has a response, or None."""
+        host = origin.host
+        is_probe = request in worker.probing[host]
+        worker.probing[host].discard(request)
+        found = self.pauses.get(host)
+        if found is not None:
+            is_probe |= found.probes.pop(request, None) is not None
+        if response is None:
+            return
+        if response.status == 429:
+            asked = float(response.headers.get("Retry-After", b"0"))
+            is_first = host not in worker.admission.back_off.hosts
+            if not asked and (is_first or (is_probe and not self.is_troubled)):
+                asked = 1.0
+            until = self.loop.now + asked
+            if asked and until > worker.paused_until[host]:
+                worker.paused_until[host] = until
+                worker.probing[host].clear()  # they tell nothing about this pause
+        elif is_probe:
+            worker.paused_until.pop(host)
+            worker.probing.pop(host)
+            self.pauses.pop(host, None)
+
+    def pause_stored(self, worker, host, lease):
+        """The store has answered ``worker`` that it has a pause; or that another has the lease."""
+        if lease.holder == PAUSE:
+            self.told(worker, host, lease.left)
+        elif lease.holder == worker.admission._leases._name and not self.is_troubled:
+            self.violated(f"the pause of {host} is not stored, as its worker has the lease")
+
+    def told(self, worker, host, left):
+        """``worker`` knows from the store that ``host`` has a pause."""
+        if left <= MARGIN or self.is_troubled:
+            return
+        until = self.loop.now + left - ROUND_TRIP
+        found = self.pauses.get(host)
+        if found is None or found.until + MARGIN < until:
+            told = set() if found is None else found.told
+            probes = {}
+            found = SimpleNamespace(until=until, known_at=self.loop.now, told=told, probes=probes)
+            self.pauses[host] = found
+        found.told.add(worker)
+
+    def violated(self, what):
+        self.problems.append(ViolationError(f"{what}, at {self.loop.now:.3f}"))
+
+    # What happens.
 
     async def run(self):
         random = self.random
@@ -217,39 +461,43 @@ class World:
                     task.cancel()
                 workers.remove(worker)
                 workers.append(Worker(self))
-            elif chance < self.deaths + self.cuts:
+            elif chance < self.deaths + self.cancels:
+                if worker.tasks:
+                    self.faults["cancelled"] += 1
+                    random.choice(sorted(worker.tasks, key=lambda task: task.get_name())).cancel()
+            elif chance < self.deaths + self.cancels + self.cuts:
                 self.faults["worker cut off"] += 1
                 seconds = random.uniform(1, 60)
                 worker.cut_off_until = self.loop.now + seconds
                 self.trouble(seconds + 30)  # and as long the guard asks no more
-            elif chance < self.deaths + self.cuts + self.jumps:
-                self.faults["store's clock jumps"] += 1
-                self.store_ahead += random.choice((-1, 1)) * random.choice((1, 100, 1e5))
-                # Turns that were given twice are made up for by what a slot keeps less.
-                self.trouble(max(self.delays.values()) / (1 - OWN_PART))
+            elif chance < self.deaths + self.cancels + self.cuts + self.jumps:
+                self.faults["clock jumps"] += 1
+                self.ahead += random.choice((-1, 1)) * random.choice((1, 100, 1e5))
+                self.trouble()
             else:
-                task = self.loop.create_task(worker.send(random.choice(self.origins)))
-                worker.tasks.add(task)
-                task.add_done_callback(worker.tasks.discard)
-                task.add_done_callback(self.ended)
+                asked = worker.send(random.choice(self.origins))
+                task = self.loop.create_task(asked, name=f"{len(tasks):06}")
+                worker.tasks[task] = None
+                task.add_done_callback(lambda task, worker=worker: worker.tasks.pop(task, None))
+                task.add_done_callback(self.task_ended)
                 tasks.append(task)
         await self.end(tasks)
 
     async def end(self, tasks):
-        """Wait for all, no longer than it takes at the delay, dead workers' turns included."""
-        of_origin = -(-len(tasks) // len(self.origins)) * 4 + 2 * self.most_workers
-        lost = self.faults["worker dies"] + self.faults["store answer lost"]
-        busy = 1 + 5 * (self.busy > 0)  # turns that are missed, or longer
-        longest = max(self.delays.values()) * (of_origin + lost) * busy + 200
-        longest += STOP * len(tasks) * (self.stops > 0)
-        await asyncio.wait(tasks, timeout=longest)
+        """Wait for all, no longer than they may take."""
+        each = (
+            max(2 * max(self.delays.values()), 4.0) + TIMEOUT + BUSY + STOP * (self.stops > 0) + 10
+        )
+        pauses = 2 * LONGEST_PAUSE + 12 * TIMEOUT
+        refused = self.faults["site begins to refuse"] + self.faults["site hangs"] + 10
+        await asyncio.wait(tasks, timeout=1_000 + each * len(tasks) + pauses * refused)
         late = sum(not task.done() for task in tasks)
-        if late:
-            raise ViolationError(f"{late} requests that never leave")
         if self.problems:
             raise self.problems[0]
+        if late:
+            raise ViolationError(f"{late} requests that never end")
 
-    def ended(self, task):
+    def task_ended(self, task):
         if not task.cancelled() and task.exception() is not None:
             self.problems.append(task.exception())
 
@@ -258,13 +506,15 @@ def simulate(seed, **sizes):
     """Run a seed; return its world. Raises ViolationError, which names the seed."""
     world = World(seed, **sizes)
     loop = world.loop
+    random.seed(seed)  # for the jitter of pauses
     asyncio.set_event_loop(loop)
     try:
         loop.run_until_complete(world.run())
     except ViolationError as violation:
         raise ViolationError(f"seed {seed}: {violation}") from violation
     except DeadlockError:
-        raise ViolationError(f"seed {seed}: nothing goes on any more") from None
+        what = world.problems[0] if world.problems else "nothing goes on any more"
+        raise ViolationError(f"seed {seed}: {what}") from None
     finally:
         for task in (tasks := asyncio.all_tasks(loop)):
             task._log_destroy_pending = False
@@ -273,5 +523,5 @@ def simulate(seed, **sizes):
             if tasks:
                 loop.run_until_complete(asyncio.wait(tasks, timeout=1e6))
         asyncio.set_event_loop(None)
-        world.store.connection.close()
+        world.connection.close()
     return world

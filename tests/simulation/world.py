@@ -24,7 +24,7 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Available, Evidence, Unavailable, Unreachable
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Policy
-from scrapy_rep.stores.base import RecordAndLease, StoreError
+from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.clock import Clock
@@ -129,10 +129,10 @@ class DyingStore:
         if self.world.random.random() < self.world.store_faults / 4:
             self.world.faults["store forgets"] += 1
             await self.inner.discard(origin)
-            return RecordAndLease(None, held.holder)
+            return held._replace(record=None)
         return held
 
-    async def claim(self, origin, holder, seconds):
+    async def claim(self, origin, holder, seconds, *, longer=False):
         return await self.call("claim", origin, holder, seconds)
 
     async def put(self, record, holder=None):

@@ -11,7 +11,7 @@ from time import time
 import pytest
 
 from scrapy_rep.protocol.record import VERSION
-from scrapy_rep.stores.base import ForeignKeyError, StoreError
+from scrapy_rep.stores.base import PAUSE, StoreError, host_of_key, key_of_host
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -22,8 +22,19 @@ from tests.waiting import PATIENCE
 
 MAX_SIZE = 512_000
 LONG = 3600
-"""Seconds between two turns that no test waits for."""
+"""Seconds of a lease that no test waits for."""
 OTHER = "http://example.com:8080"
+HOST = key_of_host("example.com")
+
+
+def held(found):
+    """The record, and who has the lease."""
+    return found.record, found.holder
+
+
+def is_about(lease, holder, seconds):
+    """Whether ``holder`` was given ``lease`` for ``seconds`` in this test."""
+    return lease.holder == holder and seconds - PATIENCE < lease.left < seconds + 1
 
 
 def rewritten(data, old, new):
@@ -71,8 +82,8 @@ class Contract:
         store = opened()
         origins = [f"https://site-{i}.example" for i in range(300)]
         await asyncio.gather(*(store.put(available(origin)) for origin in origins))
-        held = await asyncio.gather(*(store.get(origin) for origin in origins))
-        assert [each.record for each in held] == [available(origin) for origin in origins]
+        found = await asyncio.gather(*(store.get(origin) for origin in origins))
+        assert [each.record for each in found] == [available(origin) for origin in origins]
         await store.close()
 
     @in_asyncio
@@ -105,7 +116,7 @@ class Contract:
         store = opened()
         await store.claim(ORIGIN, "a", 30)
         await store.put(available(), "b")
-        assert await store.get(ORIGIN) == (available(), "a")
+        assert held(await store.get(ORIGIN)) == (available(), "a")
         await store.put(unavailable(), "a")
         assert await store.get(ORIGIN) == (unavailable(), None)
         await store.close()
@@ -115,9 +126,9 @@ class Contract:
         store = opened()
         await store.claim(ORIGIN, "a", 30)
         record = unreachable()
-        held = await asyncio.gather(store.put(record, "a"), store.claim(ORIGIN, "b", 30))
-        assert held[1] in {(record, "b"), (None, "a")}
-        assert await store.claim(ORIGIN, "b", 30) == (record, "b")
+        _, claim = await asyncio.gather(store.put(record, "a"), store.claim(ORIGIN, "b", 30))
+        assert held(claim) in {(record, "b"), (None, "a")}
+        assert held(await store.claim(ORIGIN, "b", 30)) == (record, "b")
         await store.close()
 
     @in_asyncio
@@ -133,48 +144,120 @@ class Contract:
             await store.close()
 
     @in_asyncio
-    async def test_turns_are_as_far_apart_as_is_asked_for(self, opened):
+    async def test_one_of_many_at_once_gets_a_lease_that_has_ended(self, opened):
         store = opened()
-        first = await store.reserve(ORIGIN, LONG)
-        others = [await store.reserve(ORIGIN, LONG) for _ in range(3)]
-        assert first.seconds < LONG
-        assert [turn.number - first.number for turn in others] == [
-            LONG * 1e6 * n for n in (1, 2, 3)
-        ]
-        assert others[2].seconds > 2 * LONG
-        assert (await store.reserve(OTHER, LONG)).seconds < LONG
+        assert (await store.claim(HOST, "dead", 0.05)).holder == "dead"
+        await sleep(0.1)
+        claims = await asyncio.gather(*(store.claim(HOST, f"{i}", LONG) for i in range(50)))
+        (holder,) = {claim.holder for claim in claims}
+        assert holder in {f"{i}" for i in range(50)}
+        assert all(is_about(claim.lease, holder, LONG) for claim in claims)
         await store.close()
 
     @in_asyncio
-    async def test_the_last_turn_may_be_given_back_and_no_other(self, opened):
+    async def test_a_lease_tells_who_has_it_and_for_how_long(self, opened):
         store = opened()
-        turns = [await store.reserve(ORIGIN, LONG) for _ in range(3)]
-        again = await store.reserve(ORIGIN, LONG, turns[2].number)
-        assert again.number == turns[2].number
-        later = await store.reserve(ORIGIN, LONG, turns[1].number)
-        assert later.number == turns[2].number + LONG * 1e6
+        assert is_about((await store.claim(HOST, "a", LONG)).lease, "a", LONG)
+        assert is_about((await store.get(HOST)).lease, "a", LONG)
+        assert is_about((await store.claim(HOST, "b", 3 * LONG)).lease, "a", LONG)
+        assert is_about((await store.get(HOST)).lease, "a", LONG)
         await store.close()
 
     @in_asyncio
-    async def test_many_ask_at_once_and_each_gets_a_turn_of_its_own(self, opened):
-        stores = [opened() for _ in range(3)] if self.persistent else [opened()] * 3
-        origins = [f"https://site-{n}.example" for n in range(100)]
-        asked = [store.reserve(origin, LONG) for store in stores for origin in origins]
-        turns = await asyncio.gather(*asked)
-        for n in range(len(origins)):
-            first, second, third = sorted(turn.number for turn in turns[n :: len(origins)])
-            assert third - second == second - first == LONG * 1e6
+    async def test_who_has_a_lease_says_anew_when_it_ends(self, opened):
+        store = opened()
+        for seconds in (LONG, 3 * LONG, 2 * LONG):
+            assert is_about((await store.claim(HOST, "a", seconds)).lease, "a", seconds)
+            assert is_about((await store.get(HOST)).lease, "a", seconds)
+        assert (await store.claim(HOST, "a", 0.1)).holder == "a"
+        await sleep(0.15)
+        assert (await store.claim(HOST, "b", LONG)).holder == "b"
+        await store.close()
+
+    @pytest.mark.parametrize(
+        ("holder", "seconds", "expected"),
+        [
+            ("a", 3 * LONG, ("a", 3 * LONG)),
+            ("a", LONG, ("a", 2 * LONG)),
+            ("b", 3 * LONG, ("b", 3 * LONG)),
+            ("b", LONG, ("b", 2 * LONG)),
+        ],
+    )
+    @in_asyncio
+    async def test_a_longer_lease_takes_the_place_of_any_other_and_ends_with_the_later_of_both(
+        self, opened, holder, seconds, expected
+    ):
+        store = opened()
+        await store.claim(HOST, "a", 2 * LONG)
+        claim = await store.claim(HOST, holder, seconds, longer=True)
+        assert is_about(claim.lease, *expected)
+        assert is_about((await store.get(HOST)).lease, *expected)
+        await store.close()
+
+    @in_asyncio
+    async def test_a_longer_lease_needs_no_other_and_ends_by_itself(self, opened):
+        store = opened()
+        assert (await store.claim(HOST, "a", 0.2, longer=True)).holder == "a"
+        await sleep(0.25)
+        assert (await store.get(HOST)).lease is None
+        assert is_about((await store.claim(HOST, "b", LONG, longer=True)).lease, "b", LONG)
+        await store.close()
+
+    @in_asyncio
+    async def test_who_has_lost_a_lease_neither_renews_nor_ends_it(self, opened):
+        store = opened()
+        await store.claim(HOST, "a", LONG)
+        await store.claim(HOST, PAUSE, 2 * LONG, longer=True)
+        assert is_about((await store.claim(HOST, "a", 3 * LONG)).lease, PAUSE, 2 * LONG)
+        await store.release(HOST, "a")
+        assert is_about((await store.get(HOST)).lease, PAUSE, 2 * LONG)
+        await store.close()
+
+    @in_asyncio
+    async def test_all_pauses_are_known_and_no_other_lease(self, opened):
+        store = opened()
+        assert dict(await store.pauses()) == {}
+        await store.claim(ORIGIN, "a", LONG)
+        await store.claim(HOST, "a", LONG)
+        assert dict(await store.pauses()) == {}
+        hosts = {f"site-{n}.example": (n + 2) * LONG for n in range(300)}
+        claims = await asyncio.gather(
+            *(store.claim(key_of_host(h), PAUSE, s, longer=True) for h, s in hosts.items())
+        )
+        assert {claim.holder for claim in claims} == {PAUSE}
+        other = opened() if self.persistent else store
+        pauses = await other.pauses()
+        assert {host_of_key(key) for key in pauses} == set(hosts)
+        for host, seconds in hosts.items():
+            assert seconds - PATIENCE < pauses[key_of_host(host)] < seconds + 1
+        assert (await other.claim(key_of_host("site-0.example"), "a", LONG)).holder == PAUSE
+        for each in {store, other}:
+            await each.close()
+
+    @in_asyncio
+    async def test_a_pause_that_has_ended_is_none(self, opened):
+        store = opened()
+        await store.claim(HOST, PAUSE, 0.2, longer=True)
+        await store.claim(OTHER, PAUSE, LONG, longer=True)
+        await sleep(0.25)
+        assert list(await store.pauses()) == [OTHER]
+        assert (await store.claim(HOST, "a", LONG)).holder == "a"
+        await store.close()
+
+    @in_asyncio
+    async def test_of_pauses_that_begin_at_once_the_longest_holds(self, opened):
+        stores = [opened() for _ in range(4)] if self.persistent else [opened()] * 4
+        pauses = [(store, n * LONG) for store in stores for n in (2, 5, 3, 1)]
+        await asyncio.gather(
+            *(store.claim(HOST, PAUSE, seconds, longer=True) for store, seconds in pauses)
+        )
+        for store in stores:
+            assert is_about((await store.get(HOST)).lease, PAUSE, 5 * LONG)
+            ((key, left),) = (await store.pauses()).items()
+            assert key == HOST
+            assert 5 * LONG - PATIENCE < left < 5 * LONG + 1
         for store in stores:
             await store.close()
-
-    @in_asyncio
-    async def test_a_turn_that_is_over_delays_nobody(self, opened):
-        store = opened()
-        await store.reserve(ORIGIN, 0.01)
-        await sleep(0.05)
-        before = await store.reserve(ORIGIN, LONG)
-        assert before.seconds < LONG
-        await store.close()
 
     @in_asyncio
     async def test_all_origins_are_listed_across_pages(self, opened):
@@ -196,7 +279,7 @@ class Contract:
         await store.claim(ORIGIN, "a", 30)
         assert await self.bare(store).discard(ORIGIN) is True
         assert await self.bare(store).discard(ORIGIN) is False
-        assert await store.get(ORIGIN) == (None, "a")
+        assert held(await store.get(ORIGIN)) == (None, "a")
         assert [key async for key in self.bare(store).scan_keys()] == [OTHER]
         await store.put(unavailable(), "a")
         assert await store.get(ORIGIN) == (unavailable(), None)
@@ -220,17 +303,16 @@ class PersistentContract(Contract):
         """Change the bytes of a record behind the store's back."""
         raise NotImplementedError
 
-    def forge_turn(self, made, after):
-        """Write a turn of ORIGIN behind the store's back, in microseconds of its clock."""
-        raise NotImplementedError
-
     @in_asyncio
-    async def test_a_clock_that_was_set_back_makes_nobody_wait_for_it(self, opened):
+    async def test_leases_and_pauses_outlive_the_store(self, opened):
         store = opened()
-        await store.reserve(ORIGIN, LONG)
-        self.forge_turn(made=2**52, after=LONG * 10**6)
-        assert LONG - 1 < (await store.reserve(ORIGIN, LONG)).seconds < 2 * LONG
-        assert 2 * LONG - 1 < (await store.reserve(ORIGIN, LONG)).seconds < 3 * LONG
+        await store.claim(ORIGIN, "a", LONG)
+        await store.claim(HOST, PAUSE, LONG)
+        await store.close()
+        store = opened()
+        assert is_about((await store.get(ORIGIN)).lease, "a", LONG)
+        assert is_about((await store.get(HOST)).lease, PAUSE, LONG)
+        assert list(await store.pauses()) == [HOST]
         await store.close()
 
     @in_asyncio
@@ -268,8 +350,8 @@ class PersistentContract(Contract):
         store = opened()
         if "shape" in request.node.name:
             # Tries without a time since when: of no use, and of no harm.
-            held = await store.get(ORIGIN)
-            assert held.record is None or held.record.copy == available().copy
+            record = (await store.get(ORIGIN)).record
+            assert record is None or record.copy == available().copy
         else:
             assert (await store.get(ORIGIN)).record is None
         assert [key async for key in self.bare(store).scan_keys()] == [ORIGIN]
@@ -350,14 +432,10 @@ class TestSQLite(PersistentContract):
                 "UPDATE records SET origin = CAST(X'ff' AS TEXT) || origin WHERE rowid > 200"
             )
         store = opened()
-        assert await store.get(ORIGIN) == (None, "\ufffd")
+        assert held(await store.get(ORIGIN)) == (None, "\ufffd")
         found = [key.removeprefix("\ufffd") async for key in self.bare(store).scan_keys()]
         assert sorted(found) == sorted(origins)
         await store.close()
-
-    def forge_turn(self, made, after):
-        with closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            connection.execute("UPDATE turns SET made = ?, next = ?", (made, made + after))
 
 
 class TestRedis(PersistentContract):
@@ -395,10 +473,10 @@ class TestRedis(PersistentContract):
         self.client.config_set("maxmemory", 1)
         try:
             asked = [store.get(ORIGIN), store.put(available(OTHER)), store.discard(ORIGIN)]
-            held, error, dropped = await asyncio.gather(*asked, return_exceptions=True)
+            found, error, dropped = await asyncio.gather(*asked, return_exceptions=True)
         finally:
             self.client.config_set("maxmemory", memory)
-        assert held == (available(), None)
+        assert found == (available(), None)
         assert isinstance(error, StoreError)
         assert dropped
         await store.close()
@@ -410,7 +488,7 @@ class TestRedis(PersistentContract):
         store = opened()
         for holder in ("a", "b"):
             assert await store.get(ORIGIN) == (None, None)
-            assert await store.claim(ORIGIN, holder, 30) == (None, holder)
+            assert held(await store.claim(ORIGIN, holder, 30)) == (None, holder)
             await store.release(ORIGIN, holder)
         await store.put(available(), "a")
         assert await store.get(ORIGIN) == (available(), None)
@@ -419,25 +497,70 @@ class TestRedis(PersistentContract):
         assert [text.partition(" was not")[0] for text in warned] == [f"The Redis key '{key}'"]
         await store.close()
 
-    def forge_turn(self, made, after):
-        self.client.set(f"[rs]?*:turn:{{{ORIGIN}}}", f"{made} {made + after}")
-
-    @pytest.mark.parametrize("value", [b"", b"x", b"1", b"1 2 3", b"-1 x"])
     @in_asyncio
-    async def test_a_turn_that_cant_be_read_is_none(self, opened, value):
+    async def test_pauses_of_another_type_are_left_alone(self, opened, caplog):
+        self.client.set("[rs]?*:pauses", "a text")
         store = opened()
-        self.client.set(f"[rs]?*:turn:{{{ORIGIN}}}", value)
-        assert (await store.reserve(ORIGIN, LONG)).seconds < LONG
+        await store.put(available())
+        for _ in range(2):
+            assert dict(await store.pauses()) == {}
+            claim = await store.claim(HOST, PAUSE, LONG, longer=True)
+            assert is_about(claim.lease, PAUSE, LONG)
+        # A worker that asks for the lease is told of the pause all the same.
+        assert is_about((await store.claim(HOST, "a", LONG)).lease, PAUSE, LONG)
+        assert self.client.get("[rs]?*:pauses") == b"a text"
+        warned = [each.getMessage() for each in caplog.records if each.levelname == "WARNING"]
+        assert [text.partition(" was not")[0] for text in warned] == [
+            "The Redis key '[rs]?*:pauses'"
+        ]
         await store.close()
 
     @in_asyncio
-    async def test_a_turn_of_another_type_is_an_error_of_that_origin_alone(self, opened):
+    async def test_pauses_that_are_lost_hold_for_who_asks_for_the_lease(self, opened):
         store = opened()
-        self.client.rpush(f"[rs]?*:turn:{{{ORIGIN}}}", b"a list")
-        asked = [store.reserve(origin, LONG) for origin in (OTHER, ORIGIN, OTHER)]
-        first, error, second = await asyncio.gather(*asked, return_exceptions=True)
-        assert second.number - first.number == LONG * 1e6
-        assert isinstance(error, ForeignKeyError)
+        await store.claim(HOST, PAUSE, LONG, longer=True)
+        self.client.delete("[rs]?*:pauses")
+        assert dict(await store.pauses()) == {}
+        assert (await store.claim(HOST, "a", LONG)).holder == PAUSE
+        # Whoever pauses the host again tells all.
+        await store.claim(HOST, PAUSE, LONG / 2, longer=True)
+        assert list(await store.pauses()) == [HOST]
+        await store.close()
+
+    @in_asyncio
+    async def test_nothing_is_kept_for_longer_than_it_holds(self, opened):
+        store = opened()
+        await store.claim(HOST, PAUSE, LONG, longer=True)
+        await store.claim(OTHER, PAUSE, 2 * LONG, longer=True)
+        await store.claim(ORIGIN, "a", LONG)
+        await store.put(available())
+        ends = {key: self.client.pttl(key) for key in self.client.keys("[[]rs*")}
+        assert len(ends) == 5
+        assert all(end > 0 for end in ends.values())
+        assert 2 * LONG - PATIENCE < ends[b"[rs]?*:pauses"] / 1000 <= 2 * LONG
+        await store.close()
+
+    @in_asyncio
+    async def test_pauses_that_have_ended_are_removed_when_another_begins(self, opened):
+        store = opened()
+        await store.claim(HOST, PAUSE, 0.01, longer=True)
+        await store.claim(ORIGIN, PAUSE, LONG, longer=True)
+        await sleep(0.05)
+        await store.claim(OTHER, PAUSE, LONG, longer=True)
+        kept = self.client.zrange("[rs]?*:pauses", 0, -1)
+        assert sorted(kept) == sorted([ORIGIN.encode(), OTHER.encode()])
+        await store.close()
+
+    @pytest.mark.parametrize("longer", [False, True])
+    @in_asyncio
+    async def test_a_lease_without_an_end_is_none(self, opened, longer):
+        key = f"[rs]?*:lease:{{{HOST}}}"
+        self.client.set(key, "of another program")
+        store = opened()
+        assert (await store.get(HOST)).lease is None
+        claim = await store.claim(HOST, "a", LONG, longer=longer)
+        assert is_about(claim.lease, "a", LONG)
+        assert 0 < self.client.pttl(key) <= LONG * 1000
         await store.close()
 
 
@@ -449,3 +572,16 @@ class TestGuardedSQLite(TestSQLite):
 
     def bare(self, store):
         return store._store
+
+
+class TestGuardedDown(Contract):
+    """A store that can't be used: its guard does by itself what a store in memory does."""
+
+    @pytest.fixture
+    def opened(self, tmp_path):
+        (tmp_path / "file").write_text("")
+        path = tmp_path / "file" / "robots.sqlite"
+        return lambda: GuardedStore(sqlite(path), memory(), name="it", timeout=PATIENCE)
+
+    def bare(self, store):
+        return store._fallback

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.base import PAUSE, StoreError, key_of_host
 from scrapy_rep.stores.registry import is_store, without_secrets
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import robots
-from tests.redis_deployments import TLS, Cluster
+from tests.redis_deployments import TLS, Cluster, Sentinels
 from tests.redis_server import RedisServer, needs_redis
 from tests.running import in_asyncio
 from tests.stores.records import ORIGIN, available
-from tests.stores.test_contract import MAX_SIZE
+from tests.stores.test_contract import LONG, MAX_SIZE, OTHER, Contract, held, is_about
 from tests.waiting import PATIENCE, until
 
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "stores.rst"
 OWN = {"prefix": "robots:", "max_size": MAX_SIZE, "max_age": 5e6, "timeout": PATIENCE}
 
 
@@ -43,28 +46,62 @@ async def test_a_cluster_whose_keys_move(cluster):
     assert sorted([key async for key in store.scan_keys()]) == sorted([ORIGIN, *others])
     await store.claim(ORIGIN, "a", 30)
     cluster.move(f"robots:record:{{{ORIGIN}}}")
-    assert await store.get(ORIGIN) == (available(), "a")
+    assert held(await store.get(ORIGIN)) == (available(), "a")
     await store.put(available(), "a")
     assert await store.get(ORIGIN) == (available(), None)
     await store.close()
 
 
 @in_asyncio
-async def test_turns_on_a_cluster(cluster):
-    """Reserved by two workers, many at once: they are on all nodes, and one moves meanwhile."""
+async def test_leases_of_hosts_on_a_cluster_whose_keys_move(cluster):
+    """Claimed by two workers, many at once: they are on all nodes."""
+    for server in cluster.servers:
+        server.client.flushall()
     stores = [store_of(cluster.uri) for _ in range(2)]
-    origins = [f"site-{number}.example" for number in range(60)]
-    before = await asyncio.gather(*(stores[0].reserve(origin, 600) for origin in origins))
-    assert all(turn.seconds < PATIENCE for turn in before)
-    cluster.move(f"robots:turn:{{{origins[0]}}}")
+    keys = [key_of_host(f"site-{number}.example") for number in range(60)]
+    pauses = keys[:20]
+    claims = await asyncio.gather(*(stores[0].claim(key, "a", LONG) for key in keys))
+    assert {claim.holder for claim in claims} == {"a"}
     assert all(server.client.dbsize() for server in cluster.servers)
-    for store in (stores[1], *stores):
-        turns = await asyncio.gather(*(store.reserve(origin, 600) for origin in origins))
-        steps = {turn.number - each.number for turn, each in zip(turns, before, strict=True)}
-        assert steps == {600_000_000}
-        before = turns
+    await asyncio.gather(*(stores[0].claim(k, PAUSE, 2 * LONG, longer=True) for k in pauses))
+    for moved in (f"robots:lease:{{{keys[0]}}}", f"robots:lease:{{{keys[-1]}}}", "robots:pauses"):
+        cluster.move(moved)
+    for store in reversed(stores):
+        claims = await asyncio.gather(*(store.claim(key, "b", LONG) for key in keys))
+        expected = {key: (PAUSE, 2 * LONG) if key in pauses else ("a", LONG) for key in keys}
+        for key, claim in zip(keys, claims, strict=True):
+            assert is_about(claim.lease, *expected[key])
+        assert set(await store.pauses()) == set(pauses)
     for store in stores:
         await store.close()
+
+
+class TestCluster(Contract):
+    persistent = True
+
+    @pytest.fixture
+    def opened(self, cluster):
+        for server in cluster.servers:
+            server.client.flushall()
+        return lambda: store_of(cluster.uri)
+
+
+@in_asyncio
+async def test_leases_and_pauses_outlive_the_primary_of_sentinels(tmp_path):
+    needs_redis()
+    sentinels = Sentinels(tmp_path)
+    try:
+        store = store_of(sentinels.uri)
+        await store.claim(ORIGIN, "a", LONG)
+        await store.claim(OTHER, PAUSE, LONG, longer=True)
+        await until(lambda: sentinels.replica.client.dbsize() == 3)
+        sentinels.fail_over()
+        assert is_about((await store.claim(ORIGIN, "b", LONG)).lease, "a", LONG)
+        assert is_about((await store.get(OTHER)).lease, PAUSE, LONG)
+        assert list(await store.pauses()) == [OTHER]
+        await store.close()
+    finally:
+        sentinels.stop()
 
 
 def test_crawls_keep_a_delay_together_on_a_cluster(cluster, web):
@@ -115,7 +152,7 @@ async def test_tls_with_an_own_authority(tmp_path):
 async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     client = redis_server.client
     client.flushall()
-    rights = "~robots:* +ping +getrange +get +set +del +scan +eval +time +client|setname"
+    (rights,) = re.findall(r"ACL SETUSER crawler on >s3cret (.*)", DOCS.read_text())
     client.execute_command("ACL", "SETUSER", "crawler", "on", ">s3cret", *rights.split())
     place = f"127.0.0.1:{redis_server.port}"
     store = store_of(f"redis://crawler:s3cret@{place}")
@@ -125,7 +162,11 @@ async def test_a_user_who_may_do_what_the_docs_say_and_no_more(redis_server):
     assert [key async for key in store.scan_keys()] == [ORIGIN]
     assert await store.prune() == 0
     assert await store.discard(ORIGIN)
-    assert (await store.reserve("example.com", 2)).seconds < PATIENCE
+    for _ in range(2):
+        assert (await store.claim(OTHER, PAUSE, LONG, longer=True)).holder == PAUSE
+    assert list(await store.pauses()) == [OTHER]
+    assert "pauses" in str(client.keys())
+    await store.release(OTHER, PAUSE)
     await store.close()
     with pytest.raises(StoreError) as raised:
         await store_of(f"redis://crawler:wr0ng@{place}").get(ORIGIN)

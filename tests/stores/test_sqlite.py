@@ -18,7 +18,7 @@ from scrapy.utils.project import data_path
 
 from scrapy_rep.stores import sqlite as module
 from scrapy_rep.stores import sqlite_file
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.base import PAUSE, StoreError
 from scrapy_rep.stores.registry import path_of
 from scrapy_rep.stores.sqlite_file import APPLICATION_ID, STEPS
 from tests.running import in_asyncio
@@ -73,9 +73,49 @@ async def test_a_file_of_every_version_is_read_and_brought_to_the_newest(path, v
     for record in make_databases.records():
         assert (await store.get(record.file.key)).record == record
     assert (await store.claim(ORIGIN, "a", 30)).holder == "a"
+    assert (await store.claim(OTHER, PAUSE, 30)).holder == PAUSE
+    assert list(await store.pauses()) == [OTHER]
     await store.close()
     assert rows(path, "PRAGMA user_version") == [(len(STEPS),)]
     assert len(rows(path)) == len(make_databases.records())
+    made = sqlite(path.with_name("new.sqlite"))
+    await made.put(available())
+    await made.close()
+    schema = "SELECT type, name, tbl_name FROM sqlite_master ORDER BY name"
+    assert rows(path, schema) == rows(path.with_name("new.sqlite"), schema)
+
+
+@in_asyncio
+async def test_leases_outlive_a_migration(path):
+    """Also the turns of a file that a worker of the former version has written."""
+    make_databases.make(path, 3)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("INSERT INTO leases VALUES (?, 'a', 1000.0, 30.0)", (ORIGIN,))
+        connection.execute("INSERT INTO turns VALUES ('example.com', 1, 2)")
+    store = sqlite(path, clock=lambda: 1_010.0)
+    assert (await store.claim(ORIGIN, "b", 30)).lease == ("a", 20.0)
+    await store.close()
+
+
+def test_pauses_are_found_without_a_look_at_all_leases(path):
+    make_databases.make(path, len(STEPS))
+    plan = rows(path, "EXPLAIN QUERY PLAN " + module._PAUSES.replace(":now", "0"))
+    assert "leases_of_pauses" in plan[0][3]
+
+
+@in_asyncio
+async def test_pauses_that_cant_be_read_are_none(path):
+    store = sqlite(path)
+    for key in ("a", "b", "c", "d"):
+        await store.claim(key, PAUSE, 1e9)
+    await store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE leases SET taken = 'a text' WHERE origin = 'a'")
+        connection.execute("UPDATE leases SET seconds = X'ff' WHERE origin = 'b'")
+        connection.execute("UPDATE leases SET origin = CAST(X'ff' AS TEXT) WHERE origin = 'c'")
+    store = sqlite(path)
+    assert sorted(await store.pauses()) == ["d", "\ufffd"]
+    await store.close()
 
 
 def test_there_is_a_file_of_every_version():
@@ -143,7 +183,7 @@ def make_altered(path):
 def make_schema_without_utf_8(path):
     """Python then fails to decode the message of SQLite."""
     make_databases.make(path, len(STEPS))
-    path.write_bytes(path.read_bytes().replace(b"turnsturns", b"\xefurns\xefurns"))
+    path.write_bytes(path.read_bytes().replace(b"leasesleases", b"\xefeases\xefeases"))
 
 
 BAD = [
@@ -335,8 +375,10 @@ async def test_a_lease_taken_by_a_clock_that_was_ahead_is_none(path):
     now = 10_000.0
     store = sqlite(path, clock=lambda: now)
     await store.claim(ORIGIN, "a", 30)
+    await store.claim(OTHER, PAUSE, 30)
     now = 1_000.0
     assert (await store.get(ORIGIN)).holder is None
+    assert dict(await store.pauses()) == {}
     assert (await store.claim(ORIGIN, "b", 30)).holder == "b"
     await store.close()
 

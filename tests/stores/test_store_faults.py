@@ -322,8 +322,8 @@ async def test_a_store_that_is_not_there_from_the_beginning_is_memory(web, tmp_p
         pages = [site.url(path) for path in ("/1", "/private", "/2") for site in sites]
         failures = Failures(uri)
         result = await crawl(*pages, settings={"REP_STORE": uri}, opened=failures.listen)
-        # They ask side by side; and when it closes it is tried once more.
-        assert 0 < len(failures.heard) <= BOUND * len(sites) + 1
+        # They ask side by side; pauses are read; and when it closes it is tried once more.
+        assert 0 < len(failures.heard) <= BOUND * len(sites) + 2
         assert [sorted(site.targets) for site in sites] == [["/1", "/2"]] * 5
         assert [len(site.robots_requests) for site in sites] == [1] * 5
         warnings = result.messages(30)
@@ -352,14 +352,16 @@ async def test_a_lease_of_another_type_is_no_fault_of_the_store(web, tmp_path):
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_turn_of_another_type_is_no_fault_of_the_store(web, tmp_path):
+async def test_turns_and_pauses_of_another_type_are_no_fault_of_the_store(web, tmp_path):
     store = Redis(tmp_path)
     try:
         hosts = [f"127.0.0.{n}" for n in range(1, 4)]
         rules = robots("User-agent: *\nCrawl-delay: 0.2\n")
         sites = [web.site(rules, host=host) for host in hosts]
-        store.client.rpush(f"robots:turn:{{{hosts[0]}}}", "a list")
-        store.client.hset(f"robots:turn:{{{hosts[1]}}}", "a", "hash")
+        names = [f"robots:lease:{{host:{host}}}" for host in hosts[:2]]
+        store.client.rpush(names[0], "a list")
+        store.client.hset(names[1], "a", "hash")
+        store.client.set("robots:pauses", "a text")
         failures = Failures(store.uri)
         pages = [site.url(f"/{n}") for n in range(3) for site in sites]
         result = await crawl(*pages, settings={"REP_STORE": store.uri}, opened=failures.listen)
@@ -367,7 +369,7 @@ async def test_a_turn_of_another_type_is_no_fault_of_the_store(web, tmp_path):
         assert failures.heard == []
         assert store.origins() == {site.url("") for site in sites}
         told = [line.partition(" was not")[0] for line in result.messages(logging.WARNING)]
-        assert sorted(told) == [f"The Redis key 'robots:turn:{{{host}}}'" for host in hosts[:2]]
+        assert sorted(told) == [f"The Redis key '{name}'" for name in (*names, "robots:pauses")]
         for site in sites:
             times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]
             assert times[-1] - times[0] > 0.3
@@ -381,8 +383,7 @@ async def test_a_worker_keeps_a_delay_by_itself_while_the_store_is_down(web):
     pages = [site.url(f"/{n}") for n in range(4)]
     result = await crawl(*pages, settings={"REP_STORE": "redis://127.0.0.1:1/7"})
     assert sorted(result.fetched) == pages
-    turns = result.stats["robotstxt/turns"] - result.stats.get("robotstxt/turns_late", 0)
-    assert turns == len(pages)
+    assert result.stats["robotstxt/turns"] == len(pages)
     told = [line for line in result.messages(30) if "can't be used" in line]
     assert len(told) == 1
     times = [each["at"] for each in site.journal if each["target"] != "/robots.txt"]

@@ -307,7 +307,7 @@ def resumed():
 
 def hanging():
     stories = {**STORIES, "refusing": {"robots": ALL_AGENTS, "refuses": (3, 429, 3), "hangs": True}}
-    settings = {"DOWNLOAD_TIMEOUT": BASE.hang, "RETRY_ENABLED": False}
+    settings = {"DOWNLOAD_TIMEOUT": BASE.hang, "RETRY_ENABLED": False, "REP_DEFER_TIMEOUT": 20}
     given = [
         *requests("control", 24, every=0.2),
         *requests("refusing", 4),

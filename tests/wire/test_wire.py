@@ -11,8 +11,11 @@ from tests.wire.cells import CELLS
 from tests.wire.run import run
 
 BY_NAME = {cell.name: cell for cell in CELLS}
-KEPT = ("plain", "plain-503", "plain-both", "a-replaced", "hangs")
-KEPT_AT_THE_WIRE = (
+KEPT = (
+    "plain",
+    "plain-503",
+    "plain-both",
+    "a-replaced",
     "a-mutated",
     "b-last",
     "c-after",
@@ -23,10 +26,10 @@ KEPT_AT_THE_WIRE = (
     "h-delay-0.5",
     "j-meets-sqlite",
     "k-resumed",
+    "hangs",
     "hangs-scrapys",
     "expires",
 )
-not_yet = pytest.mark.skip(reason="what was decided is not compared with what is sent")
 
 pytestmark = [
     pytest.mark.first,
@@ -36,9 +39,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize(
-    "name", [*KEPT, *(pytest.param(name, marks=not_yet) for name in KEPT_AT_THE_WIRE)]
-)
+@pytest.mark.parametrize("name", KEPT)
 def test_the_promise_is_kept(name):
     cell = BY_NAME[name]
     found, lines = run(cell)

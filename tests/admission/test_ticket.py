@@ -15,14 +15,17 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.request import request_from_dict
 
-from scrapy_rep.downloadermiddlewares.recheck import DECIDED_KEY
-from scrapy_rep.scheduler.source import (
+from scrapy_rep.admission.ticket import (
     DIRECT,
-    NOTE_KEY,
+    TICKET_KEY,
+    Grant,
     Note,
     Source,
     copy_for_scheduler,
+    grant_of,
     read_and_restore,
+    store_again,
+    store_grant,
     store_source,
 )
 from tests.crawling.crawl import SCRAPYS_QUEUE, ListSpider, close, crawl, stat
@@ -50,7 +53,7 @@ WAYS = pytest.mark.parametrize("way", [lambda request: request, through_json, th
 
 def read(request):
     """Read what was noted as the middleware does."""
-    return read_and_restore(request, request.meta.pop(NOTE_KEY))
+    return read_and_restore(request, request.meta.pop(TICKET_KEY))
 
 
 @WAYS
@@ -71,7 +74,7 @@ def test_the_last_who_hands_it_on_is_its_source():
 
 
 def test_of_whom_nothing_was_noted():
-    assert DIRECT == (Source.DIRECT, False, False)
+    assert DIRECT == (Source.DIRECT, False, False, False)
 
 
 @WAYS
@@ -104,17 +107,35 @@ def test_however_often_it_goes_back_it_is_what_it_was(priority, dont_filter, ret
             store_source(request, source)
         note = read(request)
         # Whom no scheduler hands on comes from none, wherever it came from before.
-        assert note == (source or Source.DIRECT, True, less > 0)
+        assert note == (source or Source.DIRECT, True, less > 0, False)
         assert (request.priority, request.dont_filter) == (priority, dont_filter)
-        assert NOTE_KEY not in request.meta
+        assert TICKET_KEY not in request.meta
 
 
-@pytest.mark.parametrize("noted", [[], ["elsewhere"], ["queue", True], "queue", None, 5])
+def test_a_request_that_is_decided_again_comes_directly():
+    request = Request(URL)
+    store_again(request)
+    assert read(request) == DIRECT._replace(again=True)
+
+
+@pytest.mark.parametrize("noted", [[], ["elsewhere"], ["queue", True]])
 def test_what_nobody_noted_is_an_error_and_no_source(noted):
     request = Request(URL, priority=3)
     with pytest.raises((ValueError, TypeError, LookupError)):
         read_and_restore(request, noted)
     assert (request.priority, request.dont_filter) == (3, False)
+
+
+def test_what_was_granted_is_read_and_is_no_note():
+    request = Request(URL)
+    assert grant_of(request) is None
+    store_grant(request, URL, ("bot",), 5.0, 2.0)
+    assert grant_of(request) == Grant(URL, ("bot",), 5.0, 2.0)
+    assert copy_for_scheduler(request).meta[TICKET_KEY] == ["direct", False, 0]
+    # A callback has copied the meta of a response.
+    assert read(request) == DIRECT
+    store_source(request, Source.QUEUE)
+    assert grant_of(request) is None
 
 
 # In crawls: the note is the middleware's, and nobody's behind it.
@@ -143,7 +164,6 @@ async def looked_at(*requests, settings=None, **kwargs):
         **kwargs,
     )
     pages = {url: meta for url, meta in looks.seen.items() if not url.endswith("/robots.txt")}
-    assert NOTE_KEY not in keys(looks.seen.values())
     return result, pages
 
 
@@ -153,8 +173,9 @@ def assert_nothing_shows(result, pages):
     )
     assert keys(called_back) == set()
     assert keys(failure.request.meta for failure in result.failures) == set()
-    # What was decided on is for the guard, which takes it off behind all others.
-    assert keys(pages.values()) <= {DECIDED_KEY}
+    # What was granted is for the wire, which takes it off behind all others.
+    assert keys(pages.values()) <= {TICKET_KEY}
+    assert not any(isinstance(meta.get(TICKET_KEY), list) for meta in pages.values())
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
@@ -267,7 +288,7 @@ async def test_a_note_that_went_astray_keeps_nobody_busy(web):
             self.task = asyncio.ensure_future(self.ask(failure.request.meta))
 
         async def ask(self, meta):
-            assert NOTE_KEY in meta
+            assert TICKET_KEY in meta
             try:
                 await self.crawler.engine.download_async(Request(failing.url("/"), meta=meta))
             except IgnoreRequest as error:

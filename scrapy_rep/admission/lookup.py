@@ -16,11 +16,13 @@ on the route, for example because the proxy is down, the next try uses a request
 from __future__ import annotations
 
 import logging
+import math
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from scrapy.utils.defer import deferred_from_coro
 
+from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.downloads import route_of
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.admission.reason import Ask
     from scrapy_rep.cache.cache import Cache
     from scrapy_rep.cache.entry import Entry
     from scrapy_rep.decision.decider import Decider
@@ -46,12 +49,15 @@ _MAX_FAILED: Final = 10_000
 """Maximum number of origins whose failed routes are remembered."""
 
 
-class Lookups:
-    """The pending lookups of origins, and those under way.
+class Lookups(Reason):
+    """The robots.txt of the origin is not known, and its lookup is pending or under way.
 
     ``head`` returns a request that waits for an origin, or None if none is left. ``ended`` is
     called with each origin whose lookup has ended.
     """
+
+    text = "robots.txt is being looked up"
+    end = "the lookup has ended"
 
     def __init__(
         self,
@@ -85,6 +91,38 @@ class Lookups:
         """Whether a lookup that is added now need not wait until other lookups have ended."""
         return not self._pending and self._may_start
 
+    def hold(self, ask: Ask) -> Hold | None:
+        """Return that the robots.txt of ``ask``, or its tdmrep.json, must be looked up first.
+
+        If the last lookup has failed, the request may leave: the middleware repeats the lookup, and
+        handles the error. A request that is about to be sent has been decided on, and that holds
+        although robots.txt may have expired since.
+        """
+        if ask.on_wire or ask.origin in self._results:
+            return None
+        if ask.entry is not None and not self._decider.lacks_tdmrep(ask.origin, ask.head):
+            return None
+        return Hold(self, math.inf)
+
+    def start(self, ask: Ask) -> None:
+        """Add a pending lookup of the origin of ``ask``, unless one is pending or under way."""
+        self.add(ask.origin)
+
+    def take(self, ask: Ask) -> None:
+        """Forget the result of a lookup that the cache doesn't have: it is used once."""
+        self._results.pop(ask.origin, None)
+
+    def result(self, origin: Origin, now: float) -> Entry | None:
+        """Return the result of the lookup of ``origin`` that the cache doesn't have.
+
+        None if there is none, or it is not valid any longer at ``now``.
+        """
+        entry = self._results.get(origin)
+        if entry is None or entry.is_valid(now):
+            return entry
+        del self._results[origin]
+        return None
+
     def add(self, origin: Origin, request: Request | None = None) -> None:
         """Add a pending lookup of ``origin``, unless one is pending or under way.
 
@@ -94,7 +132,7 @@ class Lookups:
             self._unfinished.add(origin)
             self._pending.append((origin, request))
 
-    def start(self) -> None:
+    def begin(self) -> None:
         """Begin pending lookups, as many as there is room for."""
         engine = self._crawler.engine
         if self._is_beginning or engine is None or engine.paused:
@@ -128,13 +166,6 @@ class Lookups:
         cache = self._cache
         return cache.free_lookups > self._handed_over and cache.max_lookups > under_way
 
-    def pop_result(self, origin: Origin) -> tuple[bool, Entry | None]:
-        """Return whether there is a result for ``origin`` in ``_results``, and the result.
-
-        A result is returned only once; after that the origin must be looked up again.
-        """
-        return origin in self._results, self._results.pop(origin, None)
-
     def close(self) -> None:
         """Forget the pending lookups."""
         self._pending.clear()
@@ -157,7 +188,7 @@ class Lookups:
                 if known is None or self._decider.lacks_tdmrep(origin, lambda: request):
                     self._results[origin] = entry
                 self._ended(origin)
-        self.start()
+        self.begin()
 
     def _store_failed_route(self, origin: Origin, request: Request) -> None:
         """Note whether the lookup has failed on the route of ``request``."""

@@ -1,0 +1,384 @@
+"""The admission: whether a request may leave now; if not, why, and until when.
+
+Before a request leaves, whoever has it calls ``admit``: the queue, and the middleware for requests
+that come from elsewhere. The result is None if the request may leave, else a ``Hold``: the reason
+to wait, and a time. Then ``admit`` is called again at this time, or when the admission calls
+``hold_changed`` of the queue. Requests stay in the queues, so that each queue, in memory, on disk
+or in Redis, keeps its own order.
+
+When a request is handed to its download handler, the wire calls ``admit_to_wire``. So what happened
+on the way, in other middlewares or in a download slot, breaks no promise.
+
+To add a reason, write its class in a module of its own, and add it to ``Admission.reasons``.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import TYPE_CHECKING, Final, Protocol
+
+from scrapy_rep import stats
+from scrapy_rep.admission.back_off import REFUSALS, BackOff
+from scrapy_rep.admission.idle import Idle
+from scrapy_rep.admission.lookup import Lookups
+from scrapy_rep.admission.reason import Ask, Hold, Reason
+from scrapy_rep.admission.turn import Turn
+from scrapy_rep.admission.unreachable import Unreachable
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.stores.base import PAUSE, Lease
+from scrapy_rep.utils.downloads import host_of
+from scrapy_rep.utils.per_crawl import get_part
+from scrapy_rep.utils.scrapy_internals import wake_engine
+from scrapy_rep.utils.text import printable_request
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.admission.crawl_delay import CrawlDelays
+    from scrapy_rep.admission.host_leases import HostLeases
+    from scrapy_rep.admission.ticket import Grant, Source
+    from scrapy_rep.cache.cache import Cache
+    from scrapy_rep.cache.entry import Entry
+    from scrapy_rep.decision.decider import Decider
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.protocol.verdict import Outage
+    from scrapy_rep.settings import Options
+    from scrapy_rep.utils.clock import Clock
+    from scrapy_rep.utils.downloads import Route
+
+logger: Final = logging.getLogger(__name__)
+
+
+class _Leased(Reason):
+    """Another worker sends a request to the host."""
+
+    text = "another worker sends a request to the site"
+    of_host = True
+
+
+_LEASED: Final = _Leased()
+_NOT_CLAIMED: Final = Lease("", 0.0)
+"""In place of the lease of a host if the request was cancelled while it was claimed."""
+
+
+class Queue(Protocol):
+    """A queue of the scheduler, which calls ``Admission.admit`` before a request leaves."""
+
+    def hold_changed(self, origin: Origin) -> None:
+        """Call ``admit`` again for the waiting requests of ``origin`` at the next pop."""
+
+    def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
+        """Return the next waiting request of ``origin`` in this queue, or None.
+
+        If its route is one of ``failed_routes``, return one of the requests after it that has
+        another route, if there is one.
+        """
+
+    def count_deferred(self) -> tuple[int, bool]:
+        """Return how many origins have deferred requests, and whether all requests are deferred.
+
+        An origin counts once for each of its download slots in this queue.
+        """
+
+    def idle_line(self) -> str:
+        """Return the log line about the deferred requests; empty if there are none."""
+
+    def holds(self) -> Iterable[tuple[Origin, Hold, int]]:
+        """Return each origin whose requests wait, its hold, and the number of these requests."""
+
+    def stop(self) -> int:
+        """Stop all timers; return how many requests are deferred."""
+
+
+class Admission:
+    """Decides whether a request may leave, and whether it may be sent."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        cache: Cache,
+        decider: Decider,
+        options: Options,
+        clock: Clock,
+        leases: HostLeases,
+        delays: CrawlDelays | None,
+    ) -> None:
+        """``delays`` is None if the crawl obeys no delays of sites."""
+        self._crawler = crawler
+        self._cache = cache
+        self._decider = decider
+        self._clock = clock
+        self._leases = leases
+        self._delays = delays
+        self.defer_timeout: float = options.defer_timeout
+        self._queues: list[Queue] = []
+        self._listeners: list[Callable[[Origin], None]] = []
+        self._waiting_origins: dict[str, dict[Origin, None]] = {}
+        """The origins of hosts whose requests wait for a reason that concerns the host."""
+        self.lookups: Lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
+        self.unreachable: Unreachable = Unreachable(crawler, options, clock)
+        self.back_off: BackOff | None = (
+            BackOff(crawler, options, leases, clock, self._notify_host)
+            if options.back_off and not options.dry_run
+            else None
+        )
+        self.paused_hosts: Mapping[str, object] = (
+            {} if self.back_off is None else self.back_off.hosts
+        )
+        """The hosts that have a pause, or had one and were not asked since then."""
+        turn = None if delays is None else Turn(crawler, clock, self._notify_host)
+        found = (self.back_off, turn, self.lookups, self.unreachable)
+        self.reasons: list[Reason] = [reason for reason in found if reason is not None]
+        """The reasons why requests wait, in the order in which they are asked."""
+        self._leased: dict[str, Request] = {}
+        """The request to each host that was sent with its lease last, and has not ended."""
+        self.always_on_wire: bool = any(reason.always_on_wire for reason in self.reasons)
+        """Whether ``admit_to_wire`` must be called for every request."""
+        self.look_up: Callable[[], None] = self.lookups.begin
+        """Begins pending lookups, as many as there is room for."""
+        self.idle: Idle = Idle(crawler, self._only_deferred, self._idle_line)
+        """Sends ``spider_idle`` while all requests that are left are deferred."""
+        cache.listen_for_free_lookups(self._start_lookups)
+
+    @classmethod
+    def of(cls, crawler: Crawler) -> Admission | None:
+        """Return the admission of a crawl, or None if the crawl doesn't obey robots.txt."""
+        return get_part(crawler, cls)
+
+    # Whether a request may leave.
+
+    def hold(self, ask: Ask) -> Hold | None:
+        """Return why the request of ``ask`` has to wait, and until when; None if it need not."""
+        for reason in self.reasons:
+            hold = reason.hold(ask)
+            if hold is not None:
+                return hold
+        return None
+
+    def admit(
+        self, origin: Origin, head: Callable[[], Request], entry: Entry | None = None
+    ) -> Hold | None:
+        """Let the next request of ``origin`` leave and return None, or return why it has to wait.
+
+        ``head`` returns that request, or raises LookupError if it can't be read. ``entry`` is the
+        entry of ``origin``, if the caller knows it. If a ``Hold`` is returned, what ends the wait
+        has been started.
+        """
+        if not self._decider.needs_robotstxt(origin):
+            return None  # an earlier crawl, without this override, wrote the request to disk
+        entry = entry or self._cache.known_entry(origin)
+        entry = entry or self.lookups.result(origin, self._clock.time())
+        ask = Ask(origin, head, entry, self._decider, self._delays)
+        hold = self.hold(ask)
+        if hold is None:
+            for reason in self.reasons:
+                reason.take(ask)
+        else:
+            hold.reason.start(ask)
+            self._note_waiting(origin, hold)
+        return hold
+
+    # Whether a request may be sent.
+
+    def read_pauses(self) -> Awaitable[None] | None:
+        """Read the pauses that other workers have begun; return None if they are known already."""
+        return None if self.back_off is None else self.back_off.read_pauses()
+
+    def origin_to_ask(self, request: Request, grant: Grant) -> Origin | None:
+        """Return the origin of ``request``, which is about to be sent, if a reason may hold it.
+
+        None if no reason can, so that ``admit_to_wire`` need not be called.
+        """
+        if grant.delay:
+            return origin_of(request.url)
+        is_paused = bool(self.paused_hosts) and host_of(request) in self.paused_hosts
+        if not is_paused and not self.always_on_wire:
+            return None
+        # Where no robots.txt decides, by an override or a meta key, no other reason does either.
+        return self._decider.origin_governing(request)
+
+    async def admit_to_wire(self, request: Request, origin: Origin, delay: float) -> Hold | None:
+        """Return why ``request`` may not be sent now; None if it must be sent at once."""
+        entry = self._cache.known_entry(origin)
+        ask = Ask(origin, lambda: request, entry, self._decider, self._delays, on_wire=True)
+        ask.delay = delay
+        hold = self.hold(ask)
+        if hold is None:
+            for reason in self.reasons:
+                reason.sent(ask)
+            seconds = max(reason.lease(ask) for reason in self.reasons)
+            if not seconds:
+                return None
+            refused = await self._claim(ask, seconds)
+            # That may have taken long, and a pause may have begun: the reasons are asked again.
+            hold = self.hold(ask) or refused
+        if hold is None:
+            for reason in self.reasons:
+                reason.sent(ask)
+            stats.count(self._crawler, stats.TURNS)
+            self._leased[ask.host] = request
+        else:
+            self._note_waiting(origin, hold)
+        return hold
+
+    async def _claim(self, ask: Ask, seconds: float) -> Hold | None:
+        """Claim the lease of the host of ``ask``; return until when another worker has it."""
+        lease: Lease | None = _NOT_CLAIMED
+        try:
+            lease = await self._leases.claim(ask.host, seconds)
+        finally:
+            if lease is not None:
+                for reason in self.reasons:
+                    reason.refused(ask, lease.left, paused=lease.holder == PAUSE)
+        return None if lease is None else Hold(_LEASED, self._clock.monotonic() + lease.left)
+
+    def ended(self, request: Request, sent_at: float, response: Response | None) -> None:
+        """Note that ``request``, which was sent at ``sent_at``, got a response; None: an error."""
+        may_refuse = response is not None and response.status in REFUSALS
+        if not self._leased and not may_refuse:
+            return
+        host = host_of(request)
+        leased = self._leased.get(host) is request
+        if leased:
+            del self._leased[host]
+        elif not may_refuse:
+            return
+        ends = {reason: reason.ended(host, request, sent_at, response) for reason in self.reasons}
+        pause = 0.0 if self.back_off is None else ends.pop(self.back_off)
+        self._leases.ended(host, max(ends.values()) if leased else None, pause)
+
+    # What the queues call.
+
+    def attach(self, queue: Queue) -> None:
+        """Add a queue, which keeps its requests until they may leave."""
+        self._queues.append(queue)
+        self.listen_for_hold_change(queue.hold_changed)
+
+    def origin_governing(self, request: Request) -> Origin | None:
+        """Return the origin whose robots.txt decides about ``request``.
+
+        None if no robots.txt decides, or after an error, which is logged.
+        """
+        try:
+            return self._decider.origin_governing(request)
+        except Exception:
+            # The middleware gets the same error, and drops the request.
+            stats.count(self._crawler, stats.QUEUE_ERRORS)
+            logger.exception(
+                "Error while asking what governs %s",
+                printable_request(request),
+                extra={"spider": self._crawler.spider},
+            )
+            return None
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether there is a queue that keeps its requests until they may leave."""
+        return bool(self._queues)
+
+    @property
+    def has_room_for_lookups(self) -> bool:
+        """Whether a lookup that is added now need not wait until other lookups have ended."""
+        return self.lookups.has_room_for_lookups
+
+    def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
+        """Call ``call`` with an origin whenever the answer of ``admit`` may have changed for it."""
+        self._listeners.append(call)
+
+    def outage(self, origin: Origin) -> Outage | None:
+        """Return why the robots.txt of ``origin`` is unreachable.
+
+        None if it is not unreachable, or if the cache has no entry of the origin.
+        """
+        entry = self._cache.known_entry(origin)
+        return None if entry is None else entry.outage
+
+    # What the middleware calls.
+
+    @property
+    def cannot_defer(self) -> bool:
+        """Whether the settings require that requests are deferred, but no queue keeps them."""
+        return self.unreachable.is_active and not self.has_queue
+
+    def defers(self, source: Source, request: Request, entry: Entry | None) -> bool:
+        """Return whether ``request`` is to wait for the next try of its unreachable robots.txt."""
+        return self.unreachable.is_active and self.would_defer(source, request, entry)
+
+    def would_defer(self, source: Source, request: Request, entry: Entry | None) -> bool:
+        """Return what ``defers`` would return without a dry run."""
+        return self.unreachable.would_defer(source, request, entry, has_queue=self.has_queue)
+
+    def look_up_later(self, origin: Origin, request: Request) -> None:
+        """Add a lookup of ``origin`` for ``request``, which begins when there is room."""
+        self.lookups.add(origin, request)
+        self.lookups.begin()
+
+    # For users, and the end of the crawl.
+
+    @property
+    def deferred(self) -> int:
+        """Number of origins with deferred requests; each counts once per queue and slot."""
+        return sum(number for number, _ in (queue.count_deferred() for queue in self._queues))
+
+    def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
+        """Yield each origin whose requests wait, why, until when, and the number of requests.
+
+        The end of the wait is in seconds since the epoch; None if it is not known.
+        """
+        offset = self._clock.time() - self._clock.monotonic()
+        for queue in self._queues:
+            for origin, hold, requests in queue.holds():
+                until = None if hold.until == math.inf else hold.until + offset
+                yield origin, hold.reason.text, until, requests
+
+    def close(self) -> int:
+        """Start nothing any more, and stop all timers; return how many requests are deferred."""
+        for reason in self.reasons:
+            reason.close()
+        return sum(queue.stop() for queue in self._queues)
+
+    async def finish(self) -> None:
+        """Wait until all pauses and leases are stored."""
+        if self.back_off is not None:
+            await self.back_off.finish()
+        await self._leases.finish()
+
+    # Callbacks of the cache and the reasons.
+
+    def _start_lookups(self) -> None:
+        self.lookups.begin()
+        wake_engine(self._crawler)  # at the next pop, a queue on disk may load more lanes
+
+    def _note_waiting(self, origin: Origin, hold: Hold) -> None:
+        if hold.reason.of_host:
+            self._waiting_origins.setdefault(origin.host, {})[origin] = None
+
+    def _notify_host(self, host: str) -> None:
+        for origin in self._waiting_origins.pop(host, ()):
+            self._notify(origin)
+
+    def _notify(self, origin: Origin) -> None:
+        for call in self._listeners:
+            call(origin)
+        wake_engine(self._crawler)
+
+    def _head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
+        for queue in self._queues:
+            request = queue.head_of(origin, failed_routes)
+            if request is not None:
+                return request
+        return None
+
+    # For Idle.
+
+    def _only_deferred(self) -> bool:
+        counts = [queue.count_deferred() for queue in self._queues]
+        return any(number for number, _ in counts) and all(only for _, only in counts)
+
+    def _idle_line(self) -> str:
+        return "; ".join(line for queue in self._queues if (line := queue.idle_line()))

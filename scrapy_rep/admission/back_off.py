@@ -1,0 +1,352 @@
+"""Back-off: hosts that answered 429 or 503 get no requests during a pause.
+
+A response with 429, or with 503 and Retry-After, is a refusal: a pause of its host begins. The
+pause lasts for the Retry-After of the response, else for a time that doubles with each refusal.
+After the pause, one request is sent: the probe. If it is refused, or gets no response, the next
+pause begins; if it gets another response, all requests of the host may leave. Workers that share a
+store share the pause and the probe by the lease of the host.
+
+A request that was sent before the pause began doesn't show what the host would answer now. So its
+response doesn't end the pause, and extends it only by a longer Retry-After.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.httpobj import urlparse_cached
+
+from scrapy_rep import stats
+from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.fetch.route import intermediary_error
+from scrapy_rep.protocol.freshness import retry_after
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.signals import Announcer
+from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.concurrency import Promise
+from scrapy_rep.utils.downloads import default_download_timeout
+from scrapy_rep.utils.once import Once
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.admission.host_leases import HostLeases
+    from scrapy_rep.admission.reason import Ask
+    from scrapy_rep.settings import Options
+    from scrapy_rep.utils.clock import Clock
+
+logger: Final = logging.getLogger(__name__)
+
+_TOO_MANY_REQUESTS: Final = 429
+_SERVICE_UNAVAILABLE: Final = 503
+REFUSALS: Final = frozenset({_TOO_MANY_REQUESTS, _SERVICE_UNAVAILABLE})
+"""Status codes that may begin a pause."""
+_FIRST_PAUSE: Final = 1.0
+"""Seconds of the pause after the first 429 without Retry-After."""
+_JITTER: Final = 0.25
+"""Largest share of a pause that is added to it at random, so that crawlers don't all come back at
+once."""
+_CHECK_INTERVAL: Final = 1.0
+"""Seconds until the next request leaves, if the one before has not become the probe, or another
+worker sends the probe."""
+_PROBE_LEASE: Final = 60.0
+"""Maximum seconds for which other workers wait for the response to a probe."""
+_UNANSWERED: Final = 10
+"""A pause after a probe without a response lasts so many times as long as the probe took. A host
+that lets requests run into a timeout should not do so with one request after the other."""
+_READ_INTERVAL: Final = 0.1
+"""Seconds after which the pauses in the store are read again before a request is sent."""
+_CLOCK_SLACK: Final = 0.02
+"""Seconds by which the times of two workers may differ for the same pause."""
+_MAX_HOSTS: Final = 10_000
+"""Number of hosts from which on hosts whose pauses are over are forgotten."""
+_IGNORED_RETRY_KEY: Final = "rep_back_off"
+"""Key of ``Request.meta``. The value is the begin, by the monotonic clock, of the last pause in
+which a retry of the request was not counted."""
+
+
+@dataclass(eq=False)
+class PausedHost:
+    """A host with a pause. Times are in seconds of the monotonic clock."""
+
+    since: float
+    """Time of the first refusal."""
+    paused_at: float
+    """Begin of the last pause."""
+    until: float = 0.0
+    """End of the pause; the first request sent after it is the probe."""
+    last_pause: float = 0.0
+    """Seconds of the last pause without Retry-After; the next one is twice as long."""
+    next_to_leave: float = -math.inf
+    """When the next request may leave the scheduler, as the last one has not become the probe."""
+    probe: Request | None = None
+    """The probe that is being sent."""
+    given_up: bool = False
+    """Whether the pause ends later than REP_DEFER_TIMEOUT after ``since``: until its end, requests
+    to the host are dropped."""
+
+
+class BackOff(Reason):
+    """The host has answered a page with 429, or with 503 and Retry-After.
+
+    If the pause of a host ends later than REP_DEFER_TIMEOUT after its first refusal, the requests
+    to the host are dropped until the pause ends.
+    """
+
+    text = "the site answered 429 or 503"
+    end = "the pause is over, and one request was answered"
+    of_host = True
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        options: Options,
+        leases: HostLeases,
+        clock: Clock,
+        listener: Callable[[str], None],
+    ) -> None:
+        """Call ``listener`` with a host when the hold of its requests may have changed."""
+        self._crawler = crawler
+        self._announcer = Announcer(crawler)
+        self._max = options.back_off_max
+        self._timeout = options.defer_timeout
+        self._leases = leases
+        self._clock = clock
+        self._listener = listener
+        self.hosts: dict[str, PausedHost] = {}
+        """The hosts that have a pause, or had one and were not asked since then. Always the same
+        object."""
+        self._forget_above = _MAX_HOSTS
+        self._background = Background()
+        self._read_at = -math.inf
+        """When the pauses in the store were read last."""
+        self._readers: list[Promise[None]] | None = None
+        """Requests that wait until they are read; None if they are not being read."""
+        self._logged = Once()
+
+    def hold(self, ask: Ask) -> Hold | None:
+        """Return until when requests to the host of ``ask`` wait; None if one may be sent.
+
+        None is also returned for requests that leave to be dropped.
+        """
+        paused = self.hosts.get(ask.host)
+        if paused is None:
+            return None
+        now, until = self._clock.monotonic(), paused.until
+        is_dropped = not ask.on_wire and paused.given_up
+        if until <= now:
+            is_dropped = False
+            until = -math.inf if ask.on_wire else paused.next_to_leave
+            if paused.probe is not None and not (ask.on_wire and paused.probe is ask.head()):
+                until = math.inf
+        if until <= now or is_dropped or (not ask.on_wire and ask.is_disallowed):
+            return None
+        return Hold(self, until)
+
+    def take(self, ask: Ask) -> None:
+        """Let no other request leave for a while: this one may become the probe."""
+        paused = self.hosts.get(ask.host)
+        if paused is not None and not ask.is_disallowed:
+            paused.next_to_leave = self._clock.monotonic() + _CHECK_INTERVAL
+
+    def lease(self, ask: Ask) -> float:
+        """Return the seconds for which other workers wait for the response to the probe."""
+        if ask.host not in self.hosts:
+            return 0.0
+        return min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE)
+
+    def sent(self, ask: Ask) -> None:
+        """Make the request of ``ask`` the probe, if the pause of its host is over."""
+        paused = self.hosts.get(ask.host)
+        if paused is not None:
+            paused.probe = ask.head()
+
+    def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
+        """Wait for the pause that another worker has begun, or for its probe."""
+        if paused:
+            self._adopt_pause(ask.host, left)
+        found = self.hosts.get(ask.host)
+        if found is not None and found.probe is ask.head():
+            found.probe = None
+            until = self._clock.monotonic() + min(left, _CHECK_INTERVAL)
+            found.until = max(found.until, until)
+            self._listener(ask.host)
+
+    def ended(
+        self, host: str, request: Request, sent_at: float, response: Response | None
+    ) -> float:
+        """Begin, extend or end the pause of ``host`` after a request.
+
+        Return the seconds of a pause that begins, or is extended; else 0.
+        """
+        paused = self.hosts.get(host)
+        if response is None or not _is_of_site(response, request):
+            if paused is None or paused.probe is not request:
+                return 0.0
+            took = self._clock.monotonic() - sent_at
+            least = min(_UNANSWERED * took, self._max)
+            return self._pause_for(host, paused, max(self._next_pause(paused, None), least))
+        value = (response.headers.get("Retry-After") or b"").decode("latin-1")
+        asked = retry_after(value, self._clock.time())
+        # A 503 without Retry-After may concern this page only.
+        refuses = response.status == _TOO_MANY_REQUESTS or (
+            response.status == _SERVICE_UNAVAILABLE and bool(asked)
+        )
+        is_under_way = paused is not None and sent_at < max(paused.paused_at, paused.until)
+        if not refuses:
+            if paused is not None and not is_under_way:
+                del self.hosts[host]
+                self._listener(host)
+            return 0.0
+        if paused is not None and is_under_way:
+            self._ignore_retry(request, paused)
+            seconds = min(asked or 0.0, self._max)
+            return self._extend_pause(host, paused, request, response.status, seconds)
+        if paused is None:
+            paused = self._add_host(host)
+        seconds = self._next_pause(paused, asked)
+        self._report_pause(request, response.status, seconds)
+        return self._pause_for(host, paused, seconds)
+
+    def read_pauses(self) -> Awaitable[None] | None:
+        """Read the pauses in the store; return None if that was done just now."""
+        if self._clock.monotonic() - self._read_at < _READ_INTERVAL:
+            return None
+        read: Promise[None] = Promise()
+        if self._readers is None:
+            self._readers = [read]
+            self._background.start(self._read())  # without asyncio, it may end at once
+        else:
+            self._readers.append(read)
+        return read
+
+    async def _read(self) -> None:
+        began = self._clock.monotonic()
+        try:
+            for host, left in (await self._leases.pauses()).items():
+                if host in self.hosts or left > _CLOCK_SLACK:
+                    self._adopt_pause(host, left)
+        finally:
+            self._read_at = began
+            readers, self._readers = self._readers or [], None
+            for read in readers:
+                read.set_result(None)
+
+    def _adopt_pause(self, host: str, left: float) -> None:
+        """Adopt the pause of another worker, which ends in ``left`` seconds, if it is longer."""
+        paused = self.hosts.get(host) or self._add_host(host)
+        until = self._clock.monotonic() + left
+        if until > paused.until + _CLOCK_SLACK:
+            self._pause_until(host, paused, until)
+
+    def is_dropping(self, host: str) -> bool:
+        """Return whether requests to ``host`` are to be dropped now."""
+        paused = self.hosts.get(host) if self.hosts else None
+        if paused is None or not paused.given_up:
+            return False
+        return self._clock.monotonic() < paused.until
+
+    def drop(self, request: Request) -> IgnoreRequest:
+        """Count ``request`` as dropped; return the exception to raise."""
+        stats.count(self._crawler, stats.BACK_OFF_DROPPED)
+        host = urlparse_cached(request).hostname
+        return IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
+
+    async def finish(self) -> None:
+        """Wait until all calls of the store have ended."""
+        await self._background.finish()
+
+    def _ignore_retry(self, request: Request, paused: PausedHost) -> None:
+        """Don't count the next retry of ``request``, which was sent before the pause began."""
+        # Once per pause: a request that no queue holds would otherwise be retried for ever.
+        if request.meta.get(_IGNORED_RETRY_KEY) != paused.paused_at:
+            request.meta[_IGNORED_RETRY_KEY] = paused.paused_at
+            request.meta["retry_times"] = request.meta.get("retry_times", 0) - 1
+
+    # Begin and end of a pause.
+
+    def _add_host(self, host: str) -> PausedHost:
+        now = self._clock.monotonic()
+        if len(self.hosts) >= self._forget_above:
+            over = [
+                name
+                for name, each in self.hosts.items()
+                if each.until <= now and each.probe is None
+            ]
+            for name in over:
+                del self.hosts[name]
+            # If few could be forgotten, don't search all of them again at the next host.
+            self._forget_above = max(_MAX_HOSTS, 2 * len(self.hosts))
+        paused = self.hosts[host] = PausedHost(now, now)
+        return paused
+
+    def _next_pause(self, paused: PausedHost, asked: float | None) -> float:
+        if not asked:
+            paused.last_pause = min(2 * paused.last_pause or _FIRST_PAUSE, self._max)
+            asked = paused.last_pause * (1 + _JITTER * random.random())  # noqa: S311
+        return min(asked, self._max)
+
+    def _extend_pause(
+        self, host: str, paused: PausedHost, request: Request, status: int, seconds: float
+    ) -> float:
+        """Let a pause last for ``seconds`` from now, unless it lasts longer already."""
+        longer = self._clock.monotonic() + seconds - paused.until
+        if not seconds or longer <= 0:
+            return 0.0
+        # After refusals that arrive together, the pause ends at nearly the same time. This is
+        # announced only once.
+        if longer > _CHECK_INTERVAL:
+            self._report_pause(request, status, seconds)
+        return self._pause_for(host, paused, seconds, extends=True)
+
+    def _report_pause(self, request: Request, status: int, seconds: float) -> None:
+        origin = origin_of(request.url)
+        stats.count(self._crawler, stats.BACK_OFF)
+        logger.log(
+            logging.INFO if self._logged.add_if_new(origin.host) else logging.DEBUG,
+            "%s answered %d: no requests for %.3g s",
+            ascii(origin.host)[1:-1],
+            status,
+            seconds,
+            extra={"spider": self._crawler.spider},
+        )
+        self._announcer.send_back_off(origin, status, seconds)
+
+    def _pause_for(
+        self, host: str, paused: PausedHost, seconds: float, *, extends: bool = False
+    ) -> float:
+        now = self._clock.monotonic()
+        if not extends:
+            paused.paused_at = now
+        self._pause_until(host, paused, now + seconds)
+        return seconds
+
+    def _pause_until(self, host: str, paused: PausedHost, until: float) -> None:
+        paused.probe, paused.until, paused.next_to_leave = None, until, -math.inf
+        if not paused.given_up and until > paused.since + self._timeout + _CHECK_INTERVAL:
+            paused.given_up = True
+            logger.warning(
+                "%s refuses all requests, and may be asked again only after REP_DEFER_TIMEOUT: "
+                "its requests are dropped until then",
+                ascii(host)[1:-1],
+                extra={"spider": self._crawler.spider},
+            )
+        self._listener(host)
+
+
+def _is_of_site(response: Response, request: Request) -> bool:
+    """Return whether the site has sent ``response``, and not a proxy or a service."""
+    if urlparse_cached(request).scheme not in {"http", "https"}:
+        return False
+    if response.status not in REFUSALS:
+        return True
+    return not intermediary_error(response, proxied=bool(request.meta.get("proxy")))

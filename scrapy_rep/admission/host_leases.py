@@ -1,0 +1,93 @@
+"""The leases of hosts in the store, by which all workers together keep delays and pauses.
+
+A worker that sends a request to a host with a delay has the lease of the host until the delay is
+over. In a pause, the lease belongs to nobody: it is held under the name ``PAUSE``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+from scrapy_rep.stores.base import PAUSE, host_of_key, key_of_host
+from scrapy_rep.utils.background import Background
+
+if TYPE_CHECKING:
+    from scrapy_rep.stores.base import Lease, Store
+    from scrapy_rep.utils.clock import Clock
+
+logger: Final = logging.getLogger(__name__)
+
+
+class HostLeases:
+    """Claims the leases of hosts for one worker."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._name = uuid4().hex
+        self._background = Background()
+
+    async def claim(self, host: str, seconds: float) -> Lease | None:
+        """Claim the lease of ``host``; return None if this worker has it now, else the lease.
+
+        It lasts for ``seconds`` from when the store has given it. If the answer came so late that
+        less than half of them are left, it is claimed once more. If the store fails, the error is
+        logged, and the worker acts as if it had the lease.
+        """
+        began = self._clock.monotonic()
+        lease = await self._claim(host, seconds)
+        took = self._clock.monotonic() - began
+        if lease is None and took > seconds / 2:
+            lease = await self._claim(host, seconds + took)
+        return lease
+
+    async def _claim(self, host: str, seconds: float) -> Lease | None:
+        try:
+            lease = (await self._store.claim(key_of_host(host), self._name, seconds)).lease
+        except Exception:
+            logger.exception("Error while claiming the lease of %s", host)
+            return None
+        return None if lease is None or lease.holder == self._name else lease
+
+    def ended(self, host: str, lease: float | None, pause: float) -> None:
+        """Let the lease of this worker end in ``lease`` seconds, then begin a pause.
+
+        ``lease`` is None if the worker has none. ``pause`` is in seconds, 0 for none: all workers
+        wait for that, and for as long as the lease lasts. Done in the background.
+        """
+        if lease is not None or pause:
+            self._background.start(self._ended(key_of_host(host), lease, pause))
+
+    async def _ended(self, key: str, lease: float | None, pause: float) -> None:
+        # A pause lasts at least as long as the lease that it replaces. That of this worker may be
+        # for a probe that is under way, and is shortened first.
+        if seconds := lease or pause:
+            await self._store.claim(key, self._name, seconds)
+        else:
+            await self._store.release(key, self._name)
+        if pause:
+            await self._store.claim(key, PAUSE, pause, longer=True)
+
+    async def pauses(self) -> dict[str, float]:
+        """Return the hosts that have a pause in the store, and the seconds left of each."""
+        return {
+            host: left
+            for key, left in (await self._store.pauses()).items()
+            if (host := host_of_key(key)) is not None
+        }
+
+    async def pause_until(self, host: str) -> float | None:
+        """Return when the pause of ``host`` in the store ends, in seconds since the epoch.
+
+        None if it has no pause.
+        """
+        lease = (await self._store.get(key_of_host(host))).lease
+        if lease is None or lease.holder != PAUSE:
+            return None
+        return self._clock.time() + lease.left
+
+    async def finish(self) -> None:
+        """Wait until all calls of the store have ended."""
+        await self._background.finish()

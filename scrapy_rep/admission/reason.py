@@ -1,0 +1,141 @@
+"""What the admission is asked, and what a reason to wait answers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.http import Response
+
+    from scrapy_rep.admission.crawl_delay import CrawlDelays
+    from scrapy_rep.cache.entry import Entry
+    from scrapy_rep.decision.decider import Decider, Decision
+    from scrapy_rep.protocol.origin import Origin
+
+
+class Hold(NamedTuple):
+    """Why a request may not leave yet, and until when."""
+
+    reason: Reason
+    until: float
+    """When the wait ends, in seconds of the monotonic clock. Infinity if that is not known: then
+    the admission tells when the answer may have changed."""
+
+
+class Ask:
+    """A request that wants to leave, with what is known about it.
+
+    The decision, and with it the request, is only read if a reason needs it: with JOBDIR, the
+    request is on disk.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        head: Callable[[], Request],
+        entry: Entry | None,
+        decider: Decider,
+        delays: CrawlDelays | None,
+        *,
+        on_wire: bool = False,
+    ) -> None:
+        """``head`` returns the request, or raises LookupError if it can't be read."""
+        self.origin: Origin = origin
+        self.host: str = origin.host
+        self.head: Callable[[], Request] = head
+        self.entry: Entry | None = entry
+        """The entry of the origin; None if robots.txt is not known."""
+        self.on_wire: bool = on_wire
+        """Whether the request is about to be sent, not to leave the scheduler."""
+        self._decider = decider
+        self._delays = delays
+
+    @cached_property
+    def decision(self) -> Decision | None:
+        """The decision on the request; None if it can't be read, or no robots.txt applies."""
+        try:
+            return self._decider.known_decision(self.head())
+        except LookupError:
+            return None
+
+    @property
+    def is_disallowed(self) -> bool:
+        """Whether the request is known to be disallowed, so that it will be dropped."""
+        verdict = None if self.decision is None else self.decision.verdict
+        return verdict is not None and not verdict.allowed
+
+    @cached_property
+    def delay(self) -> float:
+        """The delay between two requests that the site asks for, in seconds; 0 if there is none."""
+        if self._delays is None or self.entry is None or not self._delays.may_apply(self.entry):
+            return 0.0
+        decision = self.decision
+        return 0.0 if decision is None else self._delays.seconds_before(decision)
+
+
+class Reason:
+    """A reason why requests have to wait.
+
+    ``hold`` is a pure query. If no reason holds a request, it leaves the scheduler, and ``take`` is
+    called. When it is about to be sent, ``hold`` is called once more, then ``sent`` and ``ended``.
+    """
+
+    text: ClassVar[str] = ""
+    """The reason, for users."""
+    end: ClassVar[str] = ""
+    """What ends the wait, for the docs."""
+    defers: ClassVar[bool] = False
+    """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``."""
+    of_host: ClassVar[bool] = False
+    """Whether all origins of a host wait for the same."""
+    always_on_wire: ClassVar[bool] = False
+    """Whether the middleware and the wire ask about every request, not only where a site has a
+    delay or a pause."""
+
+    def hold(self, ask: Ask) -> Hold | None:
+        """Return why the request has to wait, and until when; None if it need not."""
+        raise NotImplementedError
+
+    def start(self, ask: Ask) -> None:
+        """Start what ends the wait of ``ask``, which this reason holds."""
+
+    def take(self, ask: Ask) -> None:
+        """Note that the request leaves the scheduler."""
+
+    def lease(self, ask: Ask) -> float:  # noqa: ARG002 - for subclasses
+        """Return the seconds after the request in which no worker may send another to its host."""
+        return 0.0
+
+    def sent(self, ask: Ask) -> None:
+        """Note that the request is being sent.
+
+        Called before the lease of its host is claimed, and once more when the worker has it.
+        """
+
+    def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
+        """Note that the request is not sent: another worker has the lease for ``left`` seconds.
+
+        ``paused`` is true if that worker has begun a pause of the host.
+        """
+
+    def ended(
+        self,
+        host: str,  # noqa: ARG002 - for subclasses
+        request: Request,  # noqa: ARG002
+        sent_at: float,  # noqa: ARG002
+        response: Response | None,  # noqa: ARG002
+    ) -> float:
+        """Note that a request ended, which was sent at ``sent_at``; None: without a response.
+
+        Only called for a request that had the lease of its host, and for one that was refused.
+
+        Return the seconds after that in which no worker may send another to its host.
+        """
+        return 0.0
+
+    def close(self) -> None:
+        """Start nothing any more, as the crawl closes."""

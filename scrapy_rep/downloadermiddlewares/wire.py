@@ -1,0 +1,180 @@
+"""The wire: the last check of a request, when it is handed to its download handler.
+
+A request may have waited in other middlewares and in its download slot since it was allowed, and a
+signal handler may have changed it there. Here, its decision is made again if it is not valid any
+longer, or if the request has lost its ticket; and the admission is asked again if the
+host of the request has a delay or a pause. A request that has to wait for more than two seconds is
+given back, so that it waits where all others wait. For all other requests, the check takes about a
+microsecond.
+
+Scrapy has no public hook here. If a version of Scrapy has no place for it, the middleware closest
+to the downloader makes the check.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy_rep.admission.ticket import TICKET_KEY, grant_of
+from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.fetch.transfer import TRANSFER_KEY
+from scrapy_rep.utils.scrapy_internals import wrap_downloads
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from scrapy_rep.admission.admission import Admission
+    from scrapy_rep.admission.reason import Hold
+    from scrapy_rep.downloadermiddlewares.recheck import Recheck
+    from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
+    from scrapy_rep.protocol.origin import Origin
+    from scrapy_rep.utils.clock import Clock
+
+_LONGEST: Final = 2.0
+"""Maximum seconds for which a request waits here."""
+
+
+class GivenBackError(Exception):
+    """Raised in place of sending a request, which goes back to the scheduler instead."""
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(f"{request} is given back")
+        self.request: Request = request
+        """The copy of the request for the scheduler."""
+
+
+class Wire:
+    """Checks each request just before it is sent, and tells the admission how it ended."""
+
+    def __init__(
+        self,
+        admission: Admission,
+        waiting: WaitingRequests,
+        recheck: Recheck,
+        give_back: Callable[[Request], Request],
+        clock: Clock,
+    ) -> None:
+        """``give_back`` returns the copy of a request for the scheduler.
+
+        While the crawl closes it raises the exception that drops the request, if no scheduler
+        stores it.
+        """
+        self._admission = admission
+        self._waiting = waiting
+        self._recheck = recheck
+        self._tokens_of = recheck.decider.tokens.of_sent_request
+        self._give_back = give_back
+        self._time = clock.time
+        self._monotonic = clock.monotonic
+        self.is_installed: bool = False
+        """Whether ``download`` is called for each request. If not, the middleware closest to the
+        downloader calls ``enter`` and ``leave``."""
+        self._sent: dict[Request, float] = {}
+        """When each request was sent that ``enter`` was called for, and has no response yet."""
+
+    def install(self, crawler: Crawler) -> None:
+        """Let ``download`` be called for each request that is handed to its download handler."""
+        self.is_installed = wrap_downloads(crawler, self.download)
+
+    async def download(
+        self, request: Request, download: Callable[[Request], Awaitable[Response]]
+    ) -> Response:
+        """Check ``request``, and download it with the function ``download``.
+
+        Raises as ``enter`` does, and what ``download`` raises.
+        """
+        if TRANSFER_KEY in request.meta:
+            return await download(request)
+        reading = self._admission.read_pauses()
+        if reading is not None or not self._may_pass(request):
+            await self._wait_until_admitted(request, reading)
+        sent_at = self._monotonic()
+        try:
+            response = await download(request)
+        except BaseException:
+            self._end(request, sent_at, None)
+            raise
+        self._end(request, sent_at, response)
+        return response
+
+    async def enter(self, request: Request) -> None:
+        """Return when ``request`` may be sent; it must be sent at once.
+
+        Raises GivenBackError if it goes back to the scheduler, and RobotsTxtDisallowed if it is
+        dropped.
+        """
+        await self._wait_until_admitted(request, self._admission.read_pauses())
+        self._sent[request] = self._monotonic()
+
+    def leave(self, request: Request, response: Response | None) -> None:
+        """Note that ``request`` has got ``response``; None: it ended with an error."""
+        sent_at = self._sent.pop(request, None) if self._sent else None
+        if sent_at is not None:
+            self._end(request, sent_at, response)
+
+    def _end(self, request: Request, sent_at: float, response: Response | None) -> None:
+        request.meta.pop(TICKET_KEY, None)
+        self._admission.ended(request, sent_at, response)
+
+    def _may_pass(self, request: Request) -> bool:
+        """Return whether no reason can hold ``request``. This is the answer for most requests."""
+        ticket = request.meta.get(TICKET_KEY)
+        if not isinstance(ticket, tuple):
+            return False
+        # The fields of a Grant, which is not made here to save time.
+        url, tokens, end, delay = ticket
+        return (
+            url == request.url
+            and (tokens is None or tokens == self._tokens_of(request))
+            and self._time() < end
+            and not delay
+            and not self._admission.paused_hosts
+            and not self._admission.always_on_wire
+        )
+
+    async def _wait_until_admitted(self, request: Request, reading: Awaitable[None] | None) -> None:
+        """Return when ``request`` may be sent, after ``reading``; raises as ``enter`` does."""
+        if reading is not None:
+            await reading
+        try:
+            await self._admit(request, self._monotonic() + _LONGEST)
+        except BaseException:
+            # The request may have the lease of its host already, and is not sent.
+            self._admission.ended(request, self._monotonic(), None)
+            raise
+
+    async def _admit(self, request: Request, latest: float) -> None:
+        grant = grant_of(request)
+        if grant is None or not self._recheck.is_valid(request, grant):
+            await self._decide_again(request)
+        while True:
+            grant = grant_of(request)
+            if grant is not None and grant.end <= self._time():
+                await self._decide_again(request)
+                grant = grant_of(request)
+            origin = None if grant is None else self._admission.origin_to_ask(request, grant)
+            if grant is None or origin is None:  # no robots.txt applies, or no reason can hold it
+                return
+            hold = await self._admission.admit_to_wire(request, origin, grant.delay)
+            if hold is not None:
+                await self._wait(request, origin, hold, latest)
+            elif self._time() < grant.end:  # the store may have answered late
+                return
+
+    async def _decide_again(self, request: Request) -> None:
+        returned = await self._recheck.decide_again_as_sent(request)
+        if returned is not None:
+            raise GivenBackError(returned)
+
+    async def _wait(self, request: Request, origin: Origin, hold: Hold, latest: float) -> None:
+        """Wait until ``hold`` ends; raise GivenBackError if that is after ``latest``."""
+        if hold.until > latest:
+            raise GivenBackError(self._give_back(request))
+        try:
+            await self._waiting.wait_at_wire(origin, hold)
+        except CrawlClosingError:
+            raise GivenBackError(self._give_back(request)) from None

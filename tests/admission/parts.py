@@ -1,0 +1,109 @@
+"""The admission of a crawl with all that it asks, in made-up time; the network is the test's."""
+
+from __future__ import annotations
+
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.crawl_delay import CrawlDelays
+from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.cache.fetch_limit import Permit
+from scrapy_rep.decision.decider import Decider
+from scrapy_rep.overrides import Overrides
+from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.settings import Options
+from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.per_crawl import add_part
+from tests.made_up_network import LONG, Network, record_of
+
+TIMEOUT = 60.0
+DEFERRING = {"REP_UNREACHABLE_ACTION": "defer", "REP_DEFER_TIMEOUT": TIMEOUT}
+
+
+class ObservedDecider(Decider):
+    """A decider that notes its lookups, and fails if the test says so."""
+
+    def __init__(self, *parts):
+        super().__init__(*parts)
+        self.under_way = 0
+        self.most = 0
+        """How many lookups were under way at a time."""
+        self.error = None
+        self.after_lookup = lambda: None
+        """Called when a lookup has ended, before the admission goes on."""
+
+    async def look_up(self, request):
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            if self.error is not None:
+                raise self.error
+            entry = await super().look_up(request)
+            self.after_lookup()
+            return entry
+        finally:
+            self.under_way -= 1
+
+
+class Parts:
+    """The parts of a crawl, as ``Composition`` builds them; ``store`` has the leases of hosts."""
+
+    def __init__(self, crawler, time, *, permits=16, store=None):
+        self.crawler = crawler
+        self.time = time
+        self.options = options = Options.from_settings(crawler.settings)
+        self.network = Network(time)
+        self.entries = BoundedCache()
+        self.cache = self.network.cache(self.entries, permits=permits)
+        overrides = Overrides(options.overrides, time.clock.time)
+        self.decider = ObservedDecider(crawler, options, self.cache, overrides)
+        self.store = lease_store(time) if store is None else store
+        self.delays = CrawlDelays.from_options(crawler, options)
+        self.admission = Admission(
+            crawler,
+            self.cache,
+            self.decider,
+            options,
+            time.clock,
+            HostLeases(self.store, time.clock),
+            self.delays,
+        )
+        add_part(crawler, self.admission)
+
+    def knows(self, origin, body=None, **how):
+        """Put the result of a fetch in memory."""
+        self.put_record(record_of(origin, self.network.outcome(origin, body, **how)))
+
+    def knows_unreachable_for(self, origin, seconds):
+        """Put the record of a long outage in memory."""
+        now = self.time.wall
+        last = self.network.outcome(origin, unreachable=True)
+        file = SiteFile(origin, ROBOTSTXT)
+        self.put_record(Record(file, last, None, now - seconds, seconds, 9, now + LONG))
+
+    def put_record(self, record):
+        """Put a record in memory."""
+        self.cache.put_record(record.file.origin, record, self.decider.tokens.default())
+
+    def comes(self, origin, body=None, **how):
+        """Let the fetch of ``origin`` end."""
+        self.network.ends(origin, self.network.outcome(origin, body, **how))
+
+    @property
+    def fetched(self):
+        """The origins that were fetched, in order."""
+        return [file.origin for file in self.network.fetched]
+
+    @property
+    def timers(self):
+        """When each timer comes, without those that say which fetch is slow."""
+        return [
+            each.at
+            for each in self.time.calls
+            if not isinstance(getattr(each.call, "__self__", None), Permit)
+        ]
+
+
+def lease_store(time):
+    return MemoryStore(max_bytes=2**24, max_size=512_000, clock=lambda: time.now)

@@ -1,0 +1,57 @@
+"""A queue in memory, and the admission that it asks, in made-up time."""
+
+from __future__ import annotations
+
+from scrapy import Request
+from scrapy.squeues import FifoMemoryQueue
+
+from scrapy_rep import RobotsAwarePriorityQueue
+from scrapy_rep.admission.ticket import TICKET_KEY
+from scrapy_rep.protocol.origin import origin_of
+from tests.admission.parts import DEFERRING, Parts
+from tests.made_up_time import MadeUpTime
+from tests.scheduler.queues import FakeCrawler
+from tests.waiting import settle
+
+A, B, C, D = (origin_of(f"http://{name}.example") for name in "abcd")
+
+
+class Scene(Parts):
+    """The queue of a crawl, with all that it asks."""
+
+    def __init__(self, *, permits=16, **settings):
+        crawler = FakeCrawler(**{**DEFERRING, **settings})
+        super().__init__(crawler, MadeUpTime(), permits=permits)
+        self.queue = RobotsAwarePriorityQueue(crawler, FifoMemoryQueue, "", clock=self.time.clock)
+
+    def push(self, *origins):
+        for origin in origins:
+            self.queue.push(Request(f"{origin}/page"))
+
+    def pop(self):
+        """Return the origins of what leaves, with what is noted of it."""
+        popped = []
+        while (request := self.queue.pop()) is not None:
+            # As the middleware does.
+            self.decider.known_decision(request).mark_entry_used()
+            popped.append((origin_of(request.url), request.meta[TICKET_KEY][0]))
+        settle()
+        return popped
+
+    def asks(self, *origins):
+        """Push a request to each, and return the origins of what leaves."""
+        self.push(*origins)
+        return [origin for origin, _ in self.pop()]
+
+    def leaves(self):
+        """Return the origins of what leaves."""
+        return [origin for origin, _ in self.pop()]
+
+    def goes_on(self, seconds):
+        self.time.advance(seconds)
+        return self.pop()
+
+    @property
+    def waits(self):
+        """Why the requests of each origin wait, until when, and how many."""
+        return {origin: (why, until, n) for origin, why, until, n in self.admission.holds()}

@@ -1,0 +1,83 @@
+"""The leases by which two workers keep the delay and the pauses of a host together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.stores.base import PAUSE
+from scrapy_rep.utils.clock import Clock
+from tests.running import in_asyncio
+from tests.stores.test_contract import LONG, is_about, memory, sqlite
+
+HOST = "example.com"
+SHORT = 0.2
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def workers(request, tmp_path):
+    store = memory() if request.param == "memory" else sqlite(tmp_path / "robots.sqlite")
+    return store, [HostLeases(store, Clock()) for _ in range(2)]
+
+
+@in_asyncio
+async def test_of_two_workers_one_has_the_host_until_it_gives_it_back(workers):
+    store, (first, second) = workers
+    assert await first.claim(HOST, LONG) is None
+    assert (await second.claim(HOST, LONG)).left > 0
+    await ended(first, 2 * LONG, 0)
+    assert is_about(await second.claim(HOST, LONG), first._name, 2 * LONG)
+    await ended(second, 0, 0)
+    assert await second.claim(HOST, LONG) is not None
+    await ended(first, 0, 0)
+    assert await second.claim(HOST, LONG) is None
+    await store.close()
+
+
+@in_asyncio
+async def test_a_pause_is_known_to_all_and_the_longest_holds(workers):
+    store, (first, second) = workers
+    assert await first.claim(HOST, LONG) is None
+    await ended(first, None, 3 * LONG)
+    await ended(second, None, 2 * LONG)
+    await ended(first, LONG, 0)
+    assert list(await second.pauses()) == [HOST]
+    assert is_about(await second.claim(HOST, LONG), PAUSE, 3 * LONG)
+    assert await first.pause_until(HOST) is not None
+    assert await first.pause_until("other.example") is None
+    await store.close()
+
+
+@pytest.mark.parametrize(("pause", "expected"), [(1.5, 1.5), (0.5, 1)])
+@in_asyncio
+async def test_a_pause_lasts_as_long_as_the_delay_and_no_longer_than_it_must(
+    workers, pause, expected
+):
+    """The lease of the worker is twice the delay, until the response has come."""
+    store, (first, second) = workers
+    assert await first.claim(HOST, 2 * LONG) is None
+    await ended(first, LONG, pause * LONG)
+    assert list(await second.pauses()) == [HOST]
+    assert is_about(await second.claim(HOST, LONG), PAUSE, expected * LONG)
+    await store.close()
+
+
+@in_asyncio
+async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
+    """The event loop of the worker has stopped meanwhile."""
+    store = sqlite(tmp_path / "robots.sqlite")
+    first, second = (HostLeases(store, Clock()) for _ in range(2))
+    claiming = asyncio.ensure_future(first.claim(HOST, SHORT))
+    await asyncio.sleep(0)
+    time.sleep(2 * SHORT)
+    assert await claiming is None
+    assert await second.claim(HOST, SHORT) is not None
+    await store.close()
+
+
+async def ended(leases, lease, pause):
+    leases.ended(HOST, lease, pause)
+    await leases.finish()

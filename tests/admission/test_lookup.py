@@ -1,0 +1,244 @@
+"""Lookups of robots.txt for requests in the queue, in made-up time; and in a crawl."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.verdict import Reason
+from tests.admission.scene import A, B, C, D, Scene
+from tests.crawling.crawl import crawl
+from tests.crawling.web import robots
+from tests.waiting import settle
+
+TDMREP = {"REP_PURPOSES": ["tdm"], "REP_USAGE_SOURCES": ["tdmrep"]}
+LOOKED_UP = ("robots.txt is being looked up", None, 1)
+
+event_loop = pytest.mark.event_loop
+
+
+# What is not known is looked up.
+
+
+@event_loop
+def test_requests_wait_for_one_lookup_of_their_own_origin():
+    scene = Scene()
+    scene.knows(A)
+    assert scene.asks(A, B, C, B) == [A]
+    assert scene.fetched == [B, C]
+    assert scene.waits == {B: (*LOOKED_UP[:2], 2), C: LOOKED_UP}
+    woken = scene.crawler.woken
+    scene.comes(C)
+    assert scene.crawler.woken > woken
+    assert scene.leaves() == [C]
+    scene.comes(B)
+    assert scene.leaves() == [B, B]
+    scene.time.advance(1e5)
+    assert scene.asks(A, B) == [A, B]
+    assert scene.fetched == [B, C]
+
+
+@event_loop
+def test_what_no_robotstxt_governs_is_not_looked_up():
+    ignored = {"host": A.host, "policy": "ignore", "reason": "we agreed on it"}
+    scene = Scene(REP_OVERRIDES=[ignored])
+    assert scene.asks(A) == [A]
+    assert scene.admission.admit(A, lambda: None) is None  # as of a crawl without the override
+    assert scene.fetched == []
+
+
+@event_loop
+def test_what_has_expired_is_looked_up_again():
+    scene = Scene()
+    scene.knows(A, seconds=10)
+    assert scene.asks(A) == [A]
+    scene.time.advance(10)
+    assert scene.asks(A) == []
+    assert scene.fetched == [A]
+
+
+@event_loop
+def test_what_expires_at_once_lets_one_request_leave():
+    scene = Scene()
+    scene.asks(A, A)
+    scene.comes(A, seconds=0)
+    assert scene.leaves() == [A]
+    assert scene.fetched == [A, A]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_of_a_site_whose_file_expires_at_once_goes_on(web):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 0.1\n"))
+    urls = [site.url(f"/{n}") for n in range(4)]
+    result = await crawl(*urls, settings={"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0})
+    assert result.fetched == urls
+    assert len(site.robots_requests) <= len(urls)
+    assert "robotstxt/returned_to_scheduler" not in result.stats
+
+
+# Errors: the request leaves, so that the middleware meets the same error, and drops it.
+
+
+@event_loop
+@pytest.mark.parametrize("known", [True, False])
+def test_after_an_error_of_a_lookup_the_request_leaves(caplog, known):
+    scene = Scene()
+    scene.decider.error = ZeroDivisionError("made up")
+    look_up, scene.admission.look_up = scene.admission.look_up, lambda: None
+    scene.asks(A)
+    if known:
+        scene.knows(A)
+    look_up()
+    settle()
+    assert f"Error while looking up robots.txt of {A}" in caplog.messages
+    assert scene.leaves() == [A]
+    scene.decider.error = None
+    scene.asks(B)
+    look_up()
+    settle()
+    assert scene.fetched == [B]
+
+
+@event_loop
+def test_after_an_error_of_a_fetch_the_request_leaves(caplog):
+    scene = Scene()
+    scene.asks(A)
+    scene.network.ends(A, ZeroDivisionError("made up"))
+    assert f"Error while looking up robots.txt of {A}" in caplog.text
+    assert scene.cache.known_entry(A).verdict("/", ()).reason is Reason.ERROR
+    assert scene.leaves() == [A]
+
+
+@event_loop
+@pytest.mark.parametrize("error", [CancelledError, asyncio.CancelledError])
+def test_a_lookup_that_is_cut_off_keeps_nothing_waiting(error):
+    scene = Scene()
+    scene.asks(A)
+    scene.network.ends(A, error())
+    assert scene.leaves() == [A]
+
+
+@event_loop
+def test_an_origin_whose_requests_can_not_be_read_is_not_looked_up(caplog):
+    scene = Scene()
+    scene.queue._waiting.head_of = lambda origin, routes: 1 / 0 if origin == A else None
+    scene.asks(A)
+    assert scene.fetched == []
+    assert caplog.messages == [f"Error while reading a request to {A}"]
+    assert scene.leaves() == [A]
+
+
+@event_loop
+def test_an_origin_whose_requests_are_gone_is_not_looked_up(caplog):
+    scene = Scene()
+    scene.queue._waiting.head_of = lambda origin, routes: None
+    scene.asks(A)
+    assert scene.fetched == []
+    assert caplog.messages == []
+
+
+# No more at a time than there is room for: of lookups, twice as many as of fetches.
+
+
+@event_loop
+def test_no_more_lookups_are_under_way_than_there_is_room_for():
+    scene = Scene()
+    origins = [origin_of(f"http://{number}.example") for number in range(200)]
+    for origin in origins:
+        scene.push(origin)
+        assert scene.queue.pop() is None  # a lookup is handed over, and begins later
+    settle()
+    assert scene.decider.under_way == 32
+    while scene.network.under_way:
+        scene.comes(next(iter(scene.network.under_way)))
+    assert scene.decider.most == 32
+    assert scene.fetched == origins
+    assert len(scene.leaves()) == len(origins)
+
+
+@event_loop
+def test_a_lookup_counts_between_robots_txt_and_tdmrep_json_too():
+    scene = Scene(permits=1, **TDMREP)
+    loop = asyncio.get_running_loop()
+
+    def ask():
+        scene.admission.look_up()
+        loop.call_soon(ask)
+
+    loop.call_soon(ask)  # as a queue may at any time
+    scene.asks(A, B, C, D)
+    while scene.network.under_way:
+        scene.comes(next(iter(scene.network.under_way)))
+    assert len(scene.network.fetched) == 8
+    assert scene.decider.most == 2
+
+
+@event_loop
+def test_room_that_comes_as_a_fetch_is_slow_is_used():
+    scene = Scene(permits=1)
+    scene.asks(A, B, C, D)
+    assert scene.fetched == [A]
+    assert scene.decider.under_way == 2
+    scene.time.advance(1)
+    settle()
+    assert scene.fetched == [A, B]
+    assert scene.decider.under_way == 3
+
+
+@event_loop
+def test_a_crawl_that_pauses_looks_nothing_up():
+    scene = Scene()
+    scene.crawler.engine.paused = True
+    scene.asks(A)
+    assert scene.fetched == []
+    scene.crawler.engine.paused = False
+    scene.pop()
+    scene.comes(A)
+    assert scene.leaves() == [A]
+
+
+@event_loop
+def test_lookups_that_end_at_once_begin_the_next():
+    scene = Scene(permits=1)
+    scene.decider.error = ZeroDivisionError("made up")
+    assert scene.asks(A, B, C, D) == []
+    assert scene.leaves() == [A, B, C, D]
+
+
+# Requests that another scheduler was given back.
+
+
+@event_loop
+def test_the_origin_of_a_request_that_was_put_off_is_looked_up_once():
+    scene = Scene()
+    request = Request(f"{A}/put-off")
+    for _ in range(2):
+        scene.admission.look_up_later(A, request)
+        settle()
+    assert scene.asks(A) == []
+    assert scene.network.pages == [request]
+    woken = scene.crawler.woken
+    scene.comes(A)
+    assert scene.crawler.woken > woken
+    assert scene.leaves() == [A]
+
+
+# At the close.
+
+
+@event_loop
+def test_after_the_close_nothing_is_looked_up():
+    scene = Scene(permits=1)
+    scene.asks(A, B, C)
+    assert scene.admission.close() == 0
+    scene.cache.close()
+    settle()
+    scene.admission.look_up_later(D, Request(f"{D}/"))
+    settle()
+    assert scene.fetched == [A]
+    assert scene.timers == []

@@ -1,0 +1,80 @@
+"""One worker in made-up time: what it may send, and when."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+
+from scrapy import Request
+from scrapy.http import Response
+from scrapy.utils.test import get_crawler
+
+from scrapy_rep.protocol.origin import origin_of
+from tests.admission.parts import Parts
+from tests.made_up_time import MadeUpTime
+from tests.waiting import settle
+
+SITE = "http://a.example"
+DELAY = 2.0
+
+
+class Worker(Parts):
+    """The admission of a crawl, asked as the queue and the wire do."""
+
+    def __init__(self, time=None, *, store=None, **settings):
+        crawler = get_crawler(settings_dict=settings)
+        crawler.engine = SimpleNamespace(downloader=None, paused=True)
+        super().__init__(crawler, time or MadeUpTime(), store=store)
+        self.told = []
+        """The origins whose requests are to ask again."""
+        self.sent_at = {}
+        self.admission.listen_for_hold_change(self.told.append)
+        self.back_off = self.admission.back_off
+
+    def beside(self, **settings):
+        """Return another worker with the same store and time."""
+        return Worker(self.time, store=self.store, **settings)
+
+    def knows_delay(self, site=SITE, delay=DELAY):
+        self.knows(origin_of(site), f"User-agent: *\nCrawl-delay: {delay}\n".encode())
+
+    def knows_no_rules(self, site=SITE):
+        self.knows(origin_of(site))
+
+    def leaves(self, request):
+        """Ask as the queue does: return the text of the reason to wait and its end, or None."""
+        return told(self.admission.admit(origin_of(request.url), lambda: request))
+
+    def sending(self, request):
+        """Ask as the wire does; return the task, which ends when the store has answered."""
+        origin = origin_of(request.url)
+        entry = self.cache.known_entry(origin)
+        delay = self.delays.seconds(origin, entry.delay(self.decider.tokens.default()))
+        self.sent_at[request] = self.time.now
+        return asyncio.ensure_future(self.admission.admit_to_wire(request, origin, delay))
+
+    def sends(self, request):
+        """Return why the wire does not send ``request`` now, or None."""
+        task = self.sending(request)
+        settle()
+        return told(task.result())
+
+    def ends(self, request, response=None):
+        self.admission.ended(request, self.sent_at[request], response)
+        settle()
+
+    def answered(self, request, status=200, retry_after=None):
+        headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
+        self.ends(request, Response(request.url, status=status, headers=headers))
+
+    def reads_pauses(self):
+        self.admission.read_pauses()
+        settle()
+
+
+def told(hold):
+    return None if hold is None else (hold.reason.text, hold.until)
+
+
+def page(number=0, site=SITE):
+    return Request(f"{site}/{number}")

@@ -1,0 +1,139 @@
+"""The guard of a store whose file can't be used for a while: what holds meanwhile, and afterwards."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from scrapy_rep.stores.base import PAUSE
+from scrapy_rep.stores.guarded import GuardedStore
+from tests.running import in_asyncio
+from tests.stores.records import ORIGIN, available, unavailable
+from tests.stores.test_contract import HOST, LONG, OTHER, is_about, memory, sqlite
+from tests.waiting import PATIENCE
+
+
+class Disk:
+    """A directory that can be taken away, and the stores of two workers in it."""
+
+    def __init__(self, directory):
+        self.directory = directory / "data"
+        self.directory.mkdir()
+        self.now = 1_000.0
+        path = self.directory / "robots.sqlite"
+        self.path = path
+        self.store, self.other = (
+            GuardedStore(
+                sqlite(path, timeout=0),
+                memory(),
+                name="it",
+                timeout=PATIENCE,
+                clock=lambda: self.now,
+            )
+            for _ in range(2)
+        )
+
+    def remove(self):
+        self.directory.rename(self.directory.with_name("elsewhere"))
+        self.directory.write_text("no directory any more")
+
+    def mount(self):
+        self.directory.unlink()
+        self.directory.with_name("elsewhere").rename(self.directory)
+        self.now += 60  # the guard tries again
+
+    async def close(self):
+        for store in (self.store, self.other):
+            await store.close()
+
+
+@pytest.fixture
+def disk(tmp_path):
+    return Disk(tmp_path)
+
+
+@in_asyncio
+async def test_a_worker_has_its_leases_by_itself_while_the_store_is_down(disk):
+    disk.remove()
+    for store in (disk.store, disk.other):
+        assert is_about((await store.claim(HOST, "a", LONG)).lease, "a", LONG)
+        assert is_about((await store.claim(HOST, "a", 2 * LONG)).lease, "a", 2 * LONG)
+        assert is_about((await store.claim(HOST, "b", LONG)).lease, "a", 2 * LONG)
+        assert is_about((await store.get(HOST)).lease, "a", 2 * LONG)
+        claim = await store.claim(HOST, PAUSE, 3 * LONG, longer=True)
+        assert is_about(claim.lease, PAUSE, 3 * LONG)
+        assert list(await store.pauses()) == [HOST]
+    disk.mount()
+    await disk.close()
+
+
+@in_asyncio
+async def test_the_leases_of_the_store_count_again_when_it_is_back(disk):
+    await disk.store.claim(HOST, "a", LONG)
+    disk.remove()
+    # Not known to be another worker's: who can't ask is not held up.
+    assert (await disk.other.claim(HOST, "b", LONG)).holder == "b"
+    disk.mount()
+    assert is_about((await disk.other.claim(HOST, "b", 2 * LONG)).lease, "a", LONG)
+    assert (await disk.other.get(HOST)).holder == "a"
+    await disk.close()
+
+
+@in_asyncio
+async def test_pauses_of_the_store_and_of_this_process_hold_together(disk):
+    await disk.store.claim("stored", PAUSE, 2 * LONG, longer=True)
+    await disk.store.claim("longer here", PAUSE, LONG, longer=True)
+    await disk.store.claim("longer there", PAUSE, 5 * LONG, longer=True)
+    disk.remove()
+    assert dict(await disk.other.pauses()) == {}
+    for key, seconds in (("mine", LONG), ("longer here", 4 * LONG), ("longer there", LONG)):
+        assert (await disk.other.claim(key, PAUSE, seconds, longer=True)).holder == PAUSE
+    assert set(await disk.other.pauses()) == {"mine", "longer here", "longer there"}
+    disk.mount()
+    pauses = await disk.other.pauses()
+    hours = {key: round((left + PATIENCE) / LONG) for key, left in pauses.items()}
+    assert hours == {"stored": 2, "mine": 1, "longer here": 4, "longer there": 5}
+    await disk.close()
+
+
+@in_asyncio
+async def test_a_lease_that_was_given_while_the_store_was_down_can_be_ended_after_it(disk):
+    disk.remove()
+    await disk.store.claim(HOST, "a", LONG)
+    disk.mount()
+    assert (await disk.store.get(HOST)).holder == "a"
+    await disk.store.release(HOST, "a")
+    assert (await disk.store.get(HOST)).lease is None
+    assert (await disk.store.claim(HOST, "b", LONG)).holder == "b"
+    await disk.close()
+
+
+@in_asyncio
+async def test_records_that_were_kept_are_written_when_the_store_is_back(disk):
+    await disk.store.put(available())
+    disk.remove()
+    await disk.store.put(unavailable())
+    await disk.store.put(available(OTHER))
+    assert (await disk.other.get(ORIGIN)).record is None
+    disk.mount()
+    await disk.store.put(available("https://third.example"))
+    for origin, record in ((ORIGIN, unavailable()), (OTHER, available(OTHER))):
+        assert await disk.other.get(origin) == (record, None)
+    await disk.close()
+
+
+@in_asyncio
+async def test_what_can_be_read_is_read_while_nothing_can_be_written(disk):
+    await disk.store.put(available())
+    await disk.store.claim(OTHER, PAUSE, 2 * LONG, longer=True)
+    with closing(sqlite3.connect(disk.path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        claim = await disk.store.claim(ORIGIN, "a", LONG)
+        assert claim.record == available()
+        assert is_about(claim.lease, "a", LONG)
+        assert (await disk.store.claim(HOST, PAUSE, LONG, longer=True)).holder == PAUSE
+        assert set(await disk.store.pauses()) == {HOST, OTHER}
+    disk.now += 60
+    await disk.close()
