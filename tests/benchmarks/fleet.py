@@ -162,7 +162,7 @@ def show(name, seconds, seen, reports):
     rate = 0.8 * len(plain) / (plain[-1 - tenth] - plain[tenth]) if tenth else 0.0
     total = {
         key: sum(report.get(key, 0) for report in reports)
-        for key in ("robotstxt/turns", "robotstxt/turns_late", "log_count/ERROR")
+        for key in ("robotstxt/turns", "log_count/ERROR")
     }
     print(
         f"{name}: robots.txt per origin {min(robots)} to {max(robots)}; {asked} pages of origins that"
@@ -170,7 +170,7 @@ def show(name, seconds, seen, reports):
         f" {0.95 * seconds:g} s {sum(gap < 0.95 * seconds for gap in gaps)}, median"
         f" {f'{median(gaps):.3f} s' if gaps else '-'}; {len(plain)} other pages,"
         f" {rate:.1f} a second; turns {total['robotstxt/turns']},"
-        f" late {total['robotstxt/turns_late']}, errors {total['log_count/ERROR']}",
+        f" errors {total['log_count/ERROR']}",
         flush=True,
     )
     return rate

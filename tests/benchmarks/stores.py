@@ -100,7 +100,7 @@ async def known_origins(directory):
         told = []
         for what, call in (
             ("lookup", store.get),
-            ("turn", lambda origin, store=store: store.reserve(origin, 2.0)),
+            ("lease", lambda origin, store=store: store.claim(f"host:{origin}", "a", 2.0)),
         ):
             took = []
             for origin in origins:
