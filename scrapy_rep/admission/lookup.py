@@ -112,6 +112,11 @@ class Lookups(Reason):
         """Forget the result of a lookup that the cache doesn't have: it is used once."""
         self._results.pop(ask.origin, None)
 
+    @property
+    def has_results(self) -> bool:
+        """Whether there are results of lookups that the cache doesn't have."""
+        return bool(self._results)
+
     def result(self, origin: Origin, now: float) -> Entry | None:
         """Return the result of the lookup of ``origin`` that the cache doesn't have.
 

@@ -200,8 +200,11 @@ class RobotsAwarePriorityQueue:
                         continue
                 store_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
                 self._admission.idle.end_delay()
-            is_remembered = self._waiting.remembers(lane)
-            if self._backlog is not None and not is_remembered and self._backlog.move_to_disk(lane):
+            if (
+                self._backlog is not None
+                and not self._waiting.remembers(lane)
+                and self._backlog.move_to_disk(lane)
+            ):
                 self._resize(lane, 0)
             return request
         return None

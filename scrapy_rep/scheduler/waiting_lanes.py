@@ -83,7 +83,7 @@ class WaitingLanes:
             if self._is_overdue(lane, hold.until):
                 lane.overdue = True
                 return True
-        elif hold is None or not isinstance(hold.reason, Lookups):
+        elif self._since and (hold is None or not isinstance(hold.reason, Lookups)):
             self._forget(lane)
         if hold is None:
             return True
