@@ -11,6 +11,8 @@ from tests.wire.cells import CELLS
 from tests.wire.run import run
 
 BY_NAME = {cell.name: cell for cell in CELLS}
+# Not those with a second worker: on a busy machine it may come when the pause is just over, and does
+# not know of the probe of the first one then.
 KEPT = (
     "plain",
     "plain-503",
@@ -24,7 +26,6 @@ KEPT = (
     "g-direct",
     "g-scrapys",
     "h-delay-0.5",
-    "j-meets-sqlite",
     "k-resumed",
     "hangs",
     "hangs-scrapys",
