@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from scrapy_rep.utils.clock import Clock
 
 _LATEST: Final = 2.0
-"""Seconds after which a request is taken to be written to the network, if the delay is shorter: by
-then it has a connection, or is sent again by TCP."""
+"""Seconds after which a request counts as written to the network, if the delay is shorter. A new
+connection seldom takes longer."""
 _MAX_HOSTS: Final = 10_000
 """Number of hosts from which on those whose turns are past are forgotten."""
 

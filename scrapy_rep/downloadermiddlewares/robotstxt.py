@@ -314,7 +314,7 @@ class RobotsTxtMiddleware:
                 delay = delays.seconds_before(decision)
         # A plain tuple as in store_grant, without the time of a call.
         request.meta[TICKET_KEY] = request.url, decision.tokens, end, delay
-        if not note.again:  # the page was the first of another entry
+        if not note.again:  # the former entry has decided on this page before
             decision.mark_entry_used()
         self._announcer.send_verdict(request, verdict, origin, decision)
         if decision.usage is not None:

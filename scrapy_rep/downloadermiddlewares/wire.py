@@ -1,11 +1,10 @@
 """The wire: the last check of a request, when it is handed to its download handler.
 
 A request may have waited in other middlewares and in its download slot since it was allowed, and a
-signal handler may have changed it there. Here, its decision is made again if it is not valid any
-longer, or if the request has lost its ticket; and the admission is asked again if the
-host of the request has a delay or a pause. A request that has to wait for more than two seconds is
-given back, so that it waits where all others wait. For all other requests, the check takes about a
-microsecond.
+signal handler may have changed it there. Here, the request is decided again if its decision is not
+valid any longer, or its ticket is missing. If its host has a delay or a pause, the admission is
+asked again. A request that has to wait for more than two seconds is given back, so that it waits
+where all others wait. For all other requests, the check takes about a microsecond.
 
 Scrapy has no public hook here. If a version of Scrapy has no place for it, the middleware closest
 to the downloader makes the check.

@@ -359,18 +359,22 @@ async def test_a_middleware_behind_the_guard_stops_the_crawl_at_the_start(web, o
 # What was found by who tried to get around it.
 
 
+class WithCrawler:
+    """A middleware that sends requests of its own."""
+
+    def __init__(self, crawler):
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+
 @pytest_twisted.ensureDeferred
 async def test_the_answer_to_a_copy_of_the_request_is_not_the_sites(web):
     site, tokens = web.site(robots(RULES)), web.site(paths={"/token": [answer(200, "abc")]})
 
-    class FetchesToken:
-        def __init__(self, crawler):
-            self.crawler = crawler
-
-        @classmethod
-        def from_crawler(cls, crawler):
-            return cls(crawler)
-
+    class FetchesToken(WithCrawler):
         async def process_request(self, request):
             if not request.url.startswith(tokens.url("")):
                 copy = request.replace(url=tokens.url("/token"))
@@ -385,14 +389,7 @@ async def test_the_answer_to_a_copy_of_the_request_is_not_the_sites(web):
 async def test_a_page_that_is_asked_for_with_a_copy_of_the_meta_is_not_sent(web):
     site = web.site(robots(RULES))
 
-    class FetchesPage:
-        def __init__(self, crawler):
-            self.crawler = crawler
-
-        @classmethod
-        def from_crawler(cls, crawler):
-            return cls(crawler)
-
+    class FetchesPage(WithCrawler):
         async def process_request(self, request):
             if request.url.endswith("/robots.txt"):
                 copy = Request(site.url("/private"), meta=dict(request.meta))
