@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
+from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
+from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -20,10 +22,6 @@ from scrapy_rep.extensions.report import RobotsReport
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
 logger: Final = logging.getLogger(__name__)
 

@@ -7,26 +7,20 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Hashable
+from typing import Any, Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
-from scrapy_rep.decision.usage import describe_decision, store_judgement
+from scrapy_rep.decision.usage import Judgement, describe_decision, store_judgement
 from scrapy_rep.exceptions import message_prefix
-from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.signals import META_KEY, as_meta
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.settings import Options
+from scrapy_rep.signals import META_KEY, Announcer, as_meta
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.text import printable_request, without_credentials
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.decision.usage import Judgement
-    from scrapy_rep.protocol.verdict import Verdict
-    from scrapy_rep.settings import Options
-    from scrapy_rep.signals import Announcer
 
 logger: Final = logging.getLogger(__name__)
 

@@ -6,21 +6,16 @@ The functions return the texts of dropped requests for messages.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.protocol.origin import ROBOTSTXT
-from scrapy_rep.protocol.usage.statement import TDMREP_JSON
+from scrapy_rep.protocol.usage.statement import TDMREP_JSON, Statement
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable, short, utc_time_text, without_credentials
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy_rep.protocol.usage.statement import Statement
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Reason, Verdict
 
 
 class RobotsTxtDisallowed(IgnoreRequest):

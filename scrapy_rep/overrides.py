@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy.utils.conf import closest_scrapy_cfg
 
+from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.origin import DEFAULT_PORTS, ROBOTSTXT, origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.product_tokens import tokens_of_setting
+from scrapy_rep.protocol.product_tokens import Tokens, tokens_of_setting
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from scrapy_rep.protocol.matching.effort import Effort
-    from scrapy_rep.protocol.product_tokens import Tokens
 
 POLICIES: Final = ("ignore", "disallow", "file", "agent")
 _NEEDS: Final = {"file": "path", "agent": "agent"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from scrapy.crawler import Crawler
 from scrapy.robotstxt import RobotParser as BaseRobotParser
 
 from scrapy_rep.protocol.crawl_delay import delay_in
@@ -12,7 +13,6 @@ from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.product_tokens import tokens_of_name
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from typing_extensions import Self
 
 _ASCII: Final = bytes(range(128))

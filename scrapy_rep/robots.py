@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable
+from typing import NamedTuple
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.cache.cache import Cache, Census
+from scrapy_rep.decision.decider import Decider, Decision
+from scrapy_rep.overrides import Override
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.text import printable_request
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.cache.cache import Cache, Census
-    from scrapy_rep.decision.decider import Decider, Decision
-    from scrapy_rep.overrides import Override
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.parser import RobotsTxt
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Verdict
 
 
 class Wait(NamedTuple):

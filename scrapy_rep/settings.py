@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Override, overrides_of
@@ -31,12 +35,6 @@ from scrapy_rep.utils.readers import (
     path,
     several_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
 _MAX_SIZE: Final = 2**31 - 1
 """Maximum of REP_MAX_SIZE: the largest limit that zlib accepts on every machine."""

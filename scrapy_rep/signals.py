@@ -5,26 +5,22 @@ Handlers of signals must be plain functions, not coroutine functions.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from pydispatch import dispatcher  # type: ignore[import-untyped] # it has no types
+from scrapy import Request
+from scrapy.crawler import Crawler
 
+from scrapy_rep.overrides import Override
+from scrapy_rep.protocol.crawl_delay import Delay
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Unavailable
 from scrapy_rep.protocol.parser import RobotsTxt
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.overrides import Override
-    from scrapy_rep.protocol.crawl_delay import Delay
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.usage.statement import Value
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.usage.statement import Value
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Verdict
 
 robotstxt_verdict: Final = object()
 """``(request, verdict)``: it was decided whether a request may be sent. The signal is sent for

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import AsyncIterator, Sequence
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy import Request
 from scrapy.spiders import SitemapSpider
@@ -17,9 +18,6 @@ from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import as_completed, sleep
 from scrapy_rep.utils.text import short, without_credentials
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
 
 logger: Final = logging.getLogger(__name__)
 

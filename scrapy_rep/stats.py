@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+from scrapy.crawler import Crawler
 
 # Stats that Scrapy's built-in middleware has, too.
 FORBIDDEN: Final = "robotstxt/forbidden"

@@ -16,40 +16,35 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final, Protocol
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from scrapy_rep import stats
 from scrapy_rep.admission.back_off import REFUSALS, BackOff
+from scrapy_rep.admission.crawl_delay import CrawlDelays
+from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.idle import Idle
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Ask, Hold, Reason
+from scrapy_rep.admission.ticket import Grant, Source
 from scrapy_rep.admission.turn import Turn
 from scrapy_rep.admission.unreachable import Unreachable
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.decision.decider import Decider
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.verdict import Outage
+from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
-from scrapy_rep.utils.downloads import host_of
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.downloads import Route, host_of
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import printable_request
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.admission.crawl_delay import CrawlDelays
-    from scrapy_rep.admission.host_leases import HostLeases
-    from scrapy_rep.admission.ticket import Grant, Source
-    from scrapy_rep.cache.cache import Cache
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.decider import Decider
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.verdict import Outage
-    from scrapy_rep.settings import Options
-    from scrapy_rep.utils.clock import Clock
-    from scrapy_rep.utils.downloads import Route
 
 logger: Final = logging.getLogger(__name__)
 

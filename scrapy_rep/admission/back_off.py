@@ -15,34 +15,29 @@ from __future__ import annotations
 import logging
 import math
 import random
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep import stats
-from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.host_leases import HostLeases
+from scrapy_rep.admission.reason import Ask, Hold, Reason
 from scrapy_rep.fetch.route import intermediary_error
 from scrapy_rep.protocol.freshness import retry_after
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.downloads import default_download_timeout
 from scrapy_rep.utils.once import Once
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.admission.host_leases import HostLeases
-    from scrapy_rep.admission.reason import Ask
-    from scrapy_rep.settings import Options
-    from scrapy_rep.utils.clock import Clock
 
 logger: Final = logging.getLogger(__name__)
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.decision.decider import Decision
+from scrapy_rep.protocol.crawl_delay import Delay
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.lru import BoundedCache
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.decider import Decision
-    from scrapy_rep.protocol.crawl_delay import Delay
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.settings import Options
 
 logger: Final = logging.getLogger(__name__)
 

@@ -7,15 +7,12 @@ over. In a pause, the lease belongs to nobody: it is held under the name ``PAUSE
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
-from scrapy_rep.stores.base import PAUSE, host_of_key, key_of_host
+from scrapy_rep.stores.base import PAUSE, Lease, Store, host_of_key, key_of_host
 from scrapy_rep.utils.background import Background
-
-if TYPE_CHECKING:
-    from scrapy_rep.stores.base import Lease, Store
-    from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.clock import Clock
 
 logger: Final = logging.getLogger(__name__)
 

@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import logging
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from scrapy import signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import CloseSpider, DontCloseSpider
 
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.utils.scrapy_internals import (
     has_only_waiting_requests,
     has_pending_requests,
 )
 from scrapy_rep.utils.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.verdict import Outage
 
 logger: Final = logging.getLogger(__name__)
 

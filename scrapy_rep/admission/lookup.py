@@ -18,28 +18,22 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Collection
+from typing import Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.utils.defer import deferred_from_coro
 
-from scrapy_rep.admission.reason import Hold, Reason
+from scrapy_rep.admission.reason import Ask, Hold, Reason
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.concurrency import trap_cancelled
-from scrapy_rep.utils.downloads import route_of
+from scrapy_rep.utils.downloads import Route, route_of
 from scrapy_rep.utils.lru import BoundedCache
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.admission.reason import Ask
-    from scrapy_rep.cache.cache import Cache
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.decider import Decider
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.utils.downloads import Route
 
 logger: Final = logging.getLogger(__name__)
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from scrapy import Request
+from scrapy.http import Response
 
-    from scrapy import Request
-    from scrapy.http import Response
-
-    from scrapy_rep.admission.crawl_delay import CrawlDelays
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.decider import Decider, Decision
-    from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.admission.crawl_delay import CrawlDelays
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.decision.decider import Decider, Decision
+from scrapy_rep.protocol.origin import Origin
 
 
 class Hold(NamedTuple):

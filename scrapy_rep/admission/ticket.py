@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-if TYPE_CHECKING:
-    from scrapy import Request
+from scrapy import Request
 
 TICKET_KEY: Final = "_robotstxt"
 """Private key of ``Request.meta``."""

@@ -11,22 +11,18 @@ The origins of a host (http, https, other ports) share its turns.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from scrapy_rep.admission.reason import Hold, Reason
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_rep.admission.reason import Ask, Hold, Reason
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_slots import delay_of_slot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.admission.reason import Ask
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.utils.clock import Clock
 
 _LATEST: Final = 2.0
 """Seconds after which a request counts as written to the network, if the delay is shorter. A new

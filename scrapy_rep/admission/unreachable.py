@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from scrapy_rep.admission.reason import Hold, Reason
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from scrapy_rep.admission.reason import Ask, Hold, Reason
 from scrapy_rep.admission.ticket import Source
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.settings import Options
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import default_download_timeout, download_timeout_of
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.admission.reason import Ask
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.settings import Options
-    from scrapy_rep.utils.clock import Clock
 
 MARGIN: Final = 0.02
 """Seconds added to a wait. Timers use another clock than the entries of origins and Redis; without

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable, Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+from scrapy_rep.admission.reason import Hold
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.utils.clock import Clock, Timer
 
-    from scrapy_rep.admission.reason import Hold
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.utils.clock import Clock, Timer
-
-    K = TypeVar("K", bound=Hashable)
-else:
-    K = TypeVar("K")
+K = TypeVar("K", bound=Hashable)
 
 _STALE: Final = 16
 """The heap is rebuilt if it has more entries than two for each key, plus this number."""

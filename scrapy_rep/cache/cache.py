@@ -9,33 +9,27 @@ fetches robots.txt.
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from scrapy import Request
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.flights import Flights
-from scrapy_rep.cache.lookup import Lookup
+from scrapy_rep.cache.lookup import Lookup, LookupContext
 from scrapy_rep.cache.tdmrep import TdmrepCache
-from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.origin import ROBOTSTXT, Origin
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.utils.lru import BoundedCache
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from scrapy import Request
-
-    from scrapy_rep.cache.lookup import LookupContext
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.product_tokens import Tokens
-    from scrapy_rep.protocol.record import Record
-
-    Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
+Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 
 logger: Final = logging.getLogger(__name__)
 

@@ -10,22 +10,19 @@ the product tokens that were needed so far. Rules for other tokens are added whe
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
+from scrapy_rep.protocol.matching.effort import Effort
+from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import ROBOTSTXT
+from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.usage.rules import NO_USAGE_RULES, UsageRules
-from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.matching.effort import Effort
-    from scrapy_rep.protocol.matching.ruleset import RuleSet
-    from scrapy_rep.protocol.parser import RobotsTxt
-    from scrapy_rep.protocol.product_tokens import Tokens
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Outage
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Outage, Reason, Verdict
 
 _ENTRY_BYTES: Final = 680
 """Approximate bytes of memory for an entry without rules."""

@@ -8,14 +8,11 @@ REP_CONCURRENT_FETCHES fetches become slow in a second, and each of them ends af
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy_rep.utils.clock import Clock
 
 _SLOW: Final = 1.0
 """Seconds after which a fetch is slow."""

@@ -9,23 +9,18 @@ wait until the store has written the record.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from twisted.internet.defer import CancelledError
+from scrapy import Request
+from twisted.internet.defer import CancelledError, Deferred
 
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import Promise
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from scrapy import Request
-    from twisted.internet.defer import Deferred
-
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.product_tokens import Tokens
 
 T = TypeVar("T")
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol.outcome import Unreachable
-from scrapy_rep.protocol.policy import Grant
+from scrapy_rep.protocol.policy import Access, Grant
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.utils.text import counted, utc_time_text
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.policy import Access
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.site_file import SiteFile
 
 logger: Final = logging.getLogger(__name__)
 

@@ -9,38 +9,29 @@ after some time, so that another worker gets it if the worker with the lease was
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final, TypeGuard
 
+from scrapy import Request
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.cache.fetch_limit import Permit
+from scrapy_rep.cache.fetch_limit import FetchLimit, Permit
 from scrapy_rep.cache.log import LookupLog
-from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.outcome import Outcome, Unreachable
+from scrapy_rep.protocol.policy import Policy
+from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
-from scrapy_rep.stores.base import Lease, RecordAndLease, StoreError
+from scrapy_rep.stores.base import Lease, RecordAndLease, Store, StoreError
 from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import sleep
 from scrapy_rep.utils.lru import BoundedCache
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from typing import TypeGuard
-
-    from scrapy import Request
-
-    from scrapy_rep.cache.fetch_limit import FetchLimit
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.outcome import Outcome
-    from scrapy_rep.protocol.policy import Policy
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.stores.base import Store
-    from scrapy_rep.utils.clock import Clock
-
-    Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
-    SendRecord = Callable[[Record, Record | None, Request], None]
+Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
+SendRecord = Callable[[Record, Record | None, Request], None]
 
 logger: Final = logging.getLogger(__name__)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.settings import Options
+from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.registry import make_store
 from scrapy_rep.utils.lru import BoundedCache
-
-if TYPE_CHECKING:
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.settings import Options
-    from scrapy_rep.stores.base import Store
 
 _ALL: Final[WeakValueDictionary[Any, Shared]] = WeakValueDictionary()
 

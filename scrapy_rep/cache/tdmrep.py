@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from scrapy import Request
+
+from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.flights import Flights
-from scrapy_rep.cache.lookup import Lookup
+from scrapy_rep.cache.lookup import Lookup, LookupContext
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.outcome import Unavailable
+from scrapy_rep.protocol.policy import Access
+from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH, TdmRules
 from scrapy_rep.utils.lru import BoundedCache
-
-if TYPE_CHECKING:
-    from scrapy import Request
-
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.cache.lookup import LookupContext
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.policy import Access
-    from scrapy_rep.protocol.product_tokens import Tokens
-    from scrapy_rep.protocol.record import Record
 
 _DISALLOWED: Final = TdmRules.unread(f"robots.txt disallows {TDMREP_PATH}")
 _NOT_USED: Final = TdmRules(b"[]")

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import argparse
 import base64
 import json
 import sys
+from collections.abc import AsyncIterator
 from difflib import unified_diff
 from random import random
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.utils.project import inside_project
 
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.check import exit_status_of
-from scrapy_rep.commands.spider import gather, robots_of
+from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
     EXIT_OK,
@@ -30,22 +33,13 @@ from scrapy_rep.exceptions import describe
 from scrapy_rep.fetch.fetcher import Fetcher
 from scrapy_rep.protocol.origin import ROBOTSTXT, split_url
 from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.usage.tdmrep import TDMREP_PATH
+from scrapy_rep.settings import Options
 from scrapy_rep.stores import registry
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.base import BareStore, RecordAndLease, StoreError
 from scrapy_rep.utils.text import counted, printable
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import AsyncIterator
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.commands.spider import CoroutineRunner
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.settings import Options
-    from scrapy_rep.stores.base import BareStore, RecordAndLease
 
 _AT_A_TIME: Final = 50
 """Number of records that are read at a time: at most 40 MB with the default REP_MAX_SIZE."""

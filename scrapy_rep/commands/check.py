@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from codecs import BOM_UTF8
+from collections.abc import Callable
 from time import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.arguments import displayed_name, read_file, read_robotstxt
-from scrapy_rep.commands.spider import CheckResult, check_urls
+from scrapy_rep.commands.spider import CheckResult, CoroutineRunner, check_urls
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
     EXIT_OK,
@@ -20,20 +22,14 @@ from scrapy_rep.commands.terminal import (
     describe_age,
     scheme_hint,
 )
+from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.decision.strictest import verdict_of_rules
 from scrapy_rep.decision.usage import describe_decision
+from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.parser import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable, without_credentials
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
-    from scrapy_rep.commands.spider import CoroutineRunner
-    from scrapy_rep.decision.spellings import Spellings
-    from scrapy_rep.protocol.matching.ruleset import RuleSet
 
 _UNKNOWN_REASONS: Final = {Reason.UNREACHABLE, Reason.ERROR, Reason.CLOSING}
 _WORDS: Final = {EXIT_OK: "allowed", EXIT_NO: "disallowed", EXIT_UNKNOWN: "can't tell"}

@@ -5,16 +5,18 @@ For each decision it prints the line of robots.txt that decided.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands.arguments import only_argument
+from scrapy_rep.commands.spider import CoroutineRunner
 from scrapy_rep.commands.terminal import (
     EXIT_NO,
     EXIT_OK,
@@ -23,14 +25,8 @@ from scrapy_rep.commands.terminal import (
     describe_duration,
     scheme_hint,
 )
-from scrapy_rep.extensions.evidence.reading import DAMAGE, find_lines
+from scrapy_rep.extensions.evidence.reading import DAMAGE, Found, find_lines
 from scrapy_rep.utils.text import counted, printable, without_credentials
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy_rep.commands.spider import CoroutineRunner
-    from scrapy_rep.extensions.evidence.reading import Found
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _WORDS = {"allow": "allowed", "disallow": "disallowed"}

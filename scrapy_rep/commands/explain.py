@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import displayed_name, only_argument, read_robotstxt
 from scrapy_rep.commands.check import exit_status_of
-from scrapy_rep.commands.spider import robots_of
+from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.commands.terminal import coloured, scheme_hint, section
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.strictest import verdict_of_rules
@@ -24,22 +27,13 @@ from scrapy_rep.protocol.explain import explain as explained
 from scrapy_rep.protocol.origin import origin_of, target_of
 from scrapy_rep.protocol.parser import ANYONE, RobotsTxt
 from scrapy_rep.protocol.policy import Grant
+from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.usage.statement import LICENSE
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.settings import Options
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.text import printable, utc_time_text, without_credentials
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.commands.spider import CoroutineRunner
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Verdict
-    from scrapy_rep.settings import Options
 
 
 @dataclass(frozen=True)

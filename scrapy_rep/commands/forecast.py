@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from heapq import nlargest
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy_rep.decision.decider import Decision
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Reason
-
-if TYPE_CHECKING:
-    from scrapy_rep.decision.decider import Decision
-    from scrapy_rep.protocol.origin import Origin
 
 _SLOWEST: Final = 10
 """Maximum number of hosts in the list of the slowest hosts."""

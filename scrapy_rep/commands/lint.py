@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.commands import record_text
 from scrapy_rep.commands.arguments import displayed_name, only_argument, read_file
-from scrapy_rep.commands.spider import robots_of
+from scrapy_rep.commands.spider import CoroutineRunner, robots_of
 from scrapy_rep.commands.terminal import EXIT_NO, EXIT_OK, EXIT_UNKNOWN, coloured
+from scrapy_rep.protocol.lint import Lint
 from scrapy_rep.protocol.lint import lint as linted
 from scrapy_rep.protocol.outcome import Available, Unreachable
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.robots import Robots
 from scrapy_rep.utils.text import counted, printable, short, without_credentials
-
-if TYPE_CHECKING:
-    import argparse
-
-    from scrapy_rep.commands.spider import CoroutineRunner
-    from scrapy_rep.protocol.lint import Lint
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.robots import Robots
 
 _WIDTH: Final = 56
 """Width of the column with the lines of the file, in characters."""

@@ -7,15 +7,18 @@ whose robots.txt is not known yet are kept, up to a maximum number.
 
 from __future__ import annotations
 
+import argparse
 import json
 import logging
 import sys
 from codecs import BOM_UTF8
+from collections.abc import Iterator
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import UsageError
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
@@ -23,7 +26,7 @@ from twisted.internet.defer import DeferredSemaphore
 from scrapy_rep.admission.crawl_delay import CrawlDelays
 from scrapy_rep.commands.forecast import Forecast
 from scrapy_rep.commands.sitemaps import Sitemaps
-from scrapy_rep.commands.spider import gather, robots_of
+from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
 from scrapy_rep.commands.terminal import (
     EXIT_OK,
     EXIT_UNKNOWN,
@@ -32,22 +35,13 @@ from scrapy_rep.commands.terminal import (
     describe_duration,
     scheme_hint,
 )
+from scrapy_rep.decision.decider import Decision
 from scrapy_rep.exceptions import CrawlClosingError
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.utils.concurrency import Workers
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.text import counted, printable, printable_request, without_credentials
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.commands.spider import CoroutineRunner
-    from scrapy_rep.decision.decider import Decision
-    from scrapy_rep.protocol.origin import Origin
 
 logger: Final = logging.getLogger(__name__)
 

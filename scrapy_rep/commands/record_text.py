@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy_rep.commands.terminal import describe_age, describe_duration
+from scrapy_rep.protocol.outcome import Evidence
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.settings import Options
 from scrapy_rep.utils.text import counted, printable, utc_time_text
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.outcome import Evidence
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.settings import Options
 
 
 def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:

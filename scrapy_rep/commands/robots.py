@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import math
 import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
@@ -28,9 +29,6 @@ from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.protocol.usage.statement import PURPOSES
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.registry import make_unguarded_store
-
-if TYPE_CHECKING:
-    import argparse
 
 _QUIET: Final[dict[str, Any]] = {
     "ROBOTSTXT_OBEY": True,

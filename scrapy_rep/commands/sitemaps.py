@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from http import HTTPStatus
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.gz import gunzip, gzip_magic_number
@@ -15,11 +17,6 @@ from scrapy.utils.sitemap import Sitemap
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import absolute_url
 from scrapy_rep.utils.text import printable, without_credentials
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-
-    from scrapy.crawler import Crawler
 
 _MAX_DEPTH: Final = 3
 """Maximum depth of sitemap indexes in each other. The sitemaps protocol allows a depth of 1."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from typing import Any, NamedTuple, TypeVar
 
 from scrapy import Spider
+from scrapy.crawler import Crawler, CrawlerProcessBase
 from scrapy.exceptions import UsageError
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings
+from scrapy_rep.decision.usage import Judgement
 from scrapy_rep.downloadermiddlewares.startup import read_overrides
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.protocol.origin import origin_of
@@ -18,14 +21,7 @@ from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.clock import Clock
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
-
-    from scrapy.crawler import Crawler, CrawlerProcessBase
-
-    from scrapy_rep.decision.usage import Judgement
-
-    CrawlFunction = Callable[[Crawler], Awaitable[Any]]
+CrawlFunction = Callable[[Crawler], Awaitable[Any]]
 
 T = TypeVar("T")
 

@@ -5,34 +5,27 @@ An override is an entry of REP_OVERRIDES. A lookup finds a robots.txt in the sto
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings, stripped_url
-from scrapy_rep.decision.strictest import NO_ORIGIN, strictest_verdict
-from scrapy_rep.decision.usage import PURPOSES_KEY, UsageJudge
-from scrapy_rep.overrides import DISALLOWED
-from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of, split_url
+from scrapy_rep.decision.strictest import NO_ORIGIN, VerdictOn, strictest_verdict
+from scrapy_rep.decision.usage import PURPOSES_KEY, Judgement, UsageJudge
+from scrapy_rep.overrides import DISALLOWED, Override, Overrides
+from scrapy_rep.protocol.origin import ROBOTSTXT, Origin, origin_of, split_url
+from scrapy_rep.protocol.product_tokens import Tokens
+from scrapy_rep.protocol.usage.tdmrep import TdmRules
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Verdict
+from scrapy_rep.settings import Options
 from scrapy_rep.utils.text import printable_request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.cache.cache import Cache
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.strictest import VerdictOn
-    from scrapy_rep.decision.usage import Judgement
-    from scrapy_rep.overrides import Override, Overrides
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.product_tokens import Tokens
-    from scrapy_rep.protocol.usage.tdmrep import TdmRules
-    from scrapy_rep.settings import Options
 
 SCHEMES: Final = ("http:", "https:", "ftp:")
 """Prefixes of the URLs to which a robots.txt can apply."""

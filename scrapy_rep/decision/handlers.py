@@ -7,23 +7,20 @@ a URL in the same way, with the same library. For any other handler, all ways ar
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote, urldefrag, urlparse
 
+from scrapy.settings import BaseSettings
 from twisted.web.client import URI
 
 from scrapy_rep.protocol.origin import DEFAULT_PORTS
 from scrapy_rep.utils.downloads import download_handler_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from scrapy.settings import BaseSettings
-
-    Sends = Callable[[str, bool], Iterator[str]]
+Sends = Callable[[str, bool], Iterator[str]]
 
 _RESERVED: Final = "!$&'()*+,/:;=@[]"
 """The reserved characters of RFC 3986 §2.2, without ``?`` and ``#``, which end a path."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Headers
 from scrapy.utils.python import without_none_values
 
 from scrapy_rep.protocol.product_tokens import tokens_of_header
+from scrapy_rep.settings import Options
 from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.scrapy_internals import user_agents_of
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.settings import Options
 
 _tokens_of_header = lru_cache(maxsize=1024)(tokens_of_header)
 

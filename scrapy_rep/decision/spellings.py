@@ -7,15 +7,14 @@ disallowed page must not be fetched by another spelling of its URL, so each spel
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote, unquote_to_bytes
+
+from scrapy.settings import BaseSettings
 
 from scrapy_rep.decision.handlers import handlers_of
 from scrapy_rep.protocol.canonical import canonical_target
 from scrapy_rep.protocol.origin import origin_of, split_url, target_of
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 _EDGES: Final = "".join(map(chr, range(0x21)))
 _REMOVED: Final = str.maketrans("", "", "\t\r\n")

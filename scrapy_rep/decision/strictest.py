@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.protocol.matching.effort import Effort
+from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import ROBOTSTXT, target_of
+from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy_rep.decision.spellings import Spellings
-    from scrapy_rep.protocol.matching.ruleset import RuleSet
-    from scrapy_rep.protocol.product_tokens import Tokens
-
-    VerdictOn = Callable[[str, Tokens, Effort], Verdict | None]
+VerdictOn = Callable[[str, Tokens, Effort], Verdict | None]
 
 NO_ORIGIN: Final = Verdict(allowed=False, reason=Reason.NO_ORIGIN)
 _BY_RULES: Final = (Reason.RULE, Reason.NO_RULE)

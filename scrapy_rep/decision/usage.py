@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
 from scrapy_rep.exceptions import SettingsError, describe, describe_usage
-from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, UNKNOWN
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.usage.statement import DISALLOW, PURPOSES, TDMREP, UNKNOWN, Value
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer
 from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.readers import describe_list_of, several_of
 from scrapy_rep.utils.text import printable_request
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.protocol.usage.statement import Value
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Verdict
-    from scrapy_rep.settings import Options
 
 PURPOSES_KEY: Final = "robotstxt_purposes"
 """Name of the key of ``Request.meta``, and of the attribute of a spider, with purposes that replace

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import random
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import uuid4
 
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
+from scrapy.crawler import Crawler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
@@ -32,8 +33,12 @@ from scrapy_rep.downloadermiddlewares.startup import (
 )
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
+from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops
 from scrapy_rep.fetch.fetcher import Fetcher
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
@@ -42,15 +47,6 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.per_crawl import add_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.downloadermiddlewares.wire import Wire
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.parser import RobotsTxt
-    from scrapy_rep.protocol.verdict import Verdict
 
 logger: Final = logging.getLogger(__name__)
 

@@ -8,36 +8,32 @@ from __future__ import annotations
 
 import logging
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.ticket import Source
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.cache.entry import Entry
+from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import describe_decision, store_judgement
+from scrapy_rep.drops import Drops
 from scrapy_rep.fetch.decoding import DecodingError, decode
+from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
-from scrapy_rep.protocol.outcome import Available
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.outcome import Available, Evidence
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robotparser import RobotParser
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import printable_request
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.admission.admission import Admission
-    from scrapy_rep.admission.ticket import Source
-    from scrapy_rep.cache.cache import Cache
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.decider import Decision
-    from scrapy_rep.drops import Drops
-    from scrapy_rep.overrides import Override
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.outcome import Evidence
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.verdict import Verdict
 
 logger: Final = logging.getLogger(__name__)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
+from scrapy_rep.overrides import Override, Overrides
+from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.text import printable_request
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.overrides import Override, Overrides
-    from scrapy_rep.signals import Announcer
 
 logger: Final = logging.getLogger(__name__)
 

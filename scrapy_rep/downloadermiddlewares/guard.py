@@ -11,28 +11,25 @@ the fetcher gets the response unchanged.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
 from scrapy_rep.admission.ticket import TICKET_KEY, grant_of, store_grant
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.downloadermiddlewares.recheck import Recheck, drop_response
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
-from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, answer_of
+from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, Transfer, answer_of
 from scrapy_rep.utils.per_crawl import get_part
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
-
-    from scrapy_rep.fetch.transfer import Transfer
 
 REFUSED_KEY: Final = "_robotstxt_refused"
 """Private key of ``Request.meta``: verdict and URL of a redirect that a browser did not follow."""

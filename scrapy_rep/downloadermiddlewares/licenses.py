@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from scrapy_rep import stats
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.text import printable, short, without_credentials
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.decision.decider import Decider
 
 logger: Final = logging.getLogger(__name__)
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy import Request
 
 from scrapy_rep.downloadermiddlewares.guard import REFUSED_KEY
 from scrapy_rep.downloadermiddlewares.recheck import Recheck
 from scrapy_rep.downloadermiddlewares.subresources import Subresources
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.per_crawl import parts_of_all_crawls
 from scrapy_rep.utils.text import printable
 
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.verdict import Verdict
-
-    Answer = tuple[str, dict[str, Any]]
+Answer = tuple[str, dict[str, Any]]
 
 logger: Final = logging.getLogger(__name__)
 

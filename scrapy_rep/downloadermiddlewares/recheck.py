@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.defer import ensure_awaitable
 
 from scrapy_rep import signals, stats
-from scrapy_rep.admission.ticket import TICKET_KEY, grant_of, store_again
+from scrapy_rep.admission.ticket import TICKET_KEY, Grant, grant_of, store_again
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import printable_request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.admission.ticket import Grant
-    from scrapy_rep.decision.decider import Decider
 
 logger: Final = logging.getLogger(__name__)
 

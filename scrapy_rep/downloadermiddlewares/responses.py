@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
 
 from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.downloadermiddlewares.recheck import Recheck
 from scrapy_rep.utils.per_crawl import get_part
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
 
 

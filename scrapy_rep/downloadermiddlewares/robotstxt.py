@@ -9,13 +9,16 @@ the component from which the engine got it.
 from __future__ import annotations
 
 import math
+from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Final
 
-from scrapy import signals
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.ticket import (
     DIRECT,
     TICKET_KEY,
@@ -25,7 +28,8 @@ from scrapy_rep.admission.ticket import (
     read_and_restore,
     store_grant,
 )
-from scrapy_rep.decision.usage import store_judgement
+from scrapy_rep.decision.decider import Decider, Decision
+from scrapy_rep.decision.usage import Judgement, store_judgement
 from scrapy_rep.downloadermiddlewares.composition import Composition
 from scrapy_rep.downloadermiddlewares.recheck import CLOSING, Recheck
 from scrapy_rep.downloadermiddlewares.startup import (
@@ -42,15 +46,7 @@ from scrapy_rep.signals import META_KEY
 from scrapy_rep.utils.per_crawl import add_part, remove_part
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Generator
-
-    from scrapy import Request, Spider
-    from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-    from scrapy_rep.admission.admission import Admission
-    from scrapy_rep.decision.decider import Decider, Decision
-    from scrapy_rep.decision.usage import Judgement
 
 _PRIORITY_CUT: Final = 1_000
 """Amount by which the priority of a request is lowered when too many requests wait here."""

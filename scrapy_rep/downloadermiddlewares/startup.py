@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from operator import gt, lt
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware as BuiltInMiddleware
-from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -17,15 +18,9 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.overrides import Overrides
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.product_tokens import is_product_token
-from scrapy_rep.settings import unknown_settings
+from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores import registry
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
-
-    from scrapy_rep.settings import Options
-    from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.clock import Clock
 
 logger: Final = logging.getLogger(__name__)
 

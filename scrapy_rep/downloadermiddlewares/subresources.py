@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
-from scrapy_rep.decision.decider import SCHEMES
+from scrapy_rep.cache.cache import Cache
+from scrapy_rep.decision.decider import SCHEMES, Decider
 from scrapy_rep.exceptions import CrawlClosingError, describe
+from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.per_crawl import parts_of_all_crawls, remove_part
 from scrapy_rep.utils.text import printable_request, without_credentials
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.cache.cache import Cache
-    from scrapy_rep.decision.decider import Decider
-    from scrapy_rep.protocol.verdict import Verdict
-    from scrapy_rep.settings import Options
 
 logger: Final = logging.getLogger(__name__)
 

@@ -7,28 +7,25 @@ first of them asks. If thousands of requests asked each time, they would be sent
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.waiting import Waiting
+from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.exceptions import CrawlClosingError
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise, sleep
 from scrapy_rep.utils.download_slots import slot_name
 from scrapy_rep.utils.scrapy_internals import raised_concurrency, wake_engine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.admission.admission import Admission
-    from scrapy_rep.decision.decider import Decider, Decision
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.utils.clock import Clock
 
 _MAX_WAITING: Final = 16
 """Maximum number of requests that wait for lookups if CONCURRENT_REQUESTS sets no limit."""

@@ -12,26 +12,23 @@ to the downloader makes the check.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
+
+from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.ticket import TICKET_KEY, grant_of
+from scrapy_rep.downloadermiddlewares.recheck import Recheck
+from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.admission.admission import Admission
-    from scrapy_rep.admission.reason import Hold
-    from scrapy_rep.downloadermiddlewares.recheck import Recheck
-    from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.utils.clock import Clock
 
 _LONGEST: Final = 2.0
 """Maximum seconds for which a request waits here."""

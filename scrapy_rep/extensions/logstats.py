@@ -6,17 +6,16 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import create_looping_call
+from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
+from twisted.internet.task import LoopingCall
 
 from scrapy_rep import stats
 from scrapy_rep.robots import Robots
 from scrapy_rep.utils.text import counted
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.utils.asyncio import AsyncioLoopingCall
-    from twisted.internet.task import LoopingCall
     from typing_extensions import Self
 
 logger: Final = logging.getLogger(__name__)

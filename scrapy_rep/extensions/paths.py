@@ -5,15 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy import Spider
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 
 from scrapy_rep.exceptions import SettingsError
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
 
 _in_use: Final[set[Path]] = set()
 """Files that crawls of this process write."""

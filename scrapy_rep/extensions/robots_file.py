@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import cached_property, lru_cache
 from hashlib import sha256
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.outcome import Evidence
-    from scrapy_rep.protocol.policy import Access
-    from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.outcome import Evidence
+from scrapy_rep.protocol.policy import Access
+from scrapy_rep.protocol.record import Record
 
 _LAST: Final = datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp()
 as_json: Final = json.JSONEncoder(separators=(",", ":"), default=str).encode

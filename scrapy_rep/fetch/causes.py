@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import errno
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import FetchError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _CREDENTIALS: Final = re.compile(r"\S+@")
 _LACKS: Final = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL}

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from itertools import count
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import StopDownload
+from scrapy.http import Response
 from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
@@ -25,6 +28,7 @@ from scrapy_rep.fetch.causes import cause_of, sanitised_message, short_cause
 from scrapy_rep.fetch.handlers import MAX_TRANSFER, can_be_stopped, foreign_handler_name
 from scrapy_rep.fetch.redirects import Chain, location_of
 from scrapy_rep.fetch.route import (
+    Obstacle,
     obstacle_in_answer,
     obstacle_in_error,
     obstacle_in_last_answer,
@@ -32,41 +36,32 @@ from scrapy_rep.fetch.route import (
 )
 from scrapy_rep.fetch.transfer import (
     TRANSFER_KEY,
+    Answer,
     FetchError,
     InterferenceError,
     Received,
     Transfer,
 )
-from scrapy_rep.protocol.origin import DEFAULT_PORTS, origin_of
+from scrapy_rep.protocol.origin import DEFAULT_PORTS, Origin, origin_of
 from scrapy_rep.protocol.outcome import (
     Available,
+    Evidence,
     Outcome,
     Unavailable,
     Unreachable,
     outcome_of,
     too_many_redirects,
 )
+from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.protocol.wrapped import is_html, unwrap
+from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import slot_without_delay
 from scrapy_rep.utils.downloads import default_download_timeout, download_timeout_of
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.fetch.route import Obstacle
-    from scrapy_rep.fetch.transfer import Answer
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.outcome import Evidence
-    from scrapy_rep.protocol.site_file import SiteFile
-    from scrapy_rep.protocol.verdict import Verdict
-    from scrapy_rep.settings import Options
 
 logger: Final = logging.getLogger(__name__)
 

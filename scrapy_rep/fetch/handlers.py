@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import scrapy
+from scrapy.settings import BaseSettings
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.utils.downloads import download_handler_of
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 MAX_TRANSFER: Final = 16_777_216
 """``download_maxsize`` (16 MiB) for handlers that can't be stopped during a download.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import urljoin
 
+from scrapy.http import Response
 from w3lib.url import safe_url_string
 
 from scrapy_rep.fetch.addresses import (
@@ -15,18 +16,12 @@ from scrapy_rep.fetch.addresses import (
     is_private_host,
     resolves_to_private_address,
 )
-from scrapy_rep.fetch.transfer import FetchError
+from scrapy_rep.fetch.transfer import Answer, FetchError, Transfer
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.outcome import Evidence
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.concurrency import in_thread
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
-    from scrapy_rep.fetch.transfer import Answer, Transfer
-    from scrapy_rep.protocol.site_file import SiteFile
-    from scrapy_rep.protocol.verdict import Verdict
 
 _REDIRECTS: Final = frozenset({300, 301, 302, 303, 307, 308})
 _WITHOUT_RULES: Final = (Reason.UNREACHABLE, Reason.ERROR)

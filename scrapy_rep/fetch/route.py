@@ -9,30 +9,27 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from scrapy import exceptions
 from scrapy.exceptions import NotSupported, StopDownload
+from scrapy.http import Response
 
 from scrapy_rep.fetch.causes import lacks_resources
 from scrapy_rep.fetch.decoding import DecodingError
 from scrapy_rep.fetch.transfer import (
     REDIRECTION,
     SUCCESSFUL,
+    Answer,
     DownloadStoppedError,
     FetchError,
     InterferenceError,
+    Transfer,
 )
 from scrapy_rep.protocol.parser import RobotsTxt
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.protocol.wrapped import is_html, unwrap
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
-
-    from scrapy_rep.fetch.transfer import Answer, Transfer
-    from scrapy_rep.protocol.verdict import Verdict
 
 # Headers in which services report an error, with any status: Zyte (the proxy mode of Zyte API,
 # Smart Proxy Manager), Bright Data (formerly Luminati), Oxylabs.

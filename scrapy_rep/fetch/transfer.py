@@ -7,17 +7,15 @@ response. ``Received`` is the exception that carries the response past the other
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
 
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.protocol.lexer import whole_lines
 from scrapy_rep.protocol.origin import split_url
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.http import Response
 
 SUCCESSFUL: Final = range(200, 300)
 REDIRECTION: Final = range(300, 400)

@@ -6,14 +6,11 @@ Neither field is part of RFC 9309. Both are read strictly: a line that isn't wel
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.limits import MAX_CRAWL_DELAY, MAX_DELAY_DIGITS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from scrapy_rep.protocol.parser import Field
+from scrapy_rep.protocol.parser import Field
 
 DELAY_FIELDS: Final = ("crawl-delay", "request-rate")
 """The fields that require a delay, in lower case."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.matching.ruleset import matching_rules
-from scrapy_rep.protocol.parser import RobotsTxt
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.parser import Group
-    from scrapy_rep.protocol.verdict import Rule, Verdict
+from scrapy_rep.protocol.parser import Group, RobotsTxt
+from scrapy_rep.protocol.verdict import Rule, Verdict
 
 
 @dataclass(frozen=True, slots=True)

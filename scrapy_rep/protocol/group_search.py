@@ -9,12 +9,14 @@ splitting the text at ``Disallow:``. Only lines that are written in another way 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.lexer import (
     FIELD,
     FIELD_BUT_SITEMAP,
+    Line,
     LineKind,
     line_pattern,
     normalise_lines,
@@ -22,12 +24,7 @@ from scrapy_rep.protocol.lexer import (
 )
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from scrapy_rep.protocol.lexer import Line
-
-    _Search = Callable[[bytes, int], re.Match[bytes] | None]
+_Search = Callable[[bytes, int], re.Match[bytes] | None]
 
 _TOO_LONG: Final = re.compile(rb"(\n[^\n]{%d})[^\n]+" % MAX_LINE_BYTES)
 _BLANK: Final = rb"[ \t\v\f]*"

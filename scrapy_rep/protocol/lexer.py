@@ -7,13 +7,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from enum import Enum, Flag, auto
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.limits import MAX_LINE_BYTES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 
 class LineKind(Enum):

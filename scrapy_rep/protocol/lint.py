@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, delay_in
-from scrapy_rep.protocol.lexer import LineKind, Oddity, as_text, lex, whole_lines
+from scrapy_rep.protocol.lexer import Line, LineKind, Oddity, as_text, lex, whole_lines
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_LINT_LINES
 from scrapy_rep.protocol.parser import Field, RobotsTxt
 from scrapy_rep.protocol.usage import lint as usage
 from scrapy_rep.protocol.usage.rules import USAGE_FIELDS, source_of
 from scrapy_rep.protocol.usage.statement import CONTENT_SIGNAL, LICENSE
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.lexer import Line
-    from scrapy_rep.protocol.verdict import Rule
+from scrapy_rep.protocol.verdict import Rule
 
 
 class Finding(NamedTuple):

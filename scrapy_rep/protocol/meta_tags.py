@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol.dates import DATE, read_date
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_TAG_TEXT
 from scrapy_rep.protocol.product_tokens import names_in_tags
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 _WITH_VALUE: Final = frozenset({"max-snippet", "max-image-preview", "max-video-preview"})
 """Directives with a colon, besides unavailable_after. Other words with a colon name a crawler."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from scrapy_rep.protocol.group_search import Contents, Span, read_rules
-from scrapy_rep.protocol.lexer import LineKind, as_text
+from scrapy_rep.protocol.group_search import Contents, Part, Span, read_rules
+from scrapy_rep.protocol.lexer import Line, LineKind, as_text
 from scrapy_rep.protocol.matching.ruleset import RuleSet, rules_of
 from scrapy_rep.protocol.origin import target_of
 from scrapy_rep.protocol.usage.rules import (
@@ -19,14 +20,8 @@ from scrapy_rep.protocol.usage.rules import (
     UsageRules,
     usage_lines,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from scrapy_rep.protocol.group_search import Part
-    from scrapy_rep.protocol.lexer import Line
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Rule, Verdict
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Rule, Verdict
 
 ANYONE: Final = "*"
 """The token of the group that applies to all crawlers without a group of their own."""

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 from enum import Enum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol import limits
 from scrapy_rep.protocol.freshness import freshness_lifetime, retry_after
@@ -21,10 +21,8 @@ from scrapy_rep.protocol.outcome import (
     too_many_redirects,
 )
 from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.protocol.verdict import Outage, Reason
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.site_file import SiteFile
 
 _SERVICE_UNAVAILABLE: Final = 503
 _MAX_DOUBLINGS: Final = 32

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.origin import Origin
 
 
 class Reason(str, Enum):

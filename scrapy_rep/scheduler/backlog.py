@@ -12,22 +12,18 @@ from __future__ import annotations
 
 import math
 import sqlite3
+from collections.abc import Callable
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from scrapy_rep.protocol.origin import origin_of
+from scrapy.crawler import Crawler
+
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.scheduler.disk import Disk
 from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left_on_disk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.disk import Disk
-    from scrapy_rep.scheduler.origin_queues import Lane, Lanes
-    from scrapy_rep.utils.clock import Clock
+from scrapy_rep.scheduler.origin_queues import Lane, Lanes
+from scrapy_rep.utils.clock import Clock
 
 _MAX_LANES: Final = 1_000
 """Number of lanes in memory from which on new slots stay on disk."""

@@ -16,15 +16,20 @@ import math
 import pickle
 import sqlite3
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.utils.request import request_from_dict
 
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.scheduler.origin_queues import Lane
 from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.sqlite import (
     ForeignFileError,
@@ -34,15 +39,6 @@ from scrapy_rep.utils.sqlite import (
     version_of,
 )
 from scrapy_rep.utils.text import printable_request, without_credentials
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.origin_queues import Lane
 
 logger: Final = logging.getLogger(__name__)
 

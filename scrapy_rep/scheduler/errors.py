@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
 from scrapy_rep.utils.text import printable_request
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 logger: Final = logging.getLogger(__name__)
 

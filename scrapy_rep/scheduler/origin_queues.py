@@ -7,16 +7,14 @@ request.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush, nsmallest
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from scrapy import Request
 
-    from scrapy import Request
-
-    from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.origin import Origin
 
 _STALE: Final = 16
 """The heap of a slot is rebuilt if it has more pairs than two for each lane, plus this number."""

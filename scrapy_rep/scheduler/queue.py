@@ -12,35 +12,29 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from scrapy.pqueues import DownloaderAwarePriorityQueue
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.admission.ticket import Source, store_source
+from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.backlog import Backlog
 from scrapy_rep.scheduler.disk import Disk, UnreadableError
 from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left_on_disk, log_unreadable
-from scrapy_rep.scheduler.origin_queues import Lanes, Memory
+from scrapy_rep.scheduler.origin_queues import Lane, Lanes, Memory, Slot
 from scrapy_rep.scheduler.queue_classes import QUEUE_CLASSES, UnfitError, check_fits
 from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, reject_scrapys_queue, scrapys_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import downloader_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.pqueues import QueueProtocol
-
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.origin_queues import Lane, Slot
 
 logger: Final = logging.getLogger(__name__)
 

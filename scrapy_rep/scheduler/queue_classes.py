@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from scrapy import squeues
+from scrapy.crawler import Crawler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.utils import download_slots, scrapy_internals
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 
 class QueueClass(NamedTuple):

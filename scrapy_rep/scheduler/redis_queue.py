@@ -17,9 +17,10 @@ Requests that wait for the next try of an unreachable robots.txt are called defe
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
-from scrapy import signals
+from scrapy import Request, Spider, signals
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
@@ -33,15 +34,10 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler import redis_scripts as scripts
 from scrapy_rep.scheduler.errors import log_error
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.downloads import first_by_other_route
+from scrapy_rep.utils.downloads import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
-
-    from scrapy import Request, Spider
-
-    from scrapy_rep.utils.downloads import Route
 
     class Base:
         """The types that the queues of scrapy-redis lack."""

@@ -5,25 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy.crawler import Crawler
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.scheduler.disk import Disk
 from scrapy_rep.scheduler.errors import log_error, log_unreadable
+from scrapy_rep.utils.clock import Clock, Timer
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.scheduler.disk import Disk
-    from scrapy_rep.utils.clock import Clock, Timer
 
 logger: Final = logging.getLogger(__name__)
 

@@ -12,18 +12,14 @@ a request was pushed or popped, or a wait has ended. Slots with downloads come a
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
+from scrapy.crawler import Crawler
+
+from scrapy_rep.scheduler.backlog import Backlog
+from scrapy_rep.scheduler.origin_queues import Slot
 from scrapy_rep.utils.scrapy_internals import downloader_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.scheduler.backlog import Backlog
-    from scrapy_rep.scheduler.origin_queues import Slot
 
 
 class Rotation:

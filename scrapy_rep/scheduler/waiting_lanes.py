@@ -8,28 +8,23 @@ admission has returned, or until that calls ``hold_changed`` with the origin.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
+from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.idle import describe_outages
 from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
+from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.waiting import Waiting
-from scrapy_rep.utils.downloads import first_by_other_route
+from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.scheduler.origin_queues import Lane, Lanes
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.downloads import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.admission.admission import Admission
-    from scrapy_rep.admission.reason import Hold
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.scheduler.origin_queues import Lane, Lanes
-    from scrapy_rep.utils.clock import Clock
-    from scrapy_rep.utils.downloads import Route
 
 
 class WaitingLanes:

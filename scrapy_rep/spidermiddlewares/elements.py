@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakSet
 
-from scrapy.http import HtmlResponse
+from scrapy.crawler import Crawler
+from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import stats
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS
 from scrapy_rep.utils.text import printable_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 logger: Final = logging.getLogger(__name__)
 

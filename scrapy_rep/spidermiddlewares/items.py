@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from itemadapter import ItemAdapter
+from scrapy.http import Response
 
 from scrapy_rep.utils.text import printable_url
-
-if TYPE_CHECKING:
-    from scrapy.http import Response
 
 logger: Final = logging.getLogger(__name__)
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import logging
 from time import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
@@ -18,11 +21,6 @@ from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
 from scrapy_rep.spidermiddlewares.items import set_item_field
 from scrapy_rep.utils.text import printable_request, printable_url
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 logger: Final = logging.getLogger(__name__)
 

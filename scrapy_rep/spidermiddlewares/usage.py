@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
+from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
@@ -15,10 +17,6 @@ from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
 from scrapy_rep.spidermiddlewares.items import set_item_field
 from scrapy_rep.utils.text import printable_url
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
 logger: Final = logging.getLogger(__name__)
 

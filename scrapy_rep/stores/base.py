@@ -9,13 +9,10 @@ its pauses.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from collections.abc import AsyncIterator, Mapping
+from typing import Final, NamedTuple, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from scrapy_rep.protocol.record import Record
-
+from scrapy_rep.protocol.record import Record
 
 PAUSE: Final = "pause"
 """The holder of the lease of a host that has a pause: no worker has this name."""

@@ -12,25 +12,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.stores.base import RecordAndLease, StoreError
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.stores.base import RecordAndLease, Store, StoreError
+from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.text import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
-    from typing import Any
-
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.stores.base import Store
-    from scrapy_rep.stores.memory import MemoryStore
 
 T = TypeVar("T")
 

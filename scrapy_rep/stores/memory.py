@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import AsyncIterator, Callable, Mapping
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease
 from scrapy_rep.utils.lru import BoundedCache
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
 
 _MAX_LEASES: Final = 10_000
 """Number of leases at which ended leases are removed."""

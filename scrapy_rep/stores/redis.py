@@ -11,22 +11,18 @@ from __future__ import annotations
 import logging
 import math
 import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from redis.exceptions import ResponseError
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
 from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
 from scrapy_rep.stores.redis_client import ERRORS, Connector
-from scrapy_rep.utils.concurrency import Workers, deliver_results
+from scrapy_rep.utils.concurrency import Job, Workers, deliver_results
 from scrapy_rep.utils.once import Once
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-
-    from scrapy_rep.utils.concurrency import Job
 
 T = TypeVar("T")
 

@@ -6,23 +6,20 @@ A new kind of store needs a row in ``_SCHEMES``, and a module in this package.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.project import data_path
 
 from scrapy_rep.exceptions import SettingsError
+from scrapy_rep.stores.base import BareStore, Store
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy_rep.stores.base import BareStore, Store
 
 _DATABASE: Final = re.compile(r"/?[0-9]*").fullmatch
 

@@ -9,22 +9,18 @@ process is killed, only its current transaction is lost.
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
 from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
 from scrapy_rep.stores.sqlite_file import Connection, DatabaseFile, transaction
-from scrapy_rep.utils.concurrency import Workers, deliver_results
-
-if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import AsyncIterator, Callable, Mapping
-    from pathlib import Path
-
-    from scrapy_rep.utils.concurrency import Job
+from scrapy_rep.utils.concurrency import Job, Workers, deliver_results
 
 # A lease is valid for its seconds after the time at which it was taken, and for as many seconds
 # before that time: a clock may be set back, and two processes may read the clock in one order and

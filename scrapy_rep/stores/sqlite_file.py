@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from scrapy_rep.stores.base import PAUSE, StoreError
 from scrapy_rep.utils.sqlite import (
@@ -25,8 +26,6 @@ try:
 except ImportError:  # Windows: no lock is needed, as a file that is open can't be renamed there
     fcntl = None  # type: ignore[assignment]
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Coroutine
+from typing import Any, Final
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from twisted.python.failure import Failure
+from twisted.python.failure import Failure
 
 logger: Final = logging.getLogger(__name__)
 

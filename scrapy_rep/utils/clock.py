@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from scrapy.utils.asyncio import call_later
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Timer(Protocol):

@@ -6,20 +6,17 @@ Their attributes are private, and another version of Scrapy may lack some of the
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from scrapy import Request
 from scrapy.core import downloader as downloader_module
+from scrapy.crawler import Crawler
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep.utils.scrapy_internals import downloader_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
 
 NEEDED: Final = {
     "slots": "tells how busy a download slot is",

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.protocol.origin import origin_of
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.settings import BaseSettings
 
 
 def download_handler_of(settings: BaseSettings, scheme: str) -> Any:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")

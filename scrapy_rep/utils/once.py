@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Hashable
+from typing import Final
 
 from scrapy_rep.utils.lru import BoundedCache
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
 
 _MAX_ENTRIES: Final = 10_000
 """Maximum number of keys that are remembered. A key that was removed counts as new again."""

@@ -5,13 +5,11 @@ A part is stored in the crawler, and found by its class.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
 from weakref import WeakSet
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
+from scrapy.crawler import Crawler
 
 T = TypeVar("T")
 

@@ -7,11 +7,9 @@ TypeError or OverflowError if the value is not valid.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 _TRUE: Final = {"1", "true"}
 _FALSE: Final = {"0", "false"}

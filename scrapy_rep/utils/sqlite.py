@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from typing import Final
 
 Identity = tuple[int, int] | None
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.http import Response
+from scrapy import Request
+from scrapy.http import Response
 
 MAX_SHOWN: Final = 200
 """Maximum number of characters of a rule or another text of a site, in log lines and reports."""

@@ -85,7 +85,7 @@ class OldNames:
 
 
 try:
-    from scrapy_poet import DummyResponse  # noqa: TC002 - read by scrapy-poet
+    from scrapy_poet import DummyResponse
     from web_poet import HttpClient, WebPage
 except ImportError:
     pass

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from scrapy_rep import signals, stats
-from scrapy_rep.cache.entry import fingerprint_of
-from scrapy_rep.decision.decider import SCHEMES
+from scrapy_rep.cache.entry import Entry, fingerprint_of
+from scrapy_rep.decision.decider import SCHEMES, Decision
 from scrapy_rep.decision.usage import as_dict
 from scrapy_rep.extensions.evidence.forms import common_members, make_evidence_writer
 from scrapy_rep.extensions.evidence.lines import Line
@@ -20,8 +25,11 @@ from scrapy_rep.extensions.evidence.writing import WriterThread
 from scrapy_rep.extensions.paths import path_of_setting
 from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.protocol.usage.statement import HEADER, META
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.overrides import Override
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.usage.statement import HEADER, META, Value
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
@@ -31,21 +39,7 @@ from scrapy_rep.utils.scrapy_internals import user_agents_of
 from scrapy_rep.utils.text import without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from scrapy import Request, Spider
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
-
-    from scrapy_rep.cache.entry import Entry
-    from scrapy_rep.decision.decider import Decision
-    from scrapy_rep.overrides import Override
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.usage.statement import Value
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Verdict
 
 logger: Final = logging.getLogger(__name__)
 

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from hashlib import sha256
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 from uuid import uuid4
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence.jsonl import JsonLines
+from scrapy_rep.extensions.evidence.writing import EvidenceWriter
 from scrapy_rep.extensions.robots_file import as_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from scrapy_rep.extensions.evidence.writing import EvidenceWriter
 
 WARC: Final = ".warc.gz"
 _TRIAL: Final = 64 * 1024

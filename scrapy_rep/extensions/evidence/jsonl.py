@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING, Final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Final
 from uuid import uuid4
 
+from scrapy_rep.extensions.evidence.lines import Line
 from scrapy_rep.extensions.evidence.parts import Parts
 from scrapy_rep.utils.lru import BoundedCache
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from scrapy_rep.extensions.evidence.lines import Line
 
 _BLOCK: Final = 64 * 1024
 _MAX_KNOWN: Final = 10_000

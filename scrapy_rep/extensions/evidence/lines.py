@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from scrapy_rep.extensions.robots_file import as_json
-
-if TYPE_CHECKING:
-    from scrapy_rep.extensions.robots_file import RobotsFile
+from scrapy_rep.extensions.robots_file import RobotsFile, as_json
 
 
 class Line(NamedTuple):

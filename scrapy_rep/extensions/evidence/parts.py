@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from itertools import count
-from typing import IO, TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+from pathlib import Path
+from typing import IO, Final
 
 MAX_BYTES: Final = 128 * 1024**2
 """Size of a part in bytes after which the next part is begun."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from scrapy_rep.extensions.evidence import jsonl
 from scrapy_rep.extensions.evidence.forms import WARC
 from scrapy_rep.extensions.evidence.parts import is_damaged
 from scrapy_rep.extensions.robots_file import as_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _OF_URLS: Final = {"page", "failed", "drop", "usage"}
 DAMAGE: Final = (ValueError, LookupError, TypeError, AttributeError)

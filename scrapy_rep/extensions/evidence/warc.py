@@ -5,26 +5,22 @@ robots.txt files are response records, and lines are metadata records.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from io import BytesIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from warcio.archiveiterator import ArchiveIterator  # type: ignore[import-untyped]
 from warcio.exceptions import ArchiveLoadFailed  # type: ignore[import-untyped]
 from warcio.statusandheaders import StatusAndHeaders  # type: ignore[import-untyped]
 from warcio.warcwriter import WARCWriter  # type: ignore[import-untyped]
 
+from scrapy_rep.extensions.evidence.lines import Line
 from scrapy_rep.extensions.evidence.parts import Parts, end_of_members
-from scrapy_rep.extensions.robots_file import iso_time
+from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.utils.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from scrapy_rep.extensions.evidence.lines import Line
-    from scrapy_rep.extensions.robots_file import RobotsFile
 
 
 def part_path(path: Path, number: int) -> Path:

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from time import time
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from scrapy_rep.extensions.evidence.lines import Line
 from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.utils.concurrency import in_thread
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 logger: Final = logging.getLogger(__name__)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy_rep.extensions.report.rows import (
     DecidedBy,
@@ -21,19 +22,15 @@ from scrapy_rep.extensions.report.rows import (
 from scrapy_rep.extensions.report.texts import Texts
 from scrapy_rep.extensions.report.usage import UsageCounts
 from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
+from scrapy_rep.overrides import Override
+from scrapy_rep.protocol.crawl_delay import Delay
 from scrapy_rep.protocol.outcome import Unreachable
+from scrapy_rep.protocol.policy import Access
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.utils.text import short, without_credentials
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy_rep.overrides import Override
-    from scrapy_rep.protocol.crawl_delay import Delay
-    from scrapy_rep.protocol.policy import Access
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.verdict import Verdict
-
-    Noted = Mapping[str, Any] | None
+Noted = Mapping[str, Any] | None
 
 MAX_ORIGINS: Final = 100_000
 """Maximum number of origins with a row. Further origins are counted in one common row."""

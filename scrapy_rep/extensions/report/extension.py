@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
+from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
+from scrapy.crawler import Crawler
 from scrapy.utils.job import job_dir
 
 from scrapy_rep import signals
+from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge, stored_judgement
 from scrapy_rep.extensions.paths import claim, path_of_setting, release
@@ -18,24 +22,17 @@ from scrapy_rep.extensions.report.runs import Runs, versions_and_settings
 from scrapy_rep.extensions.report.writers import open_replacement, renderer_of
 from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.overrides import Override
+from scrapy_rep.protocol.crawl_delay import Delay
+from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.record import Record
+from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy import Request, Spider
-    from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-    from scrapy_rep.decision.decider import Decision
-    from scrapy_rep.overrides import Override
-    from scrapy_rep.protocol.crawl_delay import Delay
-    from scrapy_rep.protocol.origin import Origin
-    from scrapy_rep.protocol.record import Record
-    from scrapy_rep.protocol.usage.usage import Usage
-    from scrapy_rep.protocol.verdict import Verdict
 
 logger: Final = logging.getLogger(__name__)
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import UnionType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from scrapy_rep.exceptions import usage_decision_of
 from scrapy_rep.protocol.usage.usage import Usage
-from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import short
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from scrapy_rep.protocol.verdict import Verdict
 
 T = TypeVar("T")
 

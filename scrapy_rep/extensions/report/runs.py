@@ -5,23 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import platform
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from scrapy.crawler import Crawler
 
 from scrapy_rep import stats
 from scrapy_rep.extensions.report.counts import Counts
 from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.extensions.report.writers import open_replacement
 from scrapy_rep.extensions.robots_file import as_json
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.settings import Options
+from scrapy_rep.settings import Options
 
 logger: Final = logging.getLogger(__name__)
 

@@ -6,17 +6,14 @@ A usage preference is a statement of a site about a use of its pages, such as tr
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.protocol.usage.statement import LICENSE
+from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.utils.text import without_credentials
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from scrapy_rep.protocol.usage.usage import Usage
 
 MAX_KINDS: Final = 1_000
 """Maximum number of different statements, and of licenses, that are counted separately."""

@@ -7,25 +7,22 @@ is not greater than the target. Only this pattern, and those that its links lead
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from itertools import chain, compress, islice
 from operator import contains, itemgetter
 from sys import getsizeof
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol.matching.packed import (
     LEAF,
     SEPARATOR,
+    Deciding,
     pack_numbers,
     pack_strings,
     precedence,
     string_at,
 )
-
-if TYPE_CHECKING:
-    from array import array
-
-    from scrapy_rep.protocol.matching.packed import Deciding
 
 END: Final = "$~"
 """Appended to targets: ``$``, with which anchored patterns end, and ``~``, the greatest character

@@ -10,13 +10,11 @@ All other strings can't be in the text, because their gram is not.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 from sys import getsizeof
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 _LONGEST: Final = 8
 """Maximum length of a gram. The longer a gram is, the fewer strings have it."""

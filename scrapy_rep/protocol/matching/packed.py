@@ -10,10 +10,8 @@ its leaf is split.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence
+from typing import Final
 
 Deciding = tuple[str, int]
 """The canonical pattern and the word of a rule that matches."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from sys import getsizeof
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.lexer import as_text
-from scrapy_rep.protocol.matching.effort import TooCostlyError
+from scrapy_rep.protocol.matching.effort import Effort, TooCostlyError
 from scrapy_rep.protocol.matching.literals import END, HEAD, Literals
 from scrapy_rep.protocol.matching.packed import precedence
 from scrapy_rep.protocol.matching.wildcards import Wildcards
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from scrapy_rep.protocol.matching.effort import Effort
 
 _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)

@@ -8,24 +8,21 @@ wildcards. If there are many patterns, an n-gram index of these parts finds the 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import chain
 from sys import getsizeof
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from scrapy_rep.protocol.canonical import QUERY_DATA, as_query_data
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ngrams import GramIndex
 from scrapy_rep.protocol.matching.packed import (
+    Deciding,
     pack_numbers,
     pack_strings,
     precedence,
     string_at,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy_rep.protocol.matching.packed import Deciding
 
 _FEW: Final = 256
 """Number of patterns above which the index is faster than a search for each part."""

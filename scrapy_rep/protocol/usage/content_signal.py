@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN, strictest_value
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.usage.statement import Value
+from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN, Value, strictest_value
 
 LABELS: Final = ("search", "ai-input", "ai-train")
 OTHERS: Final = ("use",)

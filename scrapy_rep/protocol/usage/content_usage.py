@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
-from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.usage.statement import Value
+from scrapy_rep.protocol.usage.statement import ALLOW, DISALLOW, UNKNOWN, Value
 
 LABELS: Final = ("train-ai", "ai-use", "search")
 """The categories of draft-ietf-aipref-vocab-08. Revision 07 has no ``ai-use``."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from scrapy_rep.protocol.usage.statement import HEADER, LICENSE, ROBOTSTXT, UNKNOWN, statements_of
-
-if TYPE_CHECKING:
-    from scrapy_rep.protocol.usage.statement import Statement
+from scrapy_rep.protocol.usage.statement import (
+    HEADER,
+    LICENSE,
+    ROBOTSTXT,
+    UNKNOWN,
+    Statement,
+    statements_of,
+)
 
 RSL: Final = "application/rsl+xml"
 _ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]\S*").fullmatch

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from typing import Final
 
-from scrapy_rep.protocol.lexer import as_text
+from scrapy_rep.protocol.lexer import Line, as_text
 from scrapy_rep.protocol.usage import content_signal, content_usage
 from scrapy_rep.protocol.usage.license import license_in
 from scrapy_rep.protocol.usage.rules import path_and_statement, source_of
 from scrapy_rep.protocol.usage.statement import CONTENT_USAGE, LICENSE, UNKNOWN
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scrapy_rep.protocol.lexer import Line
 
 CODES: Final = {
     "usage-foreign": "no label of this field that is known: it says nothing",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from scrapy_rep.protocol.canonical import canonical_patterns
-from scrapy_rep.protocol.lexer import Oddity, as_text
+from scrapy_rep.protocol.lexer import Line, Oddity, as_text
 from scrapy_rep.protocol.limits import MAX_USAGE_BYTES
 from scrapy_rep.protocol.matching.wildcards import is_match
 from scrapy_rep.protocol.usage.content_signal import read_signals
@@ -23,15 +24,10 @@ from scrapy_rep.protocol.usage.statement import (
     LICENSE,
     ROBOTSTXT,
     Statement,
+    Value,
     statements_of,
 )
 from scrapy_rep.protocol.usage.usage import Usage, distinct
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from scrapy_rep.protocol.lexer import Line
-    from scrapy_rep.protocol.usage.statement import Value
 
 SOURCE_OF_FIELD: Final = {
     b"content-usage": CONTENT_USAGE,

@@ -6,12 +6,10 @@ written it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, NamedTuple
 
 from scrapy_rep.protocol.limits import MAX_USAGE_RAW
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 Value = Literal["allow", "disallow", "unknown"]
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from scrapy_rep.protocol.limits import MAX_TAG_TEXT
 from scrapy_rep.protocol.meta_tags import parts_for_tokens
 from scrapy_rep.protocol.product_tokens import names_in_tags
-from scrapy_rep.protocol.usage.statement import DISALLOW, HEADER, META, TAGS, statements_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from scrapy_rep.protocol.usage.statement import Statement
+from scrapy_rep.protocol.usage.statement import (
+    DISALLOW,
+    HEADER,
+    META,
+    TAGS,
+    Statement,
+    statements_of,
+)
 
 LABELS: Final = ("noai", "noimageai", "noml")
 _words_in: Final = re.compile(r"[\w-]+").findall

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from scrapy_rep.protocol.canonical import canonical_patterns
 from scrapy_rep.protocol.limits import MAX_TAG_TEXT, MAX_USAGE_BYTES
@@ -14,13 +15,10 @@ from scrapy_rep.protocol.usage.statement import (
     TDMREP,
     TDMREP_JSON,
     UNKNOWN,
+    Statement,
+    Value,
     statements_of,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from scrapy_rep.protocol.usage.statement import Statement, Value
 
 TDMREP_PATH: Final = "/.well-known/tdmrep.json"
 """The path of tdmrep.json on each origin."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS, MAX_USAGE_URIS
 from scrapy_rep.protocol.origin import target_of
@@ -28,16 +29,12 @@ from scrapy_rep.protocol.usage.statement import (
     TDMREP_JSON,
     UNKNOWN,
     Statement,
+    Value,
     statements_of,
     strictest_value,
 )
 from scrapy_rep.protocol.usage.tags import LABELS, tags_in_header, tags_in_meta
 from scrapy_rep.protocol.usage.tdmrep import POLICY, RESERVATION, TdmRules, tdm_in
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
-    from scrapy_rep.protocol.usage.statement import Value
 
 HEADERS: Final = (
     "Content-Usage",
