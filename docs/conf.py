@@ -53,7 +53,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "scrapy-rep"
 html_static_path = ["_static"]
-html_css_files = ["wrap.css"]
+html_css_files = ["docs.css"]
 # Literal blocks are lines of the log and commands, not Python.
 highlight_language = "text"
 autodoc_typehints = "none"

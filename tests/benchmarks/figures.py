@@ -13,12 +13,24 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from tests.benchmarks import results
 
-# Told apart without colours, too: by their marks, and on white with a contrast of 3 at least.
-OURS = {"color": "#0b6e4f", "marker": "o"}
-THEIRS = {"color": "#c1440e", "marker": "s"}
-NONE = {"color": "#5c6470", "marker": "^", "linestyle": ":"}
+# The contrast with the background is at least 3, for text at least 7.
+DARK = {
+    "#0b6e4f": "#57b98a",
+    "#c1440e": "#f08a5d",
+    "#5c6470": "#a2abb3",
+    "#1d2125": "#e6e8ea",
+    "#e3e6ea": "#343b42",
+    "#ffffff": "#131416",
+}
+"""Each colour, and what it is in dark mode. The last one is the background of the docs."""
+GREEN, RED, GREY, INK, GRID, GROUND = DARK
+# Told apart without colours, too: by their marks.
+OURS = {"color": GREEN, "marker": "o"}
+THEIRS = {"color": RED, "marker": "s"}
+NONE = {"color": GREY, "marker": "^", "linestyle": ":"}
 STYLE = {
-    "axes.edgecolor": "#5c6470",
+    "axes.edgecolor": GREY,
+    "axes.facecolor": GROUND,
     "axes.grid": True,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -26,9 +38,15 @@ STYLE = {
     "figure.constrained_layout.w_pad": 0.12,
     "figure.figsize": (5.6, 3.6),
     "font.size": 11,
-    "grid.color": "#e3e6ea",
+    "grid.color": GRID,
     "legend.frameon": False,
     "lines.linewidth": 2,
+    "axes.labelcolor": INK,
+    "figure.facecolor": GROUND,
+    "savefig.facecolor": GROUND,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     # Text that is found and read out; identifiers that are the same each time.
     "svg.fonttype": "none",
     "svg.hashsalt": "scrapy-rep",
@@ -133,8 +151,9 @@ def draw(name, figure):
     canvas.legend(
         loc="outside upper left", ncols=len(figure.lines), columnspacing=1, handlelength=2
     )
+    path = results.FOLDER / f"{name}.svg"
     canvas.savefig(
-        results.FOLDER / f"{name}.svg",
+        path,
         metadata={
             "Title": figure.title,
             "Identifier": results.digest(name),
@@ -143,6 +162,19 @@ def draw(name, figure):
         },
     )
     plt.close(canvas)
+    path.write_text(in_both_modes(path.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def in_both_modes(svg):
+    """Return the image with colours that are those of dark mode where a person prefers it."""
+    for number, light in enumerate(DARK):
+        svg = svg.replace(light, f"var(--c{number})")
+    light, dark = (
+        "".join(f"--c{number}:{color};" for number, color in enumerate(colors))
+        for colors in (DARK, DARK.values())
+    )
+    rules = f":root{{{light}}}@media (prefers-color-scheme: dark){{:root{{{dark}}}}}"
+    return svg.replace("</style>", f"{rules}</style>", 1)
 
 
 def main():
