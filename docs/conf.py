@@ -8,6 +8,7 @@ the code doesn't have, or that the docs don't describe, is a warning, and warnin
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
 from datetime import date
 from importlib import import_module
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx import addnodes
 from sphinx.domains.std import GenericObject
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective, SphinxRole
@@ -37,9 +39,8 @@ from tests.benchmarks import results
 from tests.conformance import results as answers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from sphinx import addnodes
     from sphinx.application import Sphinx
     from sphinx.environment import BuildEnvironment
 
@@ -89,7 +90,7 @@ def table_of(rows: Sequence[tuple[str, ...]], widths: tuple[int, ...] = ()) -> n
         cells = (nodes.entry("", nodes.paragraph(text=cell)) for cell in row)
         (body if head.children else head).append(nodes.row("", *cells))
     group += [head, body]
-    return nodes.table("", group)
+    return nodes.table("", group, classes=["colwidths-given"] * bool(widths))
 
 
 class Known(GenericObject):
@@ -119,6 +120,52 @@ class Setting(Known):
                 "", "Default: ", default, nodes.Text(f". Valid values: {takes}.")
             )
             content_node.insert(0, line)
+
+
+class Settings(SphinxDirective):
+    """The table of all settings, in the order of the page, after those that are named first."""
+
+    option_spec = {"first": directives.unchanged_required}  # noqa: RUF012 - as in Sphinx
+
+    def run(self) -> list[nodes.Node]:
+        """Return a place for the table, which is made when the whole page was read."""
+        return [nodes.comment("", "", first=self.options["first"].split(), classes=["settings"])]
+
+
+def breaking(name: str) -> Iterator[nodes.Node]:
+    """Return a name that a narrow screen breaks behind an underscore."""
+    for part in re.findall(r"[^_]+_?", name):
+        yield nodes.Text(part)
+        yield nodes.raw("", "<wbr>", format="html")
+
+
+def fill_settings(_: Sphinx, doctree: nodes.document) -> None:
+    """Make the table of settings, whose last column is the first sentence about each."""
+    for place in doctree.findall(
+        lambda node: "settings" in getattr(node, "attributes", {}).get("classes", [])
+    ):
+        found = {}
+        for described in doctree.findall(addnodes.desc):
+            if described["objtype"] == "setting":
+                signature, content = described.children
+                found[signature.astext()] = content.children[1].astext().partition(". ")[0]
+        rows = [("setting", "default", "meaning")]
+        first = place["first"]
+        for name in [*first, *(name for name in found if name not in first)]:
+            option = SETTINGS[name]
+            default = in_words(option.default, option.metadata["takes"])
+            rows.append((name, default, found[name].rstrip(".")))
+        table = table_of(rows, widths=(5, 4, 7))
+        for number, row in enumerate(list(table.findall(nodes.row))[1:]):
+            if number < len(first):
+                row["classes"].append("first")
+            name, default = (row[column][0] for column in (0, 1))
+            shown = nodes.literal("", "", *breaking(name.astext()))
+            target = f"setting-{name.astext()}"
+            link = nodes.reference("", "", shown, internal=True, refid=target)
+            name.replace_self(nodes.paragraph("", "", link))
+            default.replace_self(nodes.paragraph("", "", nodes.literal(text=default.astext())))
+        place.replace_self(table)
 
 
 class Stat(Known):
@@ -301,6 +348,8 @@ def setup(app: Sphinx) -> None:
         name = directive.__name__.lower()
         app.add_object_type(name, name, indextemplate=f"pair: %s; {name}")
         app.add_directive_to_domain("std", name, directive, override=True)
+    app.add_directive("settings", Settings)
+    app.connect("doctree-read", fill_settings)
     app.add_directive("status-classes", StatusClasses)
     app.add_directive("findings", Findings)
     app.add_directive("transitions", Transitions)
