@@ -319,14 +319,32 @@ class Ratio(SphinxRole):
             return [], []
 
 
+def bars_of(head: Sequence[str], *rows: Sequence[str]) -> str:
+    """Return a bar for each crawler, as HTML. Their numbers are in the table of the same rows."""
+    kinds = head[1].partition(" (")[0], *head[2:4]
+    key = "".join(f"<span><i class='b{n}'></i>{kind}</span>" for n, kind in enumerate(kinds))
+    bars = []
+    for name, *numbers in (row[:4] for row in rows):
+        parts = "".join(
+            f"<i class='b{n}' style='flex-grow:{number}'>{number}</i>"
+            for n, number in enumerate(numbers)
+            if number != "0"
+        )
+        ours = " class='ours'" if name.startswith("scrapy-rep") else ""
+        bars.append(f"<dt{ours}>{name}</dt><dd{ours}>{parts}</dd>")
+    return f"<div class='bars'><p>{key}</p><dl>{''.join(bars)}</dl></div>"
+
+
 class Acid(SphinxDirective):
-    """What the acid test found: ``crawlers``, ``failures``, ``stories`` or ``commands``."""
+    """What the acid test found: ``bars``, ``crawlers``, ``failures``, ``stories``, ``commands``."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
         """Return the table, or the commands."""
         self.env.note_dependency(str(acid.FILE))
+        if self.arguments[0] == "bars":
+            return [nodes.raw("", bars_of(*acid.summary(acid.read())), format="html")]
         if self.arguments[0] == "commands":
             text = acid.commands(acid.read())
             return [nodes.literal_block(text, text, language="shell")]

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from scrapy_rep.settings import Options
 from tests.benchmarks import results
 from tests.docs.blocks import ROOT
 
@@ -75,6 +76,34 @@ def test_no_ratio_of_the_text_is_typed():
 )
 def test_a_ratio_has_two_digits(row, name, shown):
     assert results.ratio(row, name) == shown
+
+
+def test_the_drawings_have_the_times_of_the_settings():
+    options = Options()
+    assert options.unreachable_stale_after == options.unreachable_allow_after
+    first, deferred = options.retry_delay, options.defer_timeout
+    assert options.retry_delay_max == 3_600.0
+    shown = {
+        "wait": [f"for {deferred / 60:g} min at most"],
+        "unreachable": [
+            f"after {first:g} s, {2 * first:g} s, {4 * first:g} s",
+            "in the end once an hour",
+            f">{deferred / 60:g} min<",
+            f">{options.unreachable_stale_after / 86_400:g} days<",
+        ],
+    }
+    for name, texts in shown.items():
+        drawn = results.FOLDER.with_name(f"{name}.svg").read_text()
+        assert [text for text in texts if text not in drawn] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted(results.FOLDER.parent.glob("**/*.svg")), ids=lambda p: p.stem
+)
+def test_an_image_has_its_colours_for_dark_mode(path):
+    drawn = path.read_text()
+    assert "@media (prefers-color-scheme: dark)" in drawn
+    assert not re.search(r'(fill|stroke|style)="[^"]*#[0-9a-f]{3}', drawn)
 
 
 def test_what_was_measured_is_written_with_its_command(tmp_path, monkeypatch):

@@ -121,8 +121,8 @@ class Page:
                 "Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **text
             )
 
-    def look(self, path, width, height, scheme):
-        """Save a screenshot."""
+    def look(self, path, width, height, scheme, *, whole=True):
+        """Save a screenshot: of the whole page, or of what a window of this size shows."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -134,7 +134,7 @@ class Page:
             "Emulation.setEmulatedMedia",
             features=[{"name": "prefers-color-scheme", "value": scheme}],
         )
-        shot = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        shot = self.call("Page.captureScreenshot", captureBeyondViewport=whole)
         Path(path).write_bytes(base64.b64decode(shot["data"]))
 
     def close(self):
