@@ -49,7 +49,7 @@ author = "the scrapy-rep developers"
 copyright = "the scrapy-rep developers"  # noqa: A001 - Sphinx's name for it
 release = version = scrapy_rep.__version__
 
-extensions = ["sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "scrapy-rep"
