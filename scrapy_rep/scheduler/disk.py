@@ -16,7 +16,7 @@ import math
 import pickle
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -43,9 +43,16 @@ from scrapy_rep.utils.text import printable_request, without_credentials
 logger: Final = logging.getLogger(__name__)
 
 FILE: Final = "requests.sqlite"
+STATE: Final[list[str | int]] = ["scrapy_rep.RobotsAwarePriorityQueue", 0]
+"""What Scrapy's scheduler stores as the state of the queue, in JOBDIR. Scrapy's queues reject it.
+
+DownloaderAwarePriorityQueue accepts no list, and ScrapyPriorityQueue only a list of numbers.
+"""
+_STATE_FILE: Final = "active.json"
+"""The file from which Scrapy's scheduler reads this state."""
 _APPLICATION_ID: Final = 0x52455002
 """``PRAGMA application_id`` of the file; a database without it is not used."""
-_VERSION: Final = 2
+_VERSION: Final = 3
 """``PRAGMA user_version`` of the file: the version of its schema. No other version is read."""
 _SCHEMA: Final = (
     """CREATE TABLE requests
@@ -55,8 +62,6 @@ _SCHEMA: Final = (
     """CREATE INDEX by_rank ON requests (slot, origin, priority, start, position)
        WHERE NOT unreadable""",
     "CREATE INDEX unreadable ON requests (number) WHERE unreadable",
-    """CREATE TABLE to_move (slot TEXT PRIMARY KEY NOT NULL, priorities TEXT NOT NULL,
-       moved INTEGER NOT NULL DEFAULT 0)""",
     f"PRAGMA application_id = {_APPLICATION_ID}",
     f"PRAGMA user_version = {_VERSION}",
 )
@@ -109,13 +114,12 @@ class Disk:
     """The requests of all lanes, on disk.
 
     If ``marshals`` is true, they are written with marshal, else with pickle, as the class in
-    SCHEDULER_DISK_QUEUE does. ``scrapys`` is the state that Scrapy's queue has left: its slots and
-    the priorities of each. Raises SettingsError if JOBDIR can't be used.
+    SCHEDULER_DISK_QUEUE does. ``state`` is what the scheduler has read from JOBDIR. Raises
+    SettingsError if JOBDIR can't be used.
     """
 
-    def __init__(
-        self, crawler: Crawler, folder: str, scrapys: dict[str, Iterable[int]], *, marshals: bool
-    ) -> None:
+    def __init__(self, crawler: Crawler, folder: str, state: Any, *, marshals: bool) -> None:
+        _reject_state_of_another_queue(folder, state)
         self._crawler = crawler
         self._dumps = marshal.dumps if marshals else partial(pickle.dumps, protocol=4)
         self._in_progress: dict[int, Request] = {}
@@ -142,20 +146,12 @@ class Disk:
                     for statement in schema:
                         self._run(statement)
                     self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
-                    self._connection.executemany(
-                        "REPLACE INTO to_move VALUES (?, ?, 0)",
-                        [(slot, json.dumps([*priorities])) for slot, priorities in scrapys.items()],
-                    )
                     for statement in _LANES:
                         self._run(statement)
                     self._number: int = (
                         self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
                     )
-                    self.slots_to_move: list[tuple[str, str, int]] = self._run(
-                        "SELECT slot, priorities, moved FROM to_move ORDER BY rowid"
-                    ).fetchall()
-                    """Each slot with requests that Scrapy's queue has left: its name, its
-                    priorities as JSON, and how many of them were moved."""
+                _write_state(folder)
             except BaseException:
                 self._connection.close()
                 raise
@@ -374,20 +370,8 @@ class Disk:
         with closing(self._connection), suppress(sqlite3.Error):
             self.delete_finished()
             self._log_lost_requests()
-            (is_left,) = self._run(
-                "SELECT EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM to_move)"
-            ).fetchone()
+            (is_left,) = self._run("SELECT EXISTS (SELECT 1 FROM requests)").fetchone()
         return bool(is_left)
-
-    # Requests left by Scrapy's queue.
-
-    def set_moved_count(self, slot: str, requests: int) -> None:
-        """Store how many requests of ``slot`` were moved here from the files of Scrapy's queue."""
-        self._run("UPDATE to_move SET moved = ? WHERE slot = ?", (requests, slot))
-
-    def finish_move(self, slot: str) -> None:
-        """Store that all requests of ``slot`` have been moved."""
-        self._run("DELETE FROM to_move WHERE slot = ?", (slot,))
 
     # Rows.
 
@@ -428,6 +412,27 @@ class Disk:
 
 def _key_of(lane: Lane) -> tuple[str, str]:
     return lane.slot.name, "" if lane.origin is None else str(lane.origin)
+
+
+def _reject_state_of_another_queue(folder: str, state: Any) -> None:
+    if not state or state == STATE:
+        return
+    theirs = "DownloaderAwarePriorityQueue" if isinstance(state, dict) else "ScrapyPriorityQueue"
+    raise SettingsError(
+        f"{folder} has the requests of another priority queue, and is not changed. Finish that "
+        f"crawl with SCHEDULER_PRIORITY_QUEUE = 'scrapy.pqueues.{theirs}', or set JOBDIR to a new "
+        "directory"
+    )
+
+
+def _write_state(folder: str) -> None:
+    """Let Scrapy's queues reject ``folder`` from now on, even if the crawl is killed."""
+    new = Path(folder, f"{_STATE_FILE}.new")
+    try:
+        new.write_text(json.dumps(STATE), encoding="utf-8")
+        new.replace(Path(folder, _STATE_FILE))
+    except OSError as error:
+        raise SettingsError(f"JOBDIR can't be written: {error}") from error
 
 
 @contextmanager

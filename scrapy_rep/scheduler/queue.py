@@ -26,11 +26,10 @@ from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.backlog import Backlog
-from scrapy_rep.scheduler.disk import Disk, UnreadableError
+from scrapy_rep.scheduler.disk import STATE, Disk, UnreadableError
 from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left_on_disk, log_unreadable
 from scrapy_rep.scheduler.origin_queues import Lane, Lanes, Memory, Slot
 from scrapy_rep.scheduler.queue_classes import QUEUE_CLASSES, UnfitError, check_fits
-from scrapy_rep.scheduler.scrapy_jobdir import OURS, Mover, reject_scrapys_queue, scrapys_state
 from scrapy_rep.scheduler.slot_order import Rotation
 from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
 from scrapy_rep.utils.clock import Clock
@@ -95,7 +94,6 @@ class RobotsAwarePriorityQueue:
         clock: Clock | None = None,
     ) -> None:
         check_fits(crawler, downstream_queue_cls, start_queue_cls)
-        scrapys = scrapys_state(startprios)
         self._crawler = crawler
         self._clock = clock or Clock()
         self._slot_name = downloader_of(crawler).get_slot_key
@@ -107,29 +105,19 @@ class RobotsAwarePriorityQueue:
         self._order = kind.order
         self._start_order = QUEUE_CLASSES[start_queue_cls].order if start_queue_cls else 0
         self._next_file_check = -math.inf
-        self._disk = Disk(crawler, key, scrapys, marshals=kind.marshals) if key else None
+        self._disk = Disk(crawler, key, startprios, marshals=kind.marshals) if key else None
         self._requests = self._disk or Memory()
-        self._mover: Mover | None = None
         self._backlog: Backlog | None = None
         if self._disk is not None:
             self._backlog = Backlog(
                 crawler, self._disk, self._lanes, self._rank_or_wait, self._may_load, self._clock
             )
         self._rotation = Rotation(self._lanes.slots, crawler, self._backlog)
-        if self._disk is None:
-            return
-        reject_scrapys_queue(key)
-        classes = downstream_queue_cls, start_queue_cls
-        self._mover = Mover(crawler, self._disk, self.push, key, classes, self._clock)
-        self._mover.move()
 
     # What the scheduler calls.
 
-    def push(self, request: Request, *, moved: bool = False) -> None:
+    def push(self, request: Request) -> None:
         """Add ``request``.
-
-        ``moved`` is true for requests that Scrapy's queue has left, in the order in which that
-        queue pops them; they are popped in the same order here.
 
         :raises ValueError: if it can't be written to disk; the scheduler then keeps it in memory.
         """
@@ -138,7 +126,7 @@ class RobotsAwarePriorityQueue:
         # A spider may set a download slot of any type, but the names of slots are sorted here.
         slot, origin = str(self._slot_name(request)), self._origin(request)
         start = bool(self._start_order and request.meta.get("is_start_request", False))
-        order = 1 if moved else self._start_order if start else self._order
+        order = self._start_order if start else self._order
         item = -request.priority, start, order, request
         if self._backlog is not None and self._backlog.load_or_leave_on_disk(
             slot, self._rotation.passed
@@ -210,13 +198,10 @@ class RobotsAwarePriorityQueue:
         """
         self._waiting.stop()
         self._lanes.clear()
-        if self._mover is not None:
-            self._mover.stop()
-        return OURS if self._disk is not None and self._disk.close() else {}
+        return STATE if self._disk is not None and self._disk.close() else {}
 
     def __len__(self) -> int:
-        is_moving = self._mover is not None and self._mover.is_moving
-        return self._lanes.size + self._lanes.on_disk + is_moving
+        return self._lanes.size + self._lanes.on_disk
 
     def __contains__(self, slot: str) -> bool:
         is_on_disk = self._backlog is not None and self._backlog.has_slot(slot)

@@ -332,29 +332,6 @@ async def test_links_into_a_site_that_is_waited_for_are_all_followed_from_disk(w
     assert result.stats["scheduler/enqueued/disk"] == 7
 
 
-@pytest_twisted.ensureDeferred
-async def test_a_jobdir_of_scrapys_queue_is_gone_on_with(web, tmp_path):
-    hanging = web.site(HANGS, robots(RULES))
-    settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
-
-    async def meanwhile(crawler):
-        await until(lambda: stat(crawler, "robotstxt/waited") and hanging.robots_requests)
-        close(crawler)
-
-    paths = ("/1", "/private", "/3", "/4")
-    first = await crawl(
-        *(hanging.url(path) for path in paths),
-        settings={**settings, **SCRAPYS_QUEUE},
-        meanwhile=meanwhile,
-        spidercls=StoredSpider,
-    )
-    assert first.failures == []
-    second = await crawl(settings=settings, spidercls=StoredSpider)
-    assert sorted(hanging.targets) == ["/1", "/3", "/4"]
-    assert second.dropped == {hanging.url("/private"): "rule"}
-    assert "robotstxt/waited" not in second.stats
-
-
 @pytest.mark.parametrize("replaced", [False, True])
 @pytest_twisted.ensureDeferred
 async def test_a_file_of_requests_that_is_removed_while_the_crawl_runs_is_told(
@@ -421,11 +398,8 @@ async def test_requests_that_come_after_the_scheduler_was_closed_are_told(web, t
 
 
 @pytest.mark.parametrize("meta", [{}, {"dont_obey_robotstxt": True}], ids=["governed", "not"])
-@pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE], ids=["ours", "scrapys"])
 @pytest_twisted.ensureDeferred
-async def test_a_request_on_disk_whose_callback_is_gone_holds_up_no_other(
-    web, tmp_path, queue, meta
-):
+async def test_a_request_on_disk_whose_callback_is_gone_holds_up_no_other(web, tmp_path, meta):
     site = web.site(robots(""))
     settings = {"JOBDIR": str(tmp_path)}
 
@@ -443,7 +417,7 @@ async def test_a_request_on_disk_whose_callback_is_gone_holds_up_no_other(
 
     await crawl(
         *(Request(site.url(f"/{n}"), meta={**meta}, priority=int(n == 2)) for n in range(5)),
-        settings={**settings, **queue},
+        settings=settings,
         spidercls=Renamed,
         opened=lambda crawler: crawler.engine.pause(),
         meanwhile=meanwhile,

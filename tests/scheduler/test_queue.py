@@ -154,11 +154,6 @@ def test_a_busy_slot_whose_requests_wait_is_passed_over():
     assert len(queue) == 2
 
 
-def test_the_state_of_another_queue_is_refused():
-    with pytest.raises(ValueError, match="incompatible"):
-        ours(FakeCrawler(Doors()), state=[0, 1])
-
-
 @pytest.mark.filterwarnings("ignore:The CONCURRENT_REQUESTS_PER_IP setting is deprecated")
 def test_concurrent_requests_per_ip_is_refused_as_by_scrapys_queue():
     crawler = FakeCrawler(Doors())
