@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Final
 
@@ -27,12 +26,14 @@ from scrapy_rep.protocol.usage.statement import (
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.per_crawl import get_or_add_part
 from scrapy_rep.utils.readers import (
+    NotTakenError,
+    Reader,
     boolean,
-    describe_list_of,
+    closest,
     integer,
     number,
     one_of,
-    path,
+    read_path,
     several_of,
 )
 
@@ -42,7 +43,11 @@ _MAX_PREFIX: Final = 200
 """Maximum number of characters of REP_STORE_PREFIX."""
 
 
-def _parse_tokens(value: Any) -> tuple[str, ...] | None:
+_NO_DIRECTORIES: Final = (".csv", ".gz", ".html", ".jl", ".json", ".jsonl", ".txt", ".warc", ".zip")
+"""Ends of a REP_EVIDENCE that is probably not meant to be a directory."""
+
+
+def _read_tokens(value: Any) -> tuple[str, ...] | None:
     if value is None or value == "":
         return None
     if isinstance(value, str):
@@ -55,11 +60,10 @@ def _parse_tokens(value: Any) -> tuple[str, ...] | None:
     return tokens
 
 
-def _parse_store(value: Any) -> str:
+def _read_store(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
-    if not registry.is_store(value):
-        raise ValueError
+    registry.check_uri(value)
     return value
 
 
@@ -67,7 +71,7 @@ def _store_without_secrets(value: Any) -> Any:
     return registry.without_secrets(value) if isinstance(value, str) else value
 
 
-def _parse_prefix(value: Any) -> str:
+def _read_prefix(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     if not value.isprintable() or len(value) > _MAX_PREFIX:
@@ -75,17 +79,24 @@ def _parse_prefix(value: Any) -> str:
     return value
 
 
-def _parse_report(value: Any) -> str | None:
-    place = path(value)
+def _read_report(value: Any) -> str | None:
+    place = read_path(value)
     if place is not None and not place.endswith((".html", ".json")):
         raise ValueError
     return place
 
 
-def _parse_meta_tags(value: Any) -> str | bool:
+def _read_evidence(value: Any) -> str | None:
+    place = read_path(value)
+    if place is not None and place.endswith(_NO_DIRECTORIES) and not place.endswith(".warc.gz"):
+        raise ValueError
+    return place
+
+
+def _read_meta_tags(value: Any) -> str | bool:
     if value in {"drop", "mark"}:
         return str(value)
-    if boolean(value):
+    if boolean.read(value):
         raise ValueError
     return False
 
@@ -93,35 +104,36 @@ def _parse_meta_tags(value: Any) -> str | bool:
 _ENTRIES: Final = "a list of dicts, each with a host, a policy and a reason, or the same as JSON"
 
 
-def _parse_overrides(value: Any) -> tuple[Override, ...]:
+def _read_overrides(value: Any) -> tuple[Override, ...]:
     try:
         return overrides_of(value)
     except TypeError as error:
-        raise SettingsError(
-            f"REP_OVERRIDES is {value!r}: it must be {'; '.join([_ENTRIES, *error.args])}"
-        ) from None
+        raise NotTakenError("; ".join([_ENTRIES, *error.args])) from None
     except ValueError as error:
         raise SettingsError(f"REP_OVERRIDES: {error}") from None
 
 
 def _setting(
-    name: str,
-    default: Any,
-    parse: Callable[[Any], Any],
-    takes: str,
-    shown: Callable[[Any], Any] = lambda value: value,
+    name: str, default: Any, reader: Reader, shown: Callable[[Any], Any] = lambda value: value
 ) -> Any:
     return field(
-        default=default, metadata={"name": name, "parse": parse, "takes": takes, "shown": shown}
+        default=default,
+        metadata={"name": name, "read": reader.read, "takes": reader.takes, "shown": shown},
     )
 
 
-_SECONDS: Final = "a number of seconds, 0 or more"
-_SECONDS_ABOVE_0: Final = "a number of seconds above 0"
 _RANGES: Final = (("cache_ttl_min", "cache_ttl_max"), ("retry_delay", "retry_delay_max"))
 """The options of which the first must not be above the second."""
-_not_negative: Final = number(low=0)
-_positive: Final = number(low=0, above=True)
+_from_0: Final = number("seconds", low=0)
+_above_0: Final = number("seconds", low=0, above=True)
+_tokens: Final = Reader(
+    "a product token or a User-Agent, or a list of them, the most specific first", _read_tokens
+)
+_store: Final = Reader(registry.TAKES, _read_store)
+_prefix: Final = Reader(f"a string of printable characters, at most {_MAX_PREFIX}", _read_prefix)
+_meta_tags: Final = Reader("'drop', 'mark' or False", _read_meta_tags)
+_report: Final = Reader("a path that ends in .html or .json", _read_report)
+_evidence: Final = Reader("the path of a directory, or one that ends in .warc.gz", _read_evidence)
 
 
 @dataclass(frozen=True)
@@ -132,113 +144,56 @@ class Options:
     converts its value, a description of valid values, and a function that removes credentials.
     """
 
-    tokens: tuple[str, ...] | None = _setting(
-        "ROBOTSTXT_USER_AGENT",
-        None,
-        _parse_tokens,
-        "a product token or a User-Agent, or a list of them, the most specific first",
-    )
-    store: str = _setting(
-        "REP_STORE", "sqlite:///robots.sqlite", _parse_store, registry.TAKES, _store_without_secrets
-    )
-    store_prefix: str = _setting(
-        "REP_STORE_PREFIX",
-        "robots:",
-        _parse_prefix,
-        f"a string of printable characters, at most {_MAX_PREFIX}",
-    )
-    store_max_age: float = _setting(
-        "REP_STORE_MAX_AGE", 60 * 86_400.0, number(low=1), "a number of seconds, 1 or more"
-    )
-    store_max_bytes: int = _setting(
-        "REP_STORE_MAX_BYTES",
-        4 * 1024**3,
-        integer(1024**2),
-        f"a whole number of bytes, {1024**2} or more",
-    )
-    store_timeout: float = _setting(
-        "REP_STORE_TIMEOUT", 2.0, number(low=0.05), "a number of seconds, 0.05 or more"
-    )
-    memory_max_bytes: int = _setting(
-        "REP_MEMORY_MAX_BYTES", 64 * 1024 * 1024, integer(1), "a whole number of bytes, 1 or more"
-    )
-    cache_ttl: float = _setting("REP_CACHE_TTL", limits.CACHE_TTL, _not_negative, _SECONDS)
-    cache_ttl_min: float = _setting(
-        "REP_CACHE_TTL_MIN", limits.CACHE_TTL_MIN, _not_negative, _SECONDS
-    )
-    cache_ttl_max: float = _setting(
-        "REP_CACHE_TTL_MAX", limits.CACHE_TTL_MAX, _not_negative, _SECONDS
-    )
-    timeout: float = _setting("REP_TIMEOUT", 30.0, _positive, _SECONDS_ABOVE_0)
+    tokens: tuple[str, ...] | None = _setting("ROBOTSTXT_USER_AGENT", None, _tokens)
+    store: str = _setting("REP_STORE", "sqlite:///robots.sqlite", _store, _store_without_secrets)
+    store_prefix: str = _setting("REP_STORE_PREFIX", "robots:", _prefix)
+    store_max_age: float = _setting("REP_STORE_MAX_AGE", 60 * 86_400.0, number("seconds", low=1))
+    store_max_bytes: int = _setting("REP_STORE_MAX_BYTES", 4 * 1024**3, integer("bytes", 1024**2))
+    store_timeout: float = _setting("REP_STORE_TIMEOUT", 2.0, number("seconds", low=0.05))
+    memory_max_bytes: int = _setting("REP_MEMORY_MAX_BYTES", 64 * 1024**2, integer("bytes", 1))
+    cache_ttl: float = _setting("REP_CACHE_TTL", limits.CACHE_TTL, _from_0)
+    cache_ttl_min: float = _setting("REP_CACHE_TTL_MIN", limits.CACHE_TTL_MIN, _from_0)
+    cache_ttl_max: float = _setting("REP_CACHE_TTL_MAX", limits.CACHE_TTL_MAX, _from_0)
+    timeout: float = _setting("REP_TIMEOUT", 30.0, _above_0)
     max_redirects: int = _setting(
-        "REP_MAX_REDIRECTS",
-        limits.MAX_REDIRECTS,
-        integer(0, 20),
-        "a whole number of redirects from 0 to 20",
+        "REP_MAX_REDIRECTS", limits.MAX_REDIRECTS, integer("redirects", 0, 20)
     )
-    max_size: int = _setting(
-        "REP_MAX_SIZE",
-        limits.MAX_BODY_BYTES,
-        integer(1, _MAX_SIZE),
-        f"a whole number of bytes from 1 to {_MAX_SIZE}",
-    )
+    max_size: int = _setting("REP_MAX_SIZE", limits.MAX_BODY_BYTES, integer("bytes", 1, _MAX_SIZE))
     unreachable_stale_after: float = _setting(
-        "REP_UNREACHABLE_STALE_AFTER", limits.UNREACHABLE_STALE_AFTER, _not_negative, _SECONDS
+        "REP_UNREACHABLE_STALE_AFTER", limits.UNREACHABLE_STALE_AFTER, _from_0
     )
     unreachable_allow_after: float = _setting(
-        "REP_UNREACHABLE_ALLOW_AFTER", limits.UNREACHABLE_ALLOW_AFTER, _not_negative, _SECONDS
+        "REP_UNREACHABLE_ALLOW_AFTER", limits.UNREACHABLE_ALLOW_AFTER, _from_0
     )
-    unreachable_action: str = _setting(
-        "REP_UNREACHABLE_ACTION", "defer", one_of("defer", "drop"), "'defer' or 'drop'"
+    unreachable_action: str = _setting("REP_UNREACHABLE_ACTION", "defer", one_of("defer", "drop"))
+    defer_timeout: float = _setting("REP_DEFER_TIMEOUT", 300.0, _from_0)
+    retry_delay: float = _setting("REP_RETRY_DELAY", limits.RETRY_DELAY, _above_0)
+    retry_delay_max: float = _setting("REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _above_0)
+    soft_404: bool = _setting("REP_SOFT_404", True, boolean)
+    concurrent_fetches: int = _setting("REP_CONCURRENT_FETCHES", 16, integer("fetches", 1))
+    crawl_delay_min: float = _setting("REP_CRAWL_DELAY_MIN", 0.0, _from_0)
+    crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _from_0)
+    back_off: bool = _setting("REP_BACK_OFF", True, boolean)
+    back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _above_0)
+    overrides: tuple[Override, ...] = _setting(
+        "REP_OVERRIDES", (), Reader(_ENTRIES, _read_overrides)
     )
-    defer_timeout: float = _setting("REP_DEFER_TIMEOUT", 300.0, _not_negative, _SECONDS)
-    retry_delay: float = _setting(
-        "REP_RETRY_DELAY", limits.RETRY_DELAY, _positive, _SECONDS_ABOVE_0
-    )
-    retry_delay_max: float = _setting(
-        "REP_RETRY_DELAY_MAX", limits.RETRY_DELAY_MAX, _positive, _SECONDS_ABOVE_0
-    )
-    soft_404: bool = _setting("REP_SOFT_404", True, boolean, "True or False")
-    concurrent_fetches: int = _setting(
-        "REP_CONCURRENT_FETCHES", 16, integer(1), "a whole number of fetches, 1 or more"
-    )
-    crawl_delay_min: float = _setting("REP_CRAWL_DELAY_MIN", 0.0, _not_negative, _SECONDS)
-    crawl_delay_max: float = _setting("REP_CRAWL_DELAY_MAX", 300.0, _not_negative, _SECONDS)
-    back_off: bool = _setting("REP_BACK_OFF", True, boolean, "True or False")
-    back_off_max: float = _setting("REP_BACK_OFF_MAX", 300.0, _positive, _SECONDS_ABOVE_0)
-    overrides: tuple[Override, ...] = _setting("REP_OVERRIDES", (), _parse_overrides, _ENTRIES)
-    meta_tags: str | bool = _setting(
-        "REP_META_TAGS", "mark", _parse_meta_tags, "'drop', 'mark' or False"
-    )
-    report: str | None = _setting(
-        "REP_REPORT", None, _parse_report, "a path that ends in .html or .json"
-    )
-    evidence: str | None = _setting(
-        "REP_EVIDENCE", None, path, "the path of a directory, or one that ends in .warc.gz"
-    )
+    meta_tags: str | bool = _setting("REP_META_TAGS", "mark", _meta_tags)
+    report: str | None = _setting("REP_REPORT", None, _report)
+    evidence: str | None = _setting("REP_EVIDENCE", None, _evidence)
     subresources_unknown: str = _setting(
-        "REP_SUBRESOURCES_UNKNOWN", "abort", one_of("abort", "allow"), "'abort' or 'allow'"
+        "REP_SUBRESOURCES_UNKNOWN", "abort", one_of("abort", "allow")
     )
-    purposes: tuple[str, ...] = _setting(
-        "REP_PURPOSES", (), several_of(PURPOSES), describe_list_of(PURPOSES)
-    )
+    purposes: tuple[str, ...] = _setting("REP_PURPOSES", (), several_of(PURPOSES))
     usage_action: str = _setting(
-        "REP_USAGE_ACTION",
-        "record",
-        one_of("record", "drop-items", "drop"),
-        "'record', 'drop-items' or 'drop'",
+        "REP_USAGE_ACTION", "record", one_of("record", "drop-items", "drop")
     )
-    usage_unknown: str = _setting(
-        "REP_USAGE_UNKNOWN", "allow", one_of("allow", "disallow"), "'allow' or 'disallow'"
-    )
+    usage_unknown: str = _setting("REP_USAGE_UNKNOWN", "allow", one_of("allow", "disallow"))
     usage_sources: tuple[str, ...] = _setting(
-        "REP_USAGE_SOURCES",
-        (CONTENT_USAGE, CONTENT_SIGNAL, TAGS),
-        several_of(SOURCES),
-        describe_list_of(SOURCES),
+        "REP_USAGE_SOURCES", (CONTENT_USAGE, CONTENT_SIGNAL, TAGS), several_of(SOURCES)
     )
-    dry_run: bool = _setting("REP_DRY_RUN", False, boolean, "True or False")
-    interactive: bool = _setting("REP_INTERACTIVE", False, boolean, "True or False")
+    dry_run: bool = _setting("REP_DRY_RUN", False, boolean)
+    interactive: bool = _setting("REP_INTERACTIVE", False, boolean)
 
     @classmethod
     def of(cls, crawler: Crawler) -> Options:
@@ -254,20 +209,23 @@ class Options:
         valid, or if such a minimum and maximum are both set, with name, value and a description of
         valid values.
         """
-        values, given = {}, set()
+        values: dict[str, Any] = {}
+        given = set()
         for option in fields(cls):
-            name = option.metadata["name"]
+            name, takes = option.metadata["name"], option.metadata["takes"]
             value = settings.get(name)
             if value is None:
-                value = option.default
-            else:
-                given.add(option.name)
+                values[option.name] = option.default
+                continue
+            given.add(option.name)
             try:
-                values[option.name] = option.metadata["parse"](value)
+                values[option.name] = option.metadata["read"](value)
             except SettingsError:
                 raise
-            except (ValueError, TypeError, OverflowError):
-                raise _invalid_value_error(option.metadata, value) from None
+            except (ValueError, TypeError, OverflowError) as error:
+                shown = option.metadata["shown"](value)
+                takes = str(error) if isinstance(error, NotTakenError) else takes
+                raise SettingsError(f"{name} is {shown!r}: it must be {takes}") from None
         for low, high in _RANGES:
             if values[low] <= values[high]:
                 continue
@@ -305,17 +263,14 @@ class Options:
         return {name: value for name, value in self.as_dict().items() if value != defaults[name]}
 
 
-def unknown_settings(settings: BaseSettings) -> dict[str, list[str]]:
-    """Return unknown names in ``settings`` that begin with REP_, each with a list of similar names.
-
-    The list has the most similar name of a setting of scrapy-rep, or is empty.
-    """
-    known = {option.metadata["name"] for option in fields(Options)}
-    unknown = sorted(name for name in settings if name.startswith("REP_") and name not in known)
-    # A high cutoff is needed, because the common prefix makes all names similar.
-    return {name: get_close_matches(name, known, n=1, cutoff=0.8) for name in unknown}
-
-
-def _invalid_value_error(metadata: Any, value: Any) -> SettingsError:
-    name, shown, takes = metadata["name"], metadata["shown"](value), metadata["takes"]
-    return SettingsError(f"{name} is {shown!r}: it must be {takes}")
+def unknown_settings(settings: BaseSettings) -> list[str]:
+    """Return a message for each unknown setting whose name begins with REP_ or ROBOTSTXT_."""
+    known = {"ROBOTSTXT_OBEY", "ROBOTSTXT_PARSER", *(f.metadata["name"] for f in fields(Options))}
+    messages = []
+    for name in sorted(set(settings) - known):
+        if name.strip().upper().startswith(("REP_", "ROBOTSTXT_")):
+            # A high cutoff is needed, because the common prefix makes all names similar.
+            meant = closest(name, sorted(known), cutoff=0.8)
+            hint = "" if meant is None else f"; did you mean {meant}?"
+            messages.append(f"{name} is not a setting of this version of scrapy-rep{hint}")
+    return messages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from scrapy_rep import (
     RobotsTxtResponseMiddleware,
     SettingsError,
 )
-from scrapy_rep.settings import Options
+from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores.registry import make_store
 from tests.crawling.crawl import crawl
 from tests.crawling.web import robots
@@ -84,6 +85,7 @@ WRONG = [
     ("REP_REPORT", 5),
     ("REP_REPORT", "a\0.json"),
     ("REP_EVIDENCE", "a\0"),
+    *(("REP_EVIDENCE", f"a.{kind}") for kind in ("warc", "jsonl", "json.gz", "gz", "html")),
     ("REP_REPORT", True),
     ("REP_DEFER_TIMEOUT", -1),
     ("REP_DEFER_TIMEOUT", "for ever"),
@@ -108,6 +110,58 @@ def test_a_wrong_value_is_refused_with_name_value_and_what_is_taken(name, value)
     assert message.startswith(f"{name} is {value!r}: it must be ")
     assert "\n" not in message
     assert name in message
+
+
+STORES = "'memory://', 'sqlite:///PATH', 'redis://HOST', ..."
+REDIS = "'redis://HOST' or 'redis://HOST:PORT/NUMBER', with the number of a database"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("REP_STORE", "sqlite:x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
+        ("REP_STORE", "sqlite:/x", "'sqlite:///PATH'; did you mean 'sqlite:////x'?"),
+        ("REP_STORE", "sqlite://x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
+        ("REP_STORE", "sqlite3:///x", "'sqlite:///PATH'; did you mean 'sqlite:///x'?"),
+        ("REP_STORE", "sqlite:///", "'sqlite:///PATH'"),
+        ("REP_STORE", "memory", "'memory://'; did you mean 'memory://'?"),
+        ("REP_STORE", "redis://host/abc", REDIS),
+        ("REP_STORE", "redis:host", f"{REDIS}; did you mean 'redis://host'?"),
+        ("REP_STORE", "redis:me:pass@host", f"{REDIS}; did you mean 'redis://***@host'?"),
+        ("REP_STORE", "Redis://host", f"{REDIS}; did you mean 'redis://host'?"),
+        ("REP_STORE", "redis+sentinel://a:1", "'redis+sentinel://HOST,HOST/SERVICE'"),
+        ("REP_STORE", "/tmp/x.db", f"{STORES}; did you mean 'sqlite:////tmp/x.db'?"),
+        ("REP_STORE", "localhost:6379", f"{STORES}; did you mean 'redis://localhost:6379'?"),
+        ("REP_STORE", "http://host", STORES),
+        ("REP_PURPOSES", "ai-train", "a list of ...; did you mean 'ai-training'?"),
+        ("REP_PURPOSES", "tdm,AI-Input", "a list of ...; did you mean 'ai-input'?"),
+        ("REP_PURPOSES", "seo", "a list of 'search', 'ai-input', 'ai-training', 'tdm'"),
+        ("REP_USAGE_SOURCES", ["tdm"], "a list of ...; did you mean 'tdmrep'?"),
+        ("REP_USAGE_ACTION", "drop_items", "...; did you mean 'drop-items'?"),
+        ("REP_EVIDENCE", "a.jsonl", "the path of a directory, or one that ends in .warc.gz"),
+    ],
+)
+def test_a_mistake_that_is_known_is_told_with_what_may_be_meant(name, value, told):
+    with pytest.raises(SettingsError) as caught:
+        Options.from_settings(Settings({name: value}))
+    message = str(caught.value).partition(": it must be ")[2]
+    assert re.fullmatch(re.escape(told).replace(r"\.\.\.", ".*"), message), message
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("REP_STORES", "; did you mean REP_STORE?"),
+        ("rep_store", "; did you mean REP_STORE?"),
+        ("REP_TIMEOUT ", "; did you mean REP_TIMEOUT?"),
+        ("ROBOTSTXT_USERAGENT", "; did you mean ROBOTSTXT_USER_AGENT?"),
+        ("REP_FOO", ""),
+    ],
+)
+def test_a_setting_that_is_unknown_is_told_with_what_may_be_meant(name, meant):
+    settings = Settings({name: 5, "REP_TIMEOUT": 5, "ROBOTSTXT_PARSER": "a", "REPORT": 5})
+    told = f"{name} is not a setting of this version of scrapy-rep{meant}"
+    assert unknown_settings(settings) == [told]
 
 
 PAIRS = [("REP_CACHE_TTL_MIN", "REP_CACHE_TTL_MAX"), ("REP_RETRY_DELAY", "REP_RETRY_DELAY_MAX")]

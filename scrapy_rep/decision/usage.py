@@ -16,7 +16,7 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer
 from scrapy_rep.utils.per_crawl import get_or_add_part
-from scrapy_rep.utils.readers import describe_list_of, several_of
+from scrapy_rep.utils.readers import NotTakenError, several_of
 from scrapy_rep.utils.text import printable_request
 
 PURPOSES_KEY: Final = "robotstxt_purposes"
@@ -101,11 +101,11 @@ class UsageJudge:
 
 def _checked_purposes(named: Any, of: object, error: type[ValueError]) -> tuple[str, ...]:
     try:
-        return _purposes(named)
-    except (ValueError, TypeError):
-        raise error(
-            f"{PURPOSES_KEY} of {of} is {named!r}: it takes {describe_list_of(PURPOSES)}"
-        ) from None
+        found: tuple[str, ...] = _purposes.read(named)
+    except (ValueError, TypeError) as refused:
+        takes = refused if isinstance(refused, NotTakenError) else _purposes.takes
+        raise error(f"{PURPOSES_KEY} of {of} is {named!r}: it takes {takes}") from None
+    return found
 
 
 def describe_decision(verdict: Verdict, judgement: Judgement | None) -> str:

@@ -80,13 +80,8 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
             global_object_name(type(second)),
             extra=extra,
         )
-    for name, meant in unknown_settings(crawler.settings).items():
-        logger.warning(
-            "%s is not a setting of this version of scrapy-rep%s",
-            name,
-            f"; did you mean {meant[0]}?" if meant else "",
-            extra=extra,
-        )
+    for message in unknown_settings(crawler.settings):
+        logger.warning(message, extra=extra)
 
 
 def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]) -> None:

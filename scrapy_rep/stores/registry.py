@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
@@ -20,8 +21,11 @@ from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.stores.base import BareStore, Store
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
+from scrapy_rep.utils.readers import NotTakenError, closest
 
-_DATABASE: Final = re.compile(r"/?[0-9]*").fullmatch
+_is_database: Final = re.compile(r"/?[0-9]*").fullmatch
+_is_host_and_port: Final = re.compile(r"[\w.-]+:[0-9]+(?:/[0-9]*)?").fullmatch
+_is_file: Final = re.compile(r"(?:.*/)?[\w -]+\.\w+").fullmatch
 
 
 class StoreConfig(NamedTuple):
@@ -47,9 +51,11 @@ class _Scheme:
     form: str
     """The form of a valid URI, as messages show it."""
     is_valid: Callable[[str], bool]
-    """Returns whether a URI of this scheme is valid. Raises ValueError for some invalid URIs."""
+    """Returns whether a URI of this scheme is valid, or raises ValueError if it is not."""
     make: Callable[[StoreConfig, bool], BareStore]
     """Returns the store. The bool is true if a damaged file may be renamed and replaced."""
+    remark: str = ""
+    """What messages say after the form."""
 
 
 def make_store(config: StoreConfig) -> Store:
@@ -78,10 +84,34 @@ def make_unguarded_store(config: StoreConfig, *, set_aside: bool = True) -> Bare
 
 
 def is_store(uri: str) -> bool:
-    """Return whether ``uri`` is a valid REP_STORE. For some invalid URIs it raises ValueError."""
+    """Return whether ``uri`` is a valid REP_STORE."""
     scheme = _SCHEMES.get(_scheme(uri))
     readable = "://" in uri and uri == uri.strip() and "\0" not in uri
-    return readable and scheme is not None and scheme.is_valid(uri)
+    with suppress(ValueError):
+        return readable and scheme is not None and scheme.is_valid(uri)
+    return False
+
+
+def check_uri(uri: str) -> None:
+    """Raise NotTakenError, with the valid forms, if ``uri`` is not a valid REP_STORE."""
+    if is_store(uri):
+        return
+    scheme, colon, rest = uri.partition(":")
+    name = closest(scheme, list(_SCHEMES), cutoff=0.75 if colon else 1.0)
+    takes, meant = TAKES, ""
+    if name is not None:
+        takes = f"{_SCHEMES[name].form!r}{_SCHEMES[name].remark}"
+        meant = f"{name}://{rest.lstrip('/')}"
+        if name == "sqlite":
+            # A single slash begins an absolute path, two those of another kind of URI.
+            slash = "/" if rest.startswith("/") and not rest.startswith("//") else ""
+            meant = f"sqlite:///{slash}{rest.lstrip('/')}"
+    elif _is_host_and_port(uri):
+        meant = f"redis://{uri}"
+    elif not colon and _is_file(uri):
+        meant = f"sqlite:///{uri}"
+    hint = f"; did you mean {without_secrets(meant)!r}?" if is_store(meant) else ""
+    raise NotTakenError(f"{takes}{hint}")
 
 
 def is_persistent(uri: str) -> bool:
@@ -129,7 +159,7 @@ def _has_host(uri: str) -> bool:
     # Reading ``port`` raises ValueError if it is not valid. redis-py checks the rest of the URI,
     # but not the path: for a path that is not a number it would use database 0.
     parts = urlsplit(uri)
-    return parts.hostname is not None and parts.port != -1 and bool(_DATABASE(parts.path))
+    return parts.hostname is not None and parts.port != -1 and bool(_is_database(parts.path))
 
 
 def _has_valid_hosts(uri: str) -> bool:
@@ -184,11 +214,12 @@ def _redis(config: StoreConfig, _: bool) -> BareStore:
         ) from None
 
 
+_NUMBER: Final = " or '{}://HOST:PORT/NUMBER', with the number of a database"
 _SCHEMES: Final = {
     "memory": _Scheme("memory://", lambda uri: uri == "memory://", _memory),
     "sqlite": _Scheme("sqlite:///PATH", _has_file, _sqlite),
-    "redis": _Scheme("redis://HOST", _has_host, _redis),
-    "rediss": _Scheme("rediss://HOST", _has_host, _redis),
+    "redis": _Scheme("redis://HOST", _has_host, _redis, _NUMBER.format("redis")),
+    "rediss": _Scheme("rediss://HOST", _has_host, _redis, _NUMBER.format("rediss")),
     "redis+cluster": _Scheme("redis+cluster://HOST,HOST", _has_valid_hosts, _redis),
     "rediss+cluster": _Scheme("rediss+cluster://HOST,HOST", _has_valid_hosts, _redis),
     "redis+sentinel": _Scheme("redis+sentinel://HOST,HOST/SERVICE", _has_valid_hosts, _redis),

@@ -1,21 +1,32 @@
-"""Readers of settings: functions that check and convert a Python value, or a string.
+"""Readers of settings, which check a value and convert it.
 
-Strings come from the command line. A reader returns the converted value. It raises ValueError,
-TypeError or OverflowError if the value is not valid.
+The value may be a string, as from the command line.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from os import PathLike, fspath
-from typing import Any, Final
-
-_TRUE: Final = {"1", "true"}
-_FALSE: Final = {"0", "false"}
+from typing import Any, Final, NamedTuple
 
 
-def number(*, low: float, above: bool = False) -> Callable[[Any], float]:
+class NotTakenError(ValueError):
+    """Raised for an invalid value. The message says what the setting takes."""
+
+
+class Reader(NamedTuple):
+    """A function that reads a value, and a description of the values that it accepts."""
+
+    takes: str
+    """Which values are valid, for messages."""
+    read: Callable[[Any], Any]
+    """Returns the converted value. If the value is not valid, it raises ValueError, TypeError or
+    OverflowError, or NotTakenError with a message in place of ``takes``."""
+
+
+def number(unit: str, *, low: float, above: bool = False) -> Reader:
     """Return a reader of finite numbers of at least ``low``; with ``above``, more than ``low``."""
 
     def read(value: Any) -> float:
@@ -26,10 +37,11 @@ def number(*, low: float, above: bool = False) -> Callable[[Any], float]:
             raise ValueError
         return found
 
-    return read
+    bound = f" above {low:g}" if above else f", {low:g} or more"
+    return Reader(f"a number of {unit}{bound}", read)
 
 
-def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
+def integer(unit: str, low: int, high: float = math.inf) -> Reader:
     """Return a reader of whole numbers from ``low`` to ``high``."""
 
     def read(value: Any) -> int:
@@ -40,30 +52,39 @@ def integer(low: int, high: float = math.inf) -> Callable[[Any], int]:
             raise ValueError
         return found
 
-    return read
+    bound = f", {low} or more" if high == math.inf else f" from {low} to {high}"
+    return Reader(f"a whole number of {unit}{bound}", read)
 
 
-def boolean(value: Any) -> bool:
-    """Return ``value`` as a bool. It may be True or False, 1 or 0, or one of these as a string."""
+def _read_boolean(value: Any) -> bool:
     text = str(value).lower()
-    if text not in _TRUE | _FALSE:
+    if text not in {"1", "true", "0", "false"}:
         raise ValueError
-    return text in _TRUE
+    return text in {"1", "true"}
 
 
-def one_of(*choices: str) -> Callable[[Any], str]:
+boolean: Final = Reader("True or False", _read_boolean)
+
+
+def one_of(*choices: str) -> Reader:
     """Return a reader of a string that is one of ``choices``."""
+    *others, last = map(repr, choices)
+    takes = f"{', '.join(others)} or {last}"
 
     def read(value: Any) -> str:
         if value not in choices:
-            raise ValueError
+            raise _refusal(takes, value, choices)
         return str(value)
 
-    return read
+    return Reader(takes, read)
 
 
-def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
-    """Return a reader of a list of some ``choices``, or of a string with commas between them."""
+def several_of(choices: Sequence[str]) -> Reader:
+    """Return a reader of a list of some ``choices``, or of a string with commas between them.
+
+    It returns a tuple.
+    """
+    takes = f"a list of {', '.join(map(repr, choices))}"
 
     def read(value: Any) -> tuple[str, ...]:
         if not isinstance(value, str | list | tuple):
@@ -72,19 +93,27 @@ def several_of(choices: Sequence[str]) -> Callable[[Any], tuple[str, ...]]:
         if not all(isinstance(name, str) for name in names):
             raise TypeError
         found = tuple(dict.fromkeys(name.strip() for name in names))
-        if not set(found) <= set(choices):
-            raise ValueError
+        unknown = [name for name in found if name not in choices]
+        if unknown:
+            raise _refusal(takes, unknown[0], choices)
         return found
 
-    return read
+    return Reader(takes, read)
 
 
-def describe_list_of(choices: Sequence[str]) -> str:
-    """Return a description, for messages, of the values that ``several_of(choices)`` accepts."""
-    return f"a list of {', '.join(map(repr, choices))}"
+def closest(value: Any, choices: Sequence[str], cutoff: float = 0.6) -> str | None:
+    """Return the most similar of ``choices``, or None. ``cutoff`` is the least similarity, to 1."""
+    by_key = {choice.lower(): choice for choice in choices}
+    similar = get_close_matches(str(value).strip().lower(), by_key, n=1, cutoff=cutoff)
+    return by_key[similar[0]] if similar else None
 
 
-def path(value: Any) -> str | None:
+def _refusal(takes: str, value: Any, choices: Sequence[str]) -> NotTakenError:
+    meant = closest(value, choices)
+    return NotTakenError(takes if meant is None else f"{takes}; did you mean {meant!r}?")
+
+
+def read_path(value: Any) -> str | None:
     """Return ``value``, a path, as a string; None if ``value`` is None or empty."""
     if value is None or value == "":
         return None

@@ -56,7 +56,8 @@ def make_evidence_writer(path: Path, tail: str) -> EvidenceWriter:
         with tempfile.TemporaryFile(dir=folder, buffering=0) as trial:
             trial.write(bytes(_TRIAL))
     except OSError as error:
-        raise SettingsError(
-            f"REP_EVIDENCE is {str(path)!r}: it can't be written: {error.strerror}"
-        ) from None
+        why = f"it can't be written: {error.strerror}"
+        if isinstance(error, FileExistsError):
+            why = "it is a file, not a directory, and its name does not end in .warc.gz"
+        raise SettingsError(f"REP_EVIDENCE is {str(path)!r}: {why}") from None
     return form(path, tail)

@@ -159,7 +159,7 @@ async def test_where_files_can_not_be_locked_each_crawl_has_a_part(web, path, mo
         (5, "it must be the path of a directory"),
         ("none/evidence", "it can't be written: No such file or directory"),
         ("none/evidence.warc.gz", "it can't be written: No such file or directory"),
-        ("file", "it can't be written: File exists"),
+        ("file", "it is a file, not a directory, and its name does not end in .warc.gz"),
         ("folder.warc.gz", "it can't be written: Is a directory"),
         ("%(nosuch)s", "placeholders are"),
         ("/proc", "it can't be written"),
