@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import textwrap
 from pathlib import Path
@@ -35,3 +36,35 @@ def blocks():
 
 def of_kind(kind):
     return [block for block in blocks() if block.kind == kind]
+
+
+def masked(text):
+    """Return a log line without what differs from crawl to crawl: figures, hosts, names, cases."""
+    text = re.sub(r"https?://[^/\s>]+", "ORIGIN", " ".join(text.split()))
+    text = re.sub(r"^((?:[A-Z]+: )?)[\w.]+ answered", r"\1HOST answered", text)
+    text = re.sub(r"Disabled (<class \S+>|\w+): ", "Disabled: ", text)
+    return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"/private/\w+", "/private", text))
+
+
+def lines_of(block):
+    """Return the lines of the log in a block. Those that are too long for the page are wrapped."""
+    return [masked(line) for line in re.split(r"\n(?=[A-Z]+: )", block.text.strip())]
+
+
+def logged_by(crawls):
+    """Return the lines of the log of crawls, each with its level and without."""
+    return {
+        masked(f"{prefix}{record.getMessage()}")
+        for crawl in crawls
+        for record in crawl.records
+        for prefix in ("", f"{logging.getLevelName(record.levelno)}: ")
+    }
+
+
+def sections(page):
+    """Return the text of each section of a page by its heading, without indents."""
+    heads = re.split(r"(?m)^(.+)\n=+$", (ROOT / page).read_text(encoding="utf-8"))[3:]
+    return {
+        head: textwrap.dedent(re.sub(r"(?m)^ +", "", text))
+        for head, text in zip(heads[::2], heads[1::2], strict=True)
+    }

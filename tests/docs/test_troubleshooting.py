@@ -1,0 +1,107 @@
+"""Each line of the log in a section of the page by symptom is logged by a crawl with this symptom."""
+
+from __future__ import annotations
+
+import pytest
+import pytest_twisted
+from scrapy import Request
+from scrapy.settings import default_settings
+
+from tests.crawling.crawl import AS_BY_DEFAULT, Lines, ListSpider, close, crawl
+from tests.crawling.web import answer, robots
+from tests.docs.blocks import lines_of, logged_by, of_kind, sections
+from tests.waiting import until
+
+PAGE = "docs/usage/troubleshooting.rst"
+RULES = "User-agent: *\nDisallow: /private\n"
+
+
+class FollowingSpider(ListSpider):
+    def parse(self, response):
+        yield Request(response.urljoin("/next"))
+
+
+def until_logged(begin):
+    """Return arguments of a crawl that is closed as soon as a line begins so."""
+    lines = Lines(begin)
+
+    async def meanwhile(crawler):
+        await until(lambda: lines.heard)
+        close(crawler)
+
+    return {"opened": lines.listen, "meanwhile": meanwhile}
+
+
+async def slow(web):
+    delayed = web.site(robots(f"{RULES}Crawl-delay: 60\n"))
+    yield await crawl(delayed.url("/"), settings=AS_BY_DEFAULT)
+    refusing = web.site(paths={"/": [answer(429), answer(200)]})
+    yield await crawl(refusing.url("/"))
+    held = web.site([["hold"]])
+    census = until_logged("robots.txt: ")
+    known = [web.site(robots(RULES)).url("/") for _ in range(2)]
+    yield await crawl(*known, held.url("/"), settings={"LOGSTATS_INTERVAL": 0.1}, **census)
+
+
+async def not_ending(web):
+    settings = {**AS_BY_DEFAULT, "REP_UNREACHABLE_ACTION": "defer"}
+    failing = web.site(answer(503))
+    yield await crawl(failing.url("/"), settings=settings, **until_logged("Waiting for"))
+
+
+async def waiting(web):
+    hanging = web.site([["hold"]])
+    yield await crawl(hanging.url("/"), settings={"REP_TIMEOUT": 0.1})
+
+
+async def all_dropped(web):
+    yield await crawl(web.site(robots("User-agent: *\nDisallow: /\n")).url("/"))
+    yield await crawl(web.site(answer(503)).url("/"))
+    proxy = web.site(answer(407))
+    yield await crawl(Request(web.site().url("/"), meta={"proxy": proxy.url("")}))
+    tagged = web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "nofollow"})]})
+    yield await crawl(tagged.url("/page"), spidercls=FollowingSpider)
+
+
+async def none_dropped(web):
+    site = web.site(robots(RULES))
+    html = web.site(answer(200, "<html><body>Welcome</body></html>"))
+    yield await crawl(site.url("/"), settings={"ROBOTSTXT_OBEY": False})
+    yield await crawl(site.url("/"), settings={"REP_DRY_RUN": True})
+    yield await crawl(site.url("/"), settings={"USER_AGENT": default_settings.USER_AGENT})
+    yield await crawl(web.site(answer(404)).url("/"), html.url("/"))
+    exempt = Request(site.url("/private"), meta={"dont_obey_robotstxt": True})
+    yield await crawl(exempt)
+
+
+async def memory(web):
+    sites = [web.site(robots(RULES)) for _ in range(2)]
+    urls = [site.url(f"/{number}") for number in range(5) for site in sites]
+    settings = {"REP_STORE": "sqlite:///robots.sqlite", "CONCURRENT_REQUESTS": 1}
+    yield await crawl(*urls, settings={**settings, "REP_MEMORY_MAX_BYTES": 1})
+
+
+SYMPTOMS = {
+    "It is slow": slow,
+    "It does not end": not_ending,
+    "It waits": waiting,
+    "Everything is dropped": all_dropped,
+    "Nothing is dropped": none_dropped,
+    "Memory": memory,
+}
+
+
+def test_each_symptom_has_its_crawls():
+    assert SYMPTOMS.keys() == sections(PAGE).keys()
+
+
+@pytest.mark.parametrize("symptom", SYMPTOMS)
+@pytest_twisted.ensureDeferred
+async def test_the_lines_of_a_symptom_are_logged(symptom, web, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("scrapy_rep.cache.cache._MANY_RETURNS", 3)
+    logged = logged_by([run async for run in SYMPTOMS[symptom](web)])
+    blocks = [block for block in of_kind("log") if block.text in sections(PAGE)[symptom]]
+    assert blocks
+    for block in blocks:
+        assert [line for line in lines_of(block) if line not in logged] == []
