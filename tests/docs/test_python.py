@@ -90,7 +90,7 @@ def check_settings(values):
         known = hasattr(default_settings, name) or name in OTHERS or name == "ROBOTSTXT_USER_AGENT"
         assert known or name.startswith("REP_"), name
     settings = Settings(values)
-    assert unknown_settings(settings) == {}
+    assert not unknown_settings(settings)
     Options.from_settings(settings)
 
 
