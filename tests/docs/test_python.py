@@ -12,13 +12,18 @@ from types import MethodType, SimpleNamespace
 import pytest
 import pytest_twisted
 import scrapy
+from scrapy import Request
 from scrapy.settings import Settings, default_settings
+from scrapy.utils.reactor import is_asyncio_reactor_installed
 
+from scrapy_rep import Robots
 from scrapy_rep.settings import Options, unknown_settings
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, robots
-from tests.docs.blocks import of_kind
+from tests.docs.blocks import ROOT, of_kind
+from tests.extensions.report.browser import find_browser
 
+API = "docs/reference/api.rst"
 NAME = "an_example_of_the_docs"
 OTHERS = {
     "PLAYWRIGHT_ABORT_REQUEST",
@@ -29,6 +34,8 @@ OTHERS = {
     "ZYTE_API_AUTOMAP_PARAMS",
 }
 """Settings of other projects."""
+HTML = {"Content-Type": "text/html"}
+HANDLER = "scrapy_playwright.handler.ScrapyPlaywrightDownloadHandler"
 VALUE = re.compile(r"(?m)^( *)(\S.*)  # (.+)$")
 
 
@@ -67,7 +74,7 @@ async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, caps
         compared.add(expression)
         assert text in {repr(value), str(value)}
 
-    source = values(block.text, told).replace("https://example.com", site.url("").rstrip("/"))
+    source = values(block.text.replace("https://example.com", site.url("").rstrip("/")), told)
     # A file, as Scrapy reads the source of callbacks.
     path = tmp_path / f"{NAME}.py"
     path.write_text(source)
@@ -77,12 +84,24 @@ async def test_python_of_the_docs_is_run(block, web, tmp_path, monkeypatch, caps
     names = vars(module)
     names.update(scrapy=scrapy, compare=compare)
     spec.loader.exec_module(module)
-    check_settings({name: value for name, value in names.items() if name.isupper()})
+    imported = {name for name in names if f" import {name}" in block.text}
+    check_settings({n: value for n, value in names.items() if n.isupper() and n not in imported})
     for value in list(names.values()):
         if getattr(value, "__module__", None) == NAME:
             await run(value, block, site, web=web, tmp_path=tmp_path, clock=clock)
     assert compared == told
     assert ("print(" in block.text) == bool(capsys.readouterr().out)
+
+
+def test_each_function_of_the_api_has_an_example():
+    page = (ROOT / API).read_text()
+    examples = "".join(block.text for block in of_kind("python") if block.page == API)
+    names = set(re.findall(r"autofunction:: .*?(\w+)$", page, re.MULTILINE))
+    names |= {name for name in vars(Robots) if not name.startswith("_") and name != "decider"}
+    for members in re.findall(r"usage\.Usage\n    :members: (.+)", page):
+        names |= set(members.split(", "))
+    assert len(names) > 25
+    assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", examples)] == []
 
 
 def check_settings(values):
@@ -94,10 +113,36 @@ def check_settings(values):
     Options.from_settings(settings)
 
 
+async def crawl_in_a_browser(example, web):
+    """Crawl a page, with an image that is disallowed, with a function of the docs for its browser."""
+    pytest.importorskip("scrapy_playwright")
+    browser = find_browser()
+    if browser is None or not is_asyncio_reactor_installed():
+        pytest.skip("no Chromium, or no reactor for it")
+    page = answer(200, "<img src=/private/x.png><img src=/y.png>", headers=HTML)
+    site = web.site(robots("User-agent: *\nDisallow: /private\n"), paths={"/": [page]})
+    settings = {
+        "DOWNLOAD_HANDLERS": {"http": HANDLER},
+        "PLAYWRIGHT_LAUNCH_OPTIONS": {"executable_path": browser, "args": ["--no-sandbox"]},
+    }
+    meta = {"playwright": True}
+    if example.__name__ == "prepare":
+        meta["playwright_page_init_callback"] = example
+    else:
+        settings["PLAYWRIGHT_ABORT_REQUEST"] = example
+    result = await crawl(Request(site.url("/"), meta=meta), settings=settings)
+    assert [response.status for response in result.responses] == [200]
+    assert "/y.png" in site.targets
+    assert "/private/x.png" not in site.targets
+    return result
+
+
 async def run(example, block, site, *, web, tmp_path, clock):
     """Crawl with a spider, a middleware, an extension or an errback of the docs."""
-    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
-    if not isinstance(example, type):
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "USER_AGENT": "mybot/1.0"}
+    if "keep_from_disallowed" in block.text or "abort_disallowed" in block.text:
+        runs = [await crawl_in_a_browser(example, web)]
+    elif not isinstance(example, type):
         # A method of a spider.
         failing = web.site(answer(503))
         urls = [site.url("/private")] + [failing.url("/")] * ("UNREACHABLE" in block.text)
