@@ -77,7 +77,7 @@ def cache(args: list[str], opts: argparse.Namespace, runner: CoroutineRunner) ->
         return EXIT_OK if file is None else EXIT_NO
 
     async def in_crawl(crawler: Crawler) -> int:
-        store = registry.make_unguarded_store(options.store_config, set_aside=False)
+        store = registry.make_unguarded_store(options.store_config, deletes_damaged=False)
         actions = _Actions(crawler, options, store, as_json=opts.json)
         try:
             if file is None:

@@ -32,11 +32,15 @@ from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.origin_queues import Lane
 from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.sqlite import (
+    DamagedFileError,
+    FileError,
+    FileFormat,
     ForeignFileError,
+    LockedFileError,
     OtherVersionError,
-    enable_wal,
     identity_of,
-    version_of,
+    open_file,
+    transaction,
 )
 from scrapy_rep.utils.text import printable_request, without_credentials
 
@@ -50,10 +54,6 @@ DownloaderAwarePriorityQueue accepts no list, and ScrapyPriorityQueue only a lis
 """
 _STATE_FILE: Final = "active.json"
 """The file from which Scrapy's scheduler reads this state."""
-_APPLICATION_ID: Final = 0x52455002
-"""``PRAGMA application_id`` of the file; a database without it is not used."""
-_VERSION: Final = 3
-"""``PRAGMA user_version`` of the file: the version of its schema. No other version is read."""
 _SCHEMA: Final = (
     """CREATE TABLE requests
        (number INTEGER PRIMARY KEY, slot TEXT NOT NULL, origin TEXT NOT NULL,
@@ -62,14 +62,22 @@ _SCHEMA: Final = (
     """CREATE INDEX by_rank ON requests (slot, origin, priority, start, position)
        WHERE NOT unreadable""",
     "CREATE INDEX unreadable ON requests (number) WHERE unreadable",
-    f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {_VERSION}",
 )
+FORMAT: Final = FileFormat(0x52455002, 3, [_SCHEMA])
+_ADVICE: Final = {
+    LockedFileError: "Another crawl is using this JOBDIR",
+    ForeignFileError: "Set JOBDIR to a new directory",
+    OtherVersionError: "Finish its crawl with that version, or set JOBDIR to a new directory",
+    DamagedFileError: "Restore a copy of it, or set JOBDIR to a new directory",
+    FileError: "JOBDIR must be a directory that can be written",
+}
+"""What to do if the file can't be used, by the class of the error."""
 _INSERT: Final = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)"
 _NEXT: Final = """SELECT priority, start, position FROM requests
     WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, position) > (?, ?, ?)
     ORDER BY priority, start, position"""
-_LANES: Final = (
+_AT_OPENING: Final = (
+    "UPDATE requests SET unreadable = 0 WHERE unreadable",
     """CREATE TEMP TABLE lanes (slot, origin, size, PRIMARY KEY (slot, origin)) WITHOUT ROWID""",
     """INSERT INTO lanes SELECT CAST(slot AS TEXT), CAST(origin AS TEXT), count(*) FROM requests
        WHERE NOT unreadable GROUP BY slot, origin
@@ -84,11 +92,11 @@ _LANES: Final = (
     """CREATE TEMP TRIGGER emptied AFTER UPDATE ON lanes WHEN new.size < 1 BEGIN
        DELETE FROM lanes WHERE slot = new.slot AND origin = new.origin; END""",
 )
-"""How many requests each lane has, without those marked as unreadable.
+"""Statements that mark all requests as readable, and count those of each lane in a table.
 
-This is counted once, when the file is opened: to count again each time that a lane is loaded would
-take longer the more requests it has. The table is not part of the file. In a damaged index, a slot
-may not be text, and the requests of a lane may not follow each other."""
+To count them each time that a lane is loaded would take longer the more requests it has. The table
+is not part of the file. In a damaged index, a slot may not be text, and the requests of a lane may
+not follow each other."""
 _SIZES: Final = "SELECT * FROM lanes WHERE slot {} ? ORDER BY slot, origin LIMIT ?"
 _BEFORE_TEXT: Final = 0
 """A number, which SQLite sorts before all text, also before the empty one."""
@@ -132,33 +140,28 @@ class Disk:
         self._delete_at = -math.inf
         self._retry_delay = _RETRY_DELAY
         self._has_write_failed = False
-        path = Path(folder, FILE)
-        with _as_settings_error(path):
-            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None)
-            # Damaged text must not raise an error. It is read as other text, which names no lane.
-            self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
-            self._run = self._connection.execute
-            try:
-                schema = () if _read_version(self._connection, path) else _SCHEMA
-                enable_wal(self._connection)
-                with self._connection:  # rolls back if the file is damaged
-                    self._run("BEGIN EXCLUSIVE")
-                    for statement in schema:
-                        self._run(statement)
-                    self._run("UPDATE requests SET unreadable = 0 WHERE unreadable")
-                    for statement in _LANES:
-                        self._run(statement)
-                    self._number: int = (
-                        self._run("SELECT max(number) FROM requests").fetchone()[0] or 0
-                    )
-                _write_state(folder)
-            except BaseException:
-                self._connection.close()
-                raise
+        self._folder = Path(folder)
+        path = self._folder / FILE
+        try:
+            self._connection = open_file(path, FORMAT, exclusive=True, prepare=self._prepare)
+        except FileError as error:
+            raise SettingsError(
+                f"{path} is {error}, and is not changed. {_ADVICE[type(error)]}"
+            ) from error
+        # Damaged text must not raise an error. It is read as other text, which names no lane.
+        self._connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        self._run = self._connection.execute
         self._path, self._identity = path, identity_of(path)
         self._has_logged_loss = False
         self._is_closed = False
         self._has_logged_late = False
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        for statement in _AT_OPENING:
+            connection.execute(statement)
+        newest = connection.execute("SELECT max(number) FROM requests").fetchone()[0]
+        self._number: int = newest or 0
+        _write_state(self._folder)
 
     def reject_if_closed(self, request: Request) -> None:
         """Raise ValueError if the file is closed, and log ``request`` if it is the first."""
@@ -321,8 +324,7 @@ class Disk:
             min(_RETRY_DELAY_MAX, 2 * self._retry_delay),
         )
         with self._log_write_errors("A request that was downloaded may come again"):
-            with self._connection:
-                self._run("BEGIN")
+            with transaction(self._connection):
                 self._connection.executemany(
                     "DELETE FROM requests WHERE number = ?", ((number,) for number in self._ended)
                 )
@@ -425,49 +427,8 @@ def _reject_state_of_another_queue(folder: str, state: Any) -> None:
     )
 
 
-def _write_state(folder: str) -> None:
+def _write_state(folder: Path) -> None:
     """Let Scrapy's queues reject ``folder`` from now on, even if the crawl is killed."""
-    new = Path(folder, f"{_STATE_FILE}.new")
-    try:
-        new.write_text(json.dumps(STATE), encoding="utf-8")
-        new.replace(Path(folder, _STATE_FILE))
-    except OSError as error:
-        raise SettingsError(f"JOBDIR can't be written: {error}") from error
-
-
-@contextmanager
-def _as_settings_error(path: Path) -> Iterator[None]:
-    """Raise SettingsError in place of an error of SQLite in the ``with`` block."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        if "locked" in str(error):
-            what = "another crawl is using this JOBDIR"
-        elif type(error) is sqlite3.DatabaseError:
-            what = (
-                f"it is damaged, or no file of ours ({error}), and is not changed. Restore a copy "
-                "of it, or set JOBDIR to a new directory"
-            )
-        else:
-            what = f"it can't be opened and written ({error})"
-        raise SettingsError(f"{path} has the requests of the crawl: {what}") from error
-
-
-def _read_version(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the version of the schema; 0 for an empty file.
-
-    Raises SettingsError if another program or version wrote the file, and sqlite3.Error if it can't
-    be read.
-    """
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    try:
-        return version_of(connection, _APPLICATION_ID, _VERSION, _VERSION)
-    except OtherVersionError as error:
-        raise SettingsError(
-            f"{path} was {error}, and is not changed. Finish its crawl with that version, or set "
-            "JOBDIR to a new directory"
-        ) from None
-    except ForeignFileError as error:
-        raise SettingsError(
-            f"{path} is a database {error}, and is not changed. Set JOBDIR to a new directory"
-        ) from None
+    new = folder / f"{_STATE_FILE}.new"
+    new.write_text(json.dumps(STATE), encoding="utf-8")
+    new.replace(folder / _STATE_FILE)

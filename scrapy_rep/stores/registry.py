@@ -53,7 +53,7 @@ class _Scheme:
     is_valid: Callable[[str], bool]
     """Returns whether a URI of this scheme is valid, or raises ValueError if it is not."""
     make: Callable[[StoreConfig, bool], BareStore]
-    """Returns the store. The bool is true if a damaged file may be renamed and replaced."""
+    """Returns the store. The bool is true if a damaged file may be deleted."""
     remark: str = ""
     """What messages say after the form."""
 
@@ -74,13 +74,13 @@ def make_store(config: StoreConfig) -> Store:
     )
 
 
-def make_unguarded_store(config: StoreConfig, *, set_aside: bool = True) -> BareStore:
+def make_unguarded_store(config: StoreConfig, *, deletes_damaged: bool = True) -> BareStore:
     """Return the store of REP_STORE for a command: its errors are raised.
 
-    If ``set_aside``, a damaged file is renamed and replaced by a new one. Raises SettingsError
-    as ``make_store`` does.
+    If ``deletes_damaged``, a damaged file is replaced by a new one. Raises SettingsError as
+    ``make_store`` does.
     """
-    return _SCHEMES[_scheme(config.store)].make(config, set_aside)
+    return _SCHEMES[_scheme(config.store)].make(config, deletes_damaged)
 
 
 def is_store(uri: str) -> bool:
@@ -177,7 +177,7 @@ def _memory(config: StoreConfig, _: bool) -> MemoryStore:
     )
 
 
-def _sqlite(config: StoreConfig, set_aside: bool) -> BareStore:
+def _sqlite(config: StoreConfig, deletes_damaged: bool) -> BareStore:
     from scrapy_rep.stores.sqlite import SQLiteStore
 
     return SQLiteStore(
@@ -187,7 +187,7 @@ def _sqlite(config: StoreConfig, set_aside: bool) -> BareStore:
         max_bytes=config.store_max_bytes,
         timeout=config.store_timeout,
         clock=time,
-        set_aside=set_aside,
+        deletes_damaged=deletes_damaged,
     )
 
 

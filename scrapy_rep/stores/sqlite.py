@@ -19,8 +19,9 @@ from typing import Final
 
 from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
 from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
-from scrapy_rep.stores.sqlite_file import Connection, DatabaseFile, transaction
+from scrapy_rep.stores.sqlite_file import Connection, DatabaseFile
 from scrapy_rep.utils.concurrency import Job, Workers, deliver_results
+from scrapy_rep.utils.sqlite import transaction
 
 # A lease is valid for its seconds after the time at which it was taken, and for as many seconds
 # before that time: a clock may be set back, and two processes may read the clock in one order and
@@ -89,7 +90,7 @@ class SQLiteStore:
     A record whose text has more than ``max_size`` bytes is not returned. Records older than
     ``max_age`` seconds are deleted, and the oldest ones while the file uses more than ``max_bytes``
     bytes. ``timeout`` is the seconds to wait for other processes that write; ``clock`` returns the
-    seconds since the epoch. If ``set_aside``, a damaged file is renamed and replaced by a new one.
+    seconds since the epoch. If ``deletes_damaged``, a damaged file is replaced by a new one, once.
     """
 
     def __init__(
@@ -101,9 +102,9 @@ class SQLiteStore:
         max_bytes: int,
         timeout: float,
         clock: Callable[[], float],
-        set_aside: bool = True,
+        deletes_damaged: bool = True,
     ) -> None:
-        self._file = DatabaseFile(path, timeout, sets_aside=set_aside)
+        self._file = DatabaseFile(path, timeout, deletes_damaged=deletes_damaged)
         self._max_size = max_size
         self._max_age = max_age
         self._max_bytes = max_bytes

@@ -1,4 +1,4 @@
-"""The SQLite file of the store: creates, opens and migrates it, and renames a damaged one."""
+"""The SQLite file of the store: its format, its connections, and what becomes of a damaged one."""
 
 from __future__ import annotations
 
@@ -6,33 +6,32 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from threading import Lock
 from typing import Final, TypeVar
 
 from scrapy_rep.stores.base import PAUSE, StoreError
 from scrapy_rep.utils.sqlite import (
+    DamagedFileError,
+    FileError,
+    FileFormat,
     ForeignFileError,
     Identity,
     OtherVersionError,
-    enable_wal,
+    file_errors,
     identity_of,
-    version_of,
+    open_file,
 )
 
 try:
     import fcntl
-except ImportError:  # Windows: no lock is needed, as a file that is open can't be renamed there
+except ImportError:  # Windows: no lock is needed, as a file that is open can't be deleted there
     fcntl = None  # type: ignore[assignment]
 
 
 T = TypeVar("T")
 
 logger: Final = logging.getLogger(__name__)
-
-APPLICATION_ID: Final = 0x52455001
-"""``PRAGMA application_id`` of the file, which marks it as a file of scrapy-rep."""
 
 STEPS: Final = (
     (
@@ -56,12 +55,10 @@ STEPS: Final = (
         f"CREATE INDEX leases_of_pauses ON leases (origin) WHERE holder = '{PAUSE}'",
     ),
 )
-"""The migrations. Each is a list of statements that changes the schema to its next version
-(``PRAGMA user_version``)."""
-_COLUMNS: Final = ("origin, written, data FROM records", "holder FROM leases")
-"""Columns that the migrated file must have. A file without them is of another program."""
-_MAX_SET_ASIDE: Final = 3
-"""Maximum number of damaged files that a store renames. If there are more, the disk is broken."""
+FORMAT: Final = FileFormat(0x52455001, len(STEPS), STEPS, auto_vacuum="INCREMENTAL")
+_HEADER: Final = b"SQLite format 3\0"
+_ID_AT: Final = 68
+"""Where the application id is in the header of a file, in four bytes."""
 
 
 class Connection:
@@ -77,40 +74,41 @@ class Connection:
     def run(self, func: Callable[[sqlite3.Connection], T]) -> T:
         """Call ``func`` with the connection and return its result.
 
-        A damaged file, and one of another program, is renamed, and ``func`` is called again with a
-        new file. Raises StoreError if that fails too, and after any other error of SQLite.
+        If the file is damaged, it is deleted, and ``func`` is called again with a new one. Raises
+        StoreError if that fails too, and after any other error of SQLite.
         """
         with self._lock:
             try:
                 try:
-                    return func(self._open())
-                except (ForeignFileError, sqlite3.DatabaseError) as error:
-                    # SQLite's error for a damaged file is DatabaseError itself. Its subclasses,
-                    # such as OperationalError, are for other errors.
-                    if type(error) not in {ForeignFileError, sqlite3.DatabaseError}:
-                        raise
+                    return self._call(func)
+                except DamagedFileError as error:
+                    is_ours = self._connection is not None
                     self._disconnect()
-                    self._file.rename_bad_file(self._identity, str(error))
-                    return func(self._open())
-            except OtherVersionError as error:
+                    with file_errors():
+                        self._file.delete_damaged(self._identity, error, is_ours=is_ours)
+                    return self._call(func)
+            except FileError as error:
                 self._disconnect()
-                raise StoreError(f"{error}; set REP_STORE to another file") from None
-            except (ForeignFileError, sqlite3.Error, OSError) as error:
-                self._disconnect()
-                raise StoreError(f"{type(error).__name__}: {error}") from error
+                advice = (
+                    "; set REP_STORE to another file"
+                    if isinstance(error, (DamagedFileError, ForeignFileError, OtherVersionError))
+                    else ""
+                )
+                raise StoreError(f"{error}{advice}") from error
 
     def close(self) -> None:
         """Close the connection, if it is open."""
         with self._lock:
             self._disconnect()
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is not None and self._file.identity() != self._identity:
-            self._disconnect()  # the file was removed, or renamed by another process
-        if self._connection is None:
-            self._identity = self._file.create()
-            self._connection = self._file.connect()
-        return self._connection
+    def _call(self, func: Callable[[sqlite3.Connection], T]) -> T:
+        with file_errors():
+            if self._connection is not None and self._file.identity() != self._identity:
+                self._disconnect()  # the file was removed, or deleted by another process
+            if self._connection is None:
+                self._identity = self._file.create()
+                self._connection = self._file.open()
+            return func(self._connection)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -126,11 +124,10 @@ _CREATING: Final = Lock()
 class DatabaseFile:
     """The SQLite file of a store. All connections of the store share this object."""
 
-    def __init__(self, path: Path, timeout: float, *, sets_aside: bool = True) -> None:
+    def __init__(self, path: Path, timeout: float, *, deletes_damaged: bool = True) -> None:
         self._path = path
         self._timeout = timeout
-        self._sets_aside = sets_aside
-        self._set_aside = 0
+        self._deletes_damaged = deletes_damaged
 
     def identity(self) -> Identity:
         """Return device and inode of the file; None if there is no file."""
@@ -149,92 +146,40 @@ class DatabaseFile:
                     self._path.open("xb").close()
             return self.identity()
 
-    def connect(self) -> sqlite3.Connection:
-        """Return a connection to the file, after the file was migrated to the newest schema.
+    def open(self) -> sqlite3.Connection:
+        """Return a connection to the file, which is migrated. Raises FileError if that fails."""
+        return open_file(self._path, FORMAT, timeout=self._timeout)
 
-        Raises ForeignFileError, OtherVersionError or sqlite3.Error if the file can't be used.
+    def delete_damaged(self, identity: Identity, why: DamagedFileError, *, is_ours: bool) -> None:
+        """Delete the file, unless another process has done so, and log ``why``.
+
+        ``identity`` is that of the damaged file. ``is_ours`` is true if it was usable before.
+        Raises ``why`` if the file may be of another program, or if this store must not delete it:
+        if a second file is damaged, the disk is broken.
         """
-        connection = sqlite3.connect(
-            self._path, timeout=self._timeout, isolation_level=None, check_same_thread=False
-        )
-        try:
-            self._prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def rename_bad_file(self, identity: Identity, why: str) -> None:
-        """Rename the file, unless another process has done so, and log ``why``.
-
-        ``identity`` is that of the bad file. Raises StoreError if this store doesn't rename files,
-        or has renamed too many.
-        """
-        if not self._sets_aside:
-            raise StoreError(why)
-        if self._set_aside >= _MAX_SET_ASIDE:
-            raise StoreError(f"the {self._set_aside} files before this one were bad too: {why}")
-        with self._lock_renaming():
+        if self.identity() != identity:
+            return
+        if not self._deletes_damaged or not (is_ours or self._has_our_id()):
+            raise why
+        with self._lock_deletion():
             if self.identity() != identity:
                 return
-            now = datetime.now(timezone.utc)
-            aside = self._path.with_name(f"{self._path.name}.bad-{now:%Y%m%dT%H%M%S%f}")
-            # The write-ahead log is renamed first: SQLite would use it for a new file of this name.
+            # The write-ahead log is deleted first: SQLite would use it for a new file.
             for suffix in ("-wal", "-shm", ""):
-                with suppress(FileNotFoundError):
-                    Path(f"{self._path}{suffix}").rename(f"{aside}{suffix}")
-        self._set_aside += 1
-        logger.warning(
-            "%s can't be used (%s): renamed to %s, a new file is created",
-            self._path,
-            why,
-            aside.name,
-        )
+                Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+        self._deletes_damaged = False
+        logger.warning("%s is %s: it was deleted, and a new file is made", self._path, why)
+
+    def _has_our_id(self) -> bool:
+        with self._path.open("rb") as file:
+            header = file.read(_ID_AT + 4)
+        found = int.from_bytes(header[_ID_AT:], "big")
+        return header.startswith(_HEADER) and found == FORMAT.application_id
 
     @contextmanager
-    def _lock_renaming(self) -> Iterator[None]:
-        """Hold a lock, so that no other process renames the file at the same time."""
+    def _lock_deletion(self) -> Iterator[None]:
+        """Hold a lock, so that no other process deletes the file at the same time."""
         with Path(f"{self._path}.lock").open("ab") as lock:
             if fcntl is not None:
                 fcntl.flock(lock, fcntl.LOCK_EX)  # the system releases it if the process is killed
             yield
-
-    def _prepare(self, connection: sqlite3.Connection) -> None:
-        version = version_of(connection, APPLICATION_ID, len(STEPS))
-        if version == 0:
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # must precede the first table
-        if version < len(STEPS):
-            with transaction(connection):
-                # Another process may have migrated the file in the meantime.
-                migrate(connection, version_of(connection, APPLICATION_ID, len(STEPS)))
-        try:
-            for columns in _COLUMNS:
-                connection.execute(f"SELECT {columns} LIMIT 0")
-        except sqlite3.OperationalError as error:
-            if "no such" not in str(error):
-                raise
-            raise ForeignFileError(str(error)) from None
-        enable_wal(connection, self._timeout)
-
-
-def migrate(connection: sqlite3.Connection, version: int, to: int = len(STEPS)) -> None:
-    """Migrate the schema from ``version`` to version ``to``."""
-    for step in STEPS[version:to]:
-        for statement in step:
-            connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {to}")
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run the body of the ``with`` statement in a write transaction; roll back after an error."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        # After some errors SQLite has rolled back already.
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

@@ -1,11 +1,13 @@
-"""Functions for all SQLite files of scrapy-rep: identity, version, write-ahead log."""
+"""All SQLite files of scrapy-rep: how they are opened, and the errors if one can't be used."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Final
+from typing import Final, NamedTuple
 
 Identity = tuple[int, int] | None
 
@@ -15,12 +17,124 @@ _LOCK_INTERVAL: Final = 0.02
 """Seconds between two tries to set the journal mode while another process has locked the file."""
 
 
-class ForeignFileError(Exception):
-    """Raised if a file was written by another program."""
+class FileFormat(NamedTuple):
+    """A kind of SQLite file."""
+
+    application_id: int
+    """``PRAGMA application_id``: a file without it is of another program."""
+    version: int
+    """``PRAGMA user_version``: the newest version of the schema."""
+    steps: Sequence[Sequence[str]]
+    """The migrations. The first one makes the schema in an empty file; each of the others changes
+    a version to the next one. Versions before the oldest of them are not read."""
+    auto_vacuum: str = "NONE"
+    """``PRAGMA auto_vacuum`` of a new file."""
 
 
-class OtherVersionError(Exception):
-    """Raised if a file was written by another version of scrapy-rep, and can't be migrated."""
+class FileError(Exception):
+    """A file can't be used. The message says why: the file *is* so."""
+
+
+class LockedFileError(FileError):
+    """Another process has locked the file."""
+
+
+class ForeignFileError(FileError):
+    """Another program has written the file."""
+
+
+class OtherVersionError(FileError):
+    """Another version of scrapy-rep has written the file, and it can't be migrated."""
+
+
+class DamagedFileError(FileError):
+    """The file is damaged, or is no SQLite file."""
+
+
+@contextmanager
+def file_errors() -> Iterator[None]:
+    """Raise FileError in place of an error of SQLite or of the file system."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise DamagedFileError("damaged (its schema is not valid UTF-8)") from error
+    except sqlite3.Error as error:
+        if "locked" in str(error):
+            raise LockedFileError(f"in use by another process ({error})") from error
+        # SQLite's error for a damaged file is DatabaseError itself, and not one of its subclasses.
+        # Python 3.10 raises it without a message for text that is not UTF-8.
+        if type(error) is sqlite3.DatabaseError:
+            why = str(error) or "its schema is not valid UTF-8"
+            raise DamagedFileError(f"damaged, or of another program ({why})") from error
+        raise FileError(f"not usable ({error})") from error
+    except OSError as error:
+        raise FileError(f"not usable ({error})") from error
+
+
+def open_file(
+    path: Path,
+    file_format: FileFormat,
+    *,
+    timeout: float = 0.0,
+    exclusive: bool = False,
+    prepare: Callable[[sqlite3.Connection], None] | None = None,
+) -> sqlite3.Connection:
+    """Open the file, migrate it to the newest version, and use a write-ahead log.
+
+    If a process is killed, no transaction that was committed is lost. After a power failure the
+    newest ones may be lost, but the file is not damaged.
+
+    ``timeout`` is in seconds, for other processes that have locked the file. If ``exclusive``, no
+    other process can use the file until the connection is closed. ``prepare`` is called in the
+    transaction of the migration, so that the file is not changed if it fails. Raises FileError if
+    the file can't be used.
+    """
+    with file_errors():
+        connection = sqlite3.connect(
+            path, timeout=timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            if exclusive:
+                connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            version = _version_of(connection, file_format)
+            if not version:  # this must precede the first table
+                connection.execute(f"PRAGMA auto_vacuum = {file_format.auto_vacuum}")
+            if prepare is not None or version < file_format.version:
+                with transaction(connection):
+                    # Another process may have migrated the file in the meantime.
+                    migrate(connection, file_format, _version_of(connection, file_format))
+                    if prepare is not None:
+                        prepare(connection)
+            _enable_wal(connection, timeout)
+        except BaseException:
+            connection.close()
+            raise
+    return connection
+
+
+def migrate(connection: sqlite3.Connection, file_format: FileFormat, version: int) -> None:
+    """Migrate the schema from ``version``, 0 for an empty file, to the newest version."""
+    if version == file_format.version:
+        return
+    for step in file_format.steps[version - file_format.version if version else 0 :]:
+        for statement in step:
+            connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {file_format.application_id}")
+    connection.execute(f"PRAGMA user_version = {file_format.version}")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Run the ``with`` block in a write transaction; roll back after an error."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        # After some errors SQLite has rolled back already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def identity_of(path: Path) -> Identity:
@@ -35,38 +149,22 @@ def identity_of(path: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def version_of(
-    connection: sqlite3.Connection, application_id: int, newest: int, oldest: int = 1
-) -> int:
-    """Return the version of the schema, from ``oldest`` to ``newest``; 0 for an empty file.
-
-    Raises ForeignFileError if the file has another ``application_id``, OtherVersionError if it has
-    another version, and sqlite3.Error if it can't be read.
-    """
-    try:
-        identifier, version, tables = connection.execute(
-            "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
-            " FROM pragma_application_id, pragma_user_version"
-        ).fetchone()
-    except (UnicodeDecodeError, sqlite3.DatabaseError) as error:
-        if isinstance(error, sqlite3.Error) and str(error):
-            raise  # Python 3.10 raises an error without a message for text that is not UTF-8
-        raise sqlite3.DatabaseError("its schema is not valid UTF-8") from error
-    if identifier != application_id and (identifier, version, tables) != (0, 0, 0):
+def _version_of(connection: sqlite3.Connection, file_format: FileFormat) -> int:
+    """Return the version of the schema; 0 for an empty file."""
+    identifier, version, tables = connection.execute(
+        "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)"
+        " FROM pragma_application_id, pragma_user_version"
+    ).fetchone()
+    if identifier != file_format.application_id and (identifier, version, tables) != (0, 0, 0):
         raise ForeignFileError("of another program")
-    if version and not oldest <= version <= newest:
-        age = "a newer" if version > newest else "an older"
+    oldest = file_format.version - len(file_format.steps) + 1
+    if version and not oldest <= version <= file_format.version:
+        age = "a newer" if version > file_format.version else "an older"
         raise OtherVersionError(f"written by {age} version of scrapy-rep")
     return int(version)
 
 
-def enable_wal(connection: sqlite3.Connection, timeout: float = 0.0) -> None:
-    """Use a write-ahead log for the file.
-
-    Wait up to ``timeout`` seconds while another process has locked the file. If a process is
-    killed, no transaction that was committed is lost. After a power failure the newest ones may be
-    lost, but the file is not damaged. Raises sqlite3.Error if the log can't be used.
-    """
+def _enable_wal(connection: sqlite3.Connection, timeout: float) -> None:
     end = monotonic() + timeout
     while not _try_enable_wal(connection, last=monotonic() >= end):
         # SQLite's own timeout doesn't cover this statement.

@@ -20,7 +20,7 @@ from tests.waiting import until
 # Scrapy leaves the file of its duplicates filter open when a crawl is refused.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 RULES = "User-agent: *\nDisallow: /private\n"
-REFUSED = "another crawl is using this JOBDIR"
+REFUSED = "Another crawl is using this JOBDIR"
 
 
 @pytest.fixture(autouse=True)

@@ -89,8 +89,9 @@ def rows():
         "formats",
         [
             f"record {record.VERSION}",
-            f"store in SQLite {len(sqlite_file.STEPS)} (application_id {sqlite_file.APPLICATION_ID})",
-            f"requests in JOBDIR {disk._VERSION} (application_id {disk._APPLICATION_ID})",
+            f"store in SQLite {sqlite_file.FORMAT.version} "
+            f"(application_id {sqlite_file.FORMAT.application_id})",
+            f"requests in JOBDIR {disk.FORMAT.version} (application_id {disk.FORMAT.application_id})",
         ],
     )
 

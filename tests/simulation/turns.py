@@ -46,9 +46,10 @@ from scrapy_rep.stores.base import PAUSE, StoreError, host_of_key
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
-from scrapy_rep.stores.sqlite_file import migrate
+from scrapy_rep.stores.sqlite_file import FORMAT
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.lru import BoundedCache
+from scrapy_rep.utils.sqlite import migrate
 from tests.simulation.loop import DeadlockError, SimulatedLoop
 from tests.simulation.world import ViolationError
 
@@ -303,7 +304,7 @@ class World:
         self.ahead = EPOCH
         """By how much the system clock, which all workers have, is ahead of the monotonic one."""
         self.connection = sqlite3.connect(":memory:", isolation_level=None)
-        migrate(self.connection, 0)
+        migrate(self.connection, FORMAT, 0)
         self.lost = random.choice((0.0, 0.0, 0.05))
         self.lags = random.choice((0.0, 0.0, 0.05))
         self.busy = random.choice((0.0, 0.0, 0.2))

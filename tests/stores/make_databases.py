@@ -10,7 +10,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from scrapy_rep.stores.sqlite_file import STEPS, migrate
+from scrapy_rep.stores.sqlite_file import FORMAT, STEPS
+from scrapy_rep.utils.sqlite import migrate
 from tests.stores.records import every
 
 DIRECTORY = Path(__file__).with_name("databases")
@@ -19,7 +20,7 @@ DIRECTORY = Path(__file__).with_name("databases")
 def make(path, version):
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        migrate(connection, 0, version)
+        migrate(connection, FORMAT._replace(version=version, steps=STEPS[:version]), 0)
         for index, record in enumerate(records()):
             values = (record.file.key, 1_790_000_000.0 + index, record.encode())
             connection.execute(

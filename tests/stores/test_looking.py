@@ -11,16 +11,16 @@ from scrapy_rep.stores.base import StoreError
 from tests.running import in_asyncio
 from tests.stores.records import available
 from tests.stores.test_contract import sqlite
-from tests.stores.test_sqlite import BAD, rows
+from tests.stores.test_sqlite import DAMAGED, FOREIGN, rows
 
 
-@pytest.mark.parametrize("make", BAD, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [*DAMAGED, *FOREIGN], ids=lambda make: make.__name__)
 @in_asyncio
 async def test_a_file_that_is_none_of_ours_is_left_alone_by_who_only_looks(tmp_path, make):
     path = tmp_path / "robots.sqlite"
     make(path)
     before = path.read_bytes()
-    store = sqlite(path, set_aside=False)
+    store = sqlite(path, deletes_damaged=False)
     with pytest.raises(StoreError):
         await store.get("https://site-0.example")
     with pytest.raises(StoreError):

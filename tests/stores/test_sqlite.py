@@ -10,7 +10,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from scrapy_rep.stores import sqlite as module
 from scrapy_rep.stores import sqlite_file
 from scrapy_rep.stores.base import PAUSE, StoreError
 from scrapy_rep.stores.registry import path_of
-from scrapy_rep.stores.sqlite_file import APPLICATION_ID, STEPS
+from scrapy_rep.stores.sqlite_file import FORMAT, STEPS
 from tests.running import in_asyncio
 from tests.stores import make_databases
 from tests.stores.records import ORIGIN, available, unavailable
@@ -56,7 +56,7 @@ async def test_the_file_is_made_when_it_is_first_needed(tmp_path):
     store = sqlite(path)
     assert not path.parent.exists()
     await store.get(ORIGIN)
-    assert rows(path, "PRAGMA application_id") == [(APPLICATION_ID,)]
+    assert rows(path, "PRAGMA application_id") == [(FORMAT.application_id,)]
     assert rows(path, "PRAGMA user_version") == [(len(STEPS),)]
     assert rows(path, "PRAGMA journal_mode") == [("wal",)]
     assert rows(path, "PRAGMA auto_vacuum") == [(2,)]
@@ -158,7 +158,8 @@ def make_cut(path):
 
 
 def make_overwritten(path):
-    make_databases.make(path, len(STEPS))
+    if not path.exists():
+        make_databases.make(path, len(STEPS))
     data = bytearray(path.read_bytes())
     data[4_096:] = os.urandom(len(data) - 4_096)
     path.write_bytes(data)
@@ -186,36 +187,43 @@ def make_schema_without_utf_8(path):
     path.write_bytes(path.read_bytes().replace(b"leasesleases", b"\xefeases\xefeases"))
 
 
-BAD = [
-    make_schema_without_utf_8,
-    make_garbage,
-    make_cut,
-    make_overwritten,
-    make_foreign,
-    make_foreign_by_id,
-    make_altered,
-]
+DAMAGED = [make_schema_without_utf_8, make_cut, make_overwritten]
+FOREIGN = [make_garbage, make_foreign, make_foreign_by_id]
 
 
-@pytest.mark.parametrize("make", BAD, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", DAMAGED, ids=lambda make: make.__name__)
 @in_asyncio
-async def test_a_file_that_is_none_of_ours_is_set_aside(path, caplog, make):
+async def test_a_damaged_file_is_replaced_by_a_new_one(path, caplog, make):
     make(path)
-    before = path.read_bytes()
     store = sqlite(path)
     assert (await store.get("https://site-0.example")).record is None
     await store.put(available())
     assert (await store.get(ORIGIN)).record == available()
     await store.close()
-    (aside,) = path.parent.glob("robots.sqlite.bad-*[0-9]")
-    assert aside.read_bytes() == before
     (warning,) = [record for record in caplog.records if record.levelno >= logging.WARNING]
-    assert aside.name in warning.getMessage()
+    assert warning.getMessage().startswith(f"{path} is damaged")
+    assert warning.getMessage().endswith("): it was deleted, and a new file is made")
     assert rows(path) == [(ORIGIN,)]
 
 
+@pytest.mark.parametrize("make", [*FOREIGN, make_altered], ids=lambda make: make.__name__)
 @in_asyncio
-async def test_a_file_that_breaks_while_it_is_open_is_set_aside(path, caplog):
+async def test_a_file_of_another_program_is_refused_and_stays(path, make):
+    make(path)
+    before = path.read_bytes()
+    store = sqlite(path)
+    says = "no such column" if make is make_altered else "another program.*; set REP_STORE to"
+    with pytest.raises(StoreError, match=says):
+        await store.get(ORIGIN)
+    with pytest.raises(StoreError):
+        await store.put(available())
+    await store.close()
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+@in_asyncio
+async def test_a_file_that_breaks_while_it_is_open_is_replaced(path, caplog):
     store = sqlite(path)
     for index in range(300):
         await store.put(available(f"https://site-{index}.example"))
@@ -227,7 +235,6 @@ async def test_a_file_that_breaks_while_it_is_open_is_set_aside(path, caplog):
     for index in range(300):
         await store.get(f"https://site-{index}.example")
         await store.put(available(f"https://site-{index}.example"))
-    assert len(list(path.parent.glob("robots.sqlite.bad-*[0-9]"))) == 1
     await store.close()
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
     assert len(rows(path)) > 250
@@ -235,20 +242,20 @@ async def test_a_file_that_breaks_while_it_is_open_is_set_aside(path, caplog):
 
 
 @in_asyncio
-async def test_of_many_that_find_a_bad_file_one_sets_it_aside(path):
-    make_foreign(path)
+async def test_of_many_that_find_a_damaged_file_one_deletes_it(path, caplog):
+    make_overwritten(path)
     stores = [sqlite(path) for _ in range(8)]
     await asyncio.gather(
         *(store.put(available(f"https://{i}.example")) for i, store in enumerate(stores))
     )
-    assert len(list(path.parent.glob("robots.sqlite.bad-*[0-9]"))) == 1
+    assert len([record for record in caplog.records if record.levelno >= logging.WARNING]) == 1
     for store in stores:
         await store.close()
     assert len(rows(path)) == 8
 
 
 @in_asyncio
-async def test_who_still_has_the_file_that_was_set_aside_does_no_harm_to_the_new_one(path):
+async def test_who_still_has_the_file_that_was_renamed_does_no_harm_to_the_new_one(path):
     """SQLite's own log of the new file must not go when the old one is closed."""
     old = sqlite(path)
     await old.put(available("https://old.example"))
@@ -283,17 +290,17 @@ async def test_a_file_that_was_removed_is_made_again(path):
 
 
 @in_asyncio
-async def test_bad_files_one_after_the_other_are_not_set_aside_for_ever(path):
+async def test_damaged_files_one_after_the_other_are_not_deleted_for_ever(path):
     store = sqlite(path)
-    for _ in range(sqlite_file._MAX_SET_ASIDE + 2):
-        await store.close()
-        make_garbage(path)
-        with suppress(StoreError):
-            await store.put(available())
-    assert len(list(path.parent.glob("robots.sqlite.bad-*[0-9]"))) == sqlite_file._MAX_SET_ASIDE
-    with pytest.raises(StoreError, match="were bad too"):
+    make_overwritten(path)
+    await store.put(available())
+    await store.close()
+    make_overwritten(path)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="damaged"):
         await store.put(available())
     await store.close()
+    assert path.read_bytes() == before
 
 
 @in_asyncio
@@ -428,14 +435,14 @@ async def test_a_full_disk_is_an_error_and_what_was_written_stays(path, monkeypa
     await store.put(available())
     # As a disk that has no place for another page.
     pages = rows(path, "PRAGMA page_count")[0][0]
-    original = sqlite_file.DatabaseFile.connect
+    original = sqlite_file.DatabaseFile.open
 
     def connect(file):
         connection = original(file)
         connection.execute(f"PRAGMA max_page_count = {pages}")
         return connection
 
-    monkeypatch.setattr(sqlite_file.DatabaseFile, "connect", connect)
+    monkeypatch.setattr(sqlite_file.DatabaseFile, "open", connect)
     await store.close()
     with pytest.raises(StoreError, match="full"):
         await store.put(available("https://large.example", os.urandom(100_000)))
@@ -484,7 +491,7 @@ def test_kill_in_mid_write_loses_nothing_that_was_said_to_be_written(path):
     assert result["lost"] == []
     assert result["checks"] == ["ok"]
     assert rows(path, "PRAGMA integrity_check") == [("ok",)]
-    assert not list(path.parent.glob("*.bad-*"))
+    assert not Path(f"{path}.lock").exists(), "none was found to be damaged"
 
 
 @in_asyncio
