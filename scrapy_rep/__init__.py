@@ -3,17 +3,17 @@
 The public names, for settings and imports, are in ``scrapy_rep``, ``scrapy_rep.signals`` and
 ``scrapy_rep.protocol``. Everything else is private, and may change.
 
-**In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/queue.py``, which has a
-queue for each origin (``origin_queues.py``). With ``JOBDIR`` the queues are on disk (``disk.py``).
-Before a request is popped, the admission (``admission/admission.py``) returns why and until when it
-must wait, if it must: one module for each reason. If robots.txt is not known, a lookup is started
-(``lookup.py``). If it is unreachable, requests wait for the next try (``unreachable.py``). If it
-has a delay between requests, they wait for their turn (``turn.py``), and if the site has answered
-429 or 503, until a pause is over (``back_off.py``). The queue remembers which requests wait
-(``waiting.py``), with one timer for all. Requests that need not wait are popped from one download
-slot after the other (``slot_order.py``), with a ticket (``ticket.py``). If only requests to
-unreachable origins are left, ``spider_idle`` is sent (``idle.py``). ``redis_queue.py`` does the
-same for workers that share a queue of scrapy-redis.
+**In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/priority_queue.py``,
+which has a queue for each origin (``lanes.py``). With ``JOBDIR`` the queues are on disk
+(``requests_on_disk.py``). Before a request is popped, the admission (``admission/admission.py``)
+returns why and until when it must wait, if it must: one module for each reason. If robots.txt is
+not known, a lookup is started (``lookup.py``). If it is unreachable, requests wait for the next try
+(``unreachable.py``). If it has a delay between requests, they wait for their turn (``turn.py``),
+and if the site has answered 429 or 503, until a pause is over (``back_off.py``). The queue
+remembers which requests wait (``waiting.py``), with one timer for all. Requests that need not wait
+are popped from one download slot after the other (``slot_order.py``), with a ticket
+(``ticket.py``). If only requests to unreachable origins are left, ``spider_idle`` is sent
+(``idle.py``). ``redis_queue.py`` does the same for workers that share a queue of scrapy-redis.
 
 **In the downloader middlewares.** ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``),
 whose parts are built in ``composition.py``, reads the ticket and gets the decision from the decider
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
     from scrapy_rep.extensions.report import RobotsReport
     from scrapy_rep.robotparser import RobotParser
     from scrapy_rep.robots import Robots, Wait
-    from scrapy_rep.scheduler.queue import RobotsAwarePriorityQueue
+    from scrapy_rep.scheduler.priority_queue import RobotsAwarePriorityQueue
     from scrapy_rep.scheduler.redis_queue import (
         RobotsAwareRedisFifoQueue,
         RobotsAwareRedisLifoQueue,
@@ -135,7 +135,7 @@ _HOMES = {
     "CrawlClosingError": "scrapy_rep.exceptions",
     "RobotParser": "scrapy_rep.robotparser",
     "Robots": "scrapy_rep.robots",
-    "RobotsAwarePriorityQueue": "scrapy_rep.scheduler.queue",
+    "RobotsAwarePriorityQueue": "scrapy_rep.scheduler.priority_queue",
     "RobotsAwareRedisFifoQueue": "scrapy_rep.scheduler.redis_queue",
     "RobotsAwareRedisLifoQueue": "scrapy_rep.scheduler.redis_queue",
     "RobotsAwareRedisQueue": "scrapy_rep.scheduler.redis_queue",

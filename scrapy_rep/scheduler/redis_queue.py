@@ -16,11 +16,18 @@ Requests that wait for the next try of an unreachable robots.txt are called defe
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final
 
 from scrapy import Request, Spider, signals
+from scrapy_redis.queue import (  # type: ignore[import-untyped]
+    Base,
+    FifoQueue,
+    LifoQueue,
+    PriorityQueue,
+)
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
@@ -32,30 +39,12 @@ from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler import redis_scripts as scripts
-from scrapy_rep.scheduler.errors import log_error
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
+from scrapy_rep.utils.text import printable_request
 
-if TYPE_CHECKING:
-
-    class Base:
-        """The types that the queues of scrapy-redis lack."""
-
-        server: Any
-        key: str
-
-        def __init__(self, server: Any, spider: Spider, key: str, serializer: Any) -> None: ...
-        def _encode_request(self, request: Request) -> Any: ...
-        def _decode_request(self, encoded_request: Any) -> Request: ...
-        def push(self, request: Request) -> None:
-            """Add a request."""
-
-    FifoQueue: TypeAlias = Base
-    LifoQueue: TypeAlias = Base
-    PriorityQueue: TypeAlias = Base
-else:
-    from scrapy_redis.queue import Base, FifoQueue, LifoQueue, PriorityQueue
+logger: Final = logging.getLogger(__name__)
 
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""
@@ -67,7 +56,7 @@ _SETTLE_INTERVAL: Final = 5.0
 """Seconds after which Redis is told that a request has left, if no other call has told it."""
 
 
-class _Deferring(Base):
+class _Deferring(Base):  # type: ignore[misc]
     """Base of the queues: a request leaves only if ``Admission.admit`` returns None.
 
     As in scrapy-redis, Redis is called in the thread of the reactor: once per request pushed or
@@ -111,7 +100,6 @@ class _Deferring(Base):
         self.server.delete(*self._requests.keys)
 
     def push(self, request: Request) -> None:
-        """Add ``request``."""
         super().push(request)
         if self._admission is not None:
             self._admission.idle.shorten_delay()
@@ -139,13 +127,9 @@ class _Deferring(Base):
             wake_engine(self._crawler)
         return taken
 
-    # What the admission calls.
+    # What the admission calls: see ``Queue``.
 
     def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        """Return the next request of ``origin``; None if this worker doesn't wait for it.
-
-        ``failed_routes`` as in ``Queue.head_of``.
-        """
         head = self._heads.get(origin)
         if head is None:
             return None
@@ -160,7 +144,6 @@ class _Deferring(Base):
         return self._deferred, not self._heads
 
     def idle_line(self) -> str:
-        """Return the log line about the deferred requests; empty if there are none."""
         if not self._deferred:
             return ""
         return describe_deferred(self._deferred, self._first_due - self._clock.monotonic())
@@ -187,7 +170,9 @@ class _Deferring(Base):
             hold = None if origin is None else self._hold(origin, lambda: request)
         except Exception as error:  # noqa: BLE001 - logged
             # As a direct request, it waits in the middleware.
-            log_error(self._crawler, error, "Error while asking whether %s may leave", request)
+            self._log_error(
+                error, "Error while asking whether %s may leave", printable_request(request)
+            )
             return self._leave(request, Source.DIRECT)
         if origin is None or hold is None:
             return self._leave(request, Source.QUEUE)
@@ -215,7 +200,7 @@ class _Deferring(Base):
         except Exception as error:  # noqa: BLE001 - logged
             # The request goes back to the queue: the next pop of it raises the error, as without
             # scrapy-rep.
-            log_error(self._crawler, error, "A request of %s can't be read", name)
+            self._log_error(error, "A request of %s can't be read", name)
             origin = None
         if origin is None:
             self._requeue_or_defer(name, None)
@@ -278,7 +263,6 @@ class _Deferring(Base):
         return None if self._admission is None else self._admission.origin_governing(request)
 
     def _leave(self, request: Request, source: Source) -> Request:
-        """Return the request that was taken, which leaves."""
         self._requests.leave()
         if _SETTLE not in self._waiting:
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
@@ -294,8 +278,12 @@ class _Deferring(Base):
         try:
             len(self._requests)
         except Exception as error:  # noqa: BLE001 - logged
-            log_error(self._crawler, error, "Redis could not be told what left %s", self.key)
+            self._log_error(error, "Redis could not be told what left %s", self.key)
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
+
+    def _log_error(self, error: BaseException, message: str, subject: str) -> None:
+        stats.count(self._crawler, stats.QUEUE_ERRORS)
+        logger.error(message, subject, exc_info=error, extra={"spider": self._crawler.spider})
 
     def _wait_for(self, key: str, seconds: float) -> None:
         self._waiting.add(key, None, Hold(Reason(), self._clock.monotonic() + seconds))
@@ -309,17 +297,19 @@ class _Deferring(Base):
         """
         try:
             (data,) = self._requests.first(name)
-            return self._decode_request(data)
+            request: Request = self._decode_request(data)
         except Exception as error:  # logged when the request is popped
             raise LookupError(name) from error
+        return request
 
     def _decode(self, data: Any) -> Request:
         """Return the request that was taken. If it can't be read, it is not in Redis any more."""
         try:
-            return self._decode_request(data)
+            request: Request = self._decode_request(data)
         except Exception:
             self._requests.leave()
             raise
+        return request
 
     def _requeue_or_defer(self, name: str, hold: Hold | None) -> None:
         """Defer the requests of an origin until ``hold`` ends; if it is None, requeue them."""
@@ -356,7 +346,7 @@ class _Deferring(Base):
             self._waiting.discard(_DUE)
 
 
-class RobotsAwareRedisQueue(_Deferring, PriorityQueue):
+class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]
     """The PriorityQueue of scrapy-redis, which holds requests until they may leave.
 
     It is used with ``SCHEDULER_QUEUE_CLASS = "scrapy_rep.RobotsAwareRedisQueue"``. Requests that
@@ -366,13 +356,13 @@ class RobotsAwareRedisQueue(_Deferring, PriorityQueue):
     _kind = scripts.PRIORITY
 
 
-class RobotsAwareRedisFifoQueue(_Deferring, FifoQueue):
+class RobotsAwareRedisFifoQueue(_Deferring, FifoQueue):  # type: ignore[misc]
     """The FifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
 
     _kind = scripts.FIFO
 
 
-class RobotsAwareRedisLifoQueue(_Deferring, LifoQueue):
+class RobotsAwareRedisLifoQueue(_Deferring, LifoQueue):  # type: ignore[misc]
     """The LifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
 
     _kind = scripts.LIFO

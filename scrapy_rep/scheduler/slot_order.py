@@ -17,20 +17,20 @@ from heapq import heappop, heappush
 
 from scrapy.crawler import Crawler
 
-from scrapy_rep.scheduler.backlog import Backlog
-from scrapy_rep.scheduler.origin_queues import Slot
+from scrapy_rep.scheduler.lanes import Slot
+from scrapy_rep.scheduler.slots_on_disk import SlotsOnDisk
 from scrapy_rep.utils.scrapy_internals import downloader_of
 
 
-class Rotation:
+class SlotOrder:
     """The slots that may have a request which may leave, in the order in which they are next."""
 
     def __init__(
-        self, slots: Mapping[str, Slot], crawler: Crawler, backlog: Backlog | None = None
+        self, slots: Mapping[str, Slot], crawler: Crawler, on_disk: SlotsOnDisk | None = None
     ) -> None:
-        """``backlog`` loads the slots that are only on disk into memory; None without JOBDIR."""
+        """``on_disk`` loads the slots that are only on disk into memory; None without JOBDIR."""
         self._slots = slots
-        self._backlog = backlog
+        self._on_disk = on_disk
         self._downloader = downloader_of(crawler)
         self._last = ""
         """The name of the last slot that a request was popped from; the slots after it are next."""
@@ -89,7 +89,7 @@ class Rotation:
     def _pop_idle(self) -> Slot | None:
         is_new_round = False
         while True:
-            if self._backlog is not None and self._backlog.load(next(iter(self._this_round), None)):
+            if self._on_disk is not None and self._on_disk.load(next(iter(self._this_round), None)):
                 self._sort_new()
             elif self._this_round:
                 name = heappop(self._this_round)
@@ -102,5 +102,5 @@ class Rotation:
                 is_new_round = True
                 self._this_round, self._next_round = self._next_round, self._this_round
                 self.passed = ""
-                if self._backlog is not None:
-                    self._backlog.start_round()
+                if self._on_disk is not None:
+                    self._on_disk.start_round()

@@ -1,15 +1,16 @@
 """The lanes that wait, of a queue in memory or on disk.
 
-A lane is the queue of one origin in one download slot. Before its next request leaves,
-``Admission.admit`` is called. If the request may not leave, the lane waits until the time that the
-admission has returned, or until that calls ``hold_changed`` with the origin.
+Before the next request of a lane leaves, ``Admission.admit`` is called. If the request may not
+leave, the lane waits until the time that the admission has returned, or until that calls
+``hold_changed`` with the origin.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
+from functools import partial
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -21,7 +22,7 @@ from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
 from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.origin_queues import Lane, Lanes
+from scrapy_rep.scheduler.lanes import Lane, Lanes
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
@@ -35,13 +36,25 @@ class WaitingLanes:
     """
 
     def __init__(
-        self, crawler: Crawler, admission: Admission | None, lanes: Lanes, clock: Clock
+        self,
+        crawler: Crawler,
+        admission: Admission | None,
+        lanes: Lanes,
+        head: Callable[[Lane], Request],
+        first: Callable[[Lane, int], list[Request]],
+        clock: Clock,
     ) -> None:
-        """``admission`` is None if the crawl doesn't obey robots.txt."""
+        """``admission`` is None if the crawl doesn't obey robots.txt.
+
+        ``head`` returns the next request of a lane, or raises LookupError if none can be read.
+        ``first`` returns the next requests that can be read, up to a number.
+        """
         self._crawler = crawler
         self._admission = admission
         self._timeout = 0.0 if admission is None else admission.defer_timeout
         self._lanes = lanes
+        self._head = head
+        self._first = first
         self._clock = clock
         self._waiting: Waiting[Lane] = Waiting(clock, self._wake)
         self._woken: deque[Lane] = deque()
@@ -70,7 +83,7 @@ class WaitingLanes:
         """
         if lane.origin is None or self._admission is None:
             return True
-        hold = self._admission.admit(lane.origin, lane.head)
+        hold = self._admission.admit(lane.origin, partial(self._head, lane))
         if not lane.size:
             return False
         lane.overdue = False
@@ -86,7 +99,6 @@ class WaitingLanes:
         return False
 
     def let_wait(self, lane: Lane, hold: Hold) -> None:
-        """Let ``lane`` wait until the time of ``hold``."""
         lane.rank = None
         self._waiting.add(lane, lane.origin, hold)
 
@@ -107,28 +119,22 @@ class WaitingLanes:
         self._forget(lane)
         self._waiting.discard(lane)
 
-    # What the admission calls.
+    # What the admission calls: see ``Queue``.
 
     def head_of(self, origin: Origin, failed_routes: Collection[Route]) -> Request | None:
-        """Return the next waiting request of ``origin``, or None.
-
-        ``failed_routes`` as in ``Queue.head_of``.
-        """
         for lane in self._waiting.keys_of(origin):
             with suppress(LookupError):
-                head = lane.head()
+                head = self._head(lane)
                 if not failed_routes:
                     return head
-                return first_by_other_route(lane.first(MOST_COMPARED), failed_routes) or head
+                return first_by_other_route(self._first(lane, MOST_COMPARED), failed_routes) or head
         return None
 
     def count_deferred(self) -> tuple[int, bool]:
-        """Return how many lanes are deferred, and whether all lanes of the queue are."""
         only = not self._lanes.on_disk and len(self._deferred) == len(self._lanes)
         return len(self._deferred), only
 
     def idle_line(self) -> str:
-        """Return the log line about the deferred requests; empty if there are none."""
         if not self._deferred or self._admission is None:
             return ""
         origins = {lane.origin for lane in self._deferred if lane.origin is not None}
@@ -138,13 +144,11 @@ class WaitingLanes:
         return describe_outages(outages, self._clock.time(), self._timeout, left)
 
     def holds(self) -> Iterator[tuple[Origin, Hold, int]]:
-        """Yield the origin, the hold and the number of requests of each lane that waits."""
         for lane, origin, hold in self._waiting:
             if origin is not None:
                 yield origin, hold, lane.size
 
     def stop(self) -> int:
-        """Stop the timer; return the number of deferred requests, and add it to the stats."""
         self._waiting.close()
         requests = sum(lane.size for lane in self._deferred)
         if requests:

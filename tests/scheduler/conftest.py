@@ -9,7 +9,7 @@ from tests.scheduler.queues import OPENED, TIMED
 def _files_are_closed():
     yield
     while OPENED:
-        OPENED.pop()._connection.close()
+        OPENED.pop()._file.close()
 
 
 @pytest.fixture(autouse=True)
@@ -22,5 +22,5 @@ def _timers_are_stopped():
 @pytest.fixture
 def small_memory(monkeypatch):
     """As in a crawl of a million hosts: most slots are on disk alone."""
-    monkeypatch.setattr("scrapy_rep.scheduler.backlog._MAX_LANES", 10)
-    monkeypatch.setattr("scrapy_rep.scheduler.backlog._STEP", 5)
+    monkeypatch.setattr("scrapy_rep.scheduler.slots_on_disk._MAX_LANES", 10)
+    monkeypatch.setattr("scrapy_rep.scheduler.slots_on_disk._STEP", 5)

@@ -27,7 +27,7 @@ from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import TICKET_KEY, Source, copy_for_scheduler, read_and_restore
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler import backlog
+from scrapy_rep.scheduler import slots_on_disk
 from scrapy_rep.stores.base import PAUSE, key_of_host
 from tests.admission.parts import DEFERRING, TIMEOUT, Parts, lease_store
 from tests.made_up_time import MadeUpTime
@@ -123,7 +123,7 @@ class Model:
         self.permits = self.choose([1, 2, 3])
         # Most of what is on disk is not in memory.
         lanes, step = self.choose([(1, 1), (1, 2), (2, 1), (1_000, 100)])
-        self.resources.enter_context(patch.multiple(backlog, _MAX_LANES=lanes, _STEP=step))
+        self.resources.enter_context(patch.multiple(slots_on_disk, _MAX_LANES=lanes, _STEP=step))
         # Its own jitter would make each run another one.
         self.resources.enter_context(patch.object(back_off, "_JITTER", 0.0))
         self.folder = None
@@ -173,7 +173,7 @@ class Model:
             clock=self.time.clock,
         )
         if self.folder:
-            self.resources.callback(self.queue._disk._connection.close)
+            self.resources.callback(self.queue._disk._file.close)
         self.take = self.queue._requests.pop = Trouble(self.queue._requests.pop)
 
     # What a crawl does.
@@ -357,14 +357,18 @@ class Model:
         if not self.waiting:
             return
         url = self.choose([*self.waiting])
-        rows = self.queue._disk._run("SELECT number, request FROM requests WHERE request != x'80'")
+        rows = self.queue._disk._file._run(
+            "SELECT number, request FROM requests WHERE request != x'80'"
+        )
         (number,) = [
             number
             for number, data in rows.fetchall()
             if number not in self.queue._disk._in_progress
             and self.queue._disk._decode(data).url == url
         ]
-        self.queue._disk._run("UPDATE requests SET request = x'80' WHERE number = ?", (number,))
+        self.queue._disk._file._run(
+            "UPDATE requests SET request = x'80' WHERE number = ?", (number,)
+        )
         del self.waiting[url]
         self.spoilt.add(url)
 
@@ -390,7 +394,7 @@ class Model:
         shutil.rmtree(self.folder)
         self.folder = killed
         self.open(None)
-        rows = self.queue._disk._run("SELECT request FROM requests WHERE request != x'80'")
+        rows = self.queue._disk._file._run("SELECT request FROM requests WHERE request != x'80'")
         there = {self.queue._disk._decode(data).url for (data,) in rows.fetchall()}
         self.waiting |= {request.url: request for request in self.active}
         assert {*self.waiting} <= there <= {*self.waiting, *self.ended}
@@ -422,7 +426,7 @@ class Model:
         lookups = self.admission.lookups
         assert not lookups._pending or not lookups._may_start
         assert self.parts.decider.under_way <= self.parts.cache.max_lookups
-        lanes, rotation = self.queue._waiting, self.queue._rotation
+        lanes, rotation = self.queue._waiting, self.queue._slot_order
         waiting = {lane: hold for lane, _, hold in lanes._waiting}
         for lane in self.queue._lanes:
             if lane.rank is not None:

@@ -13,13 +13,13 @@ from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.admission.turn import Turn
 from scrapy_rep.admission.waiting import Waiting
-from scrapy_rep.scheduler.disk import Disk
-from scrapy_rep.scheduler.origin_queues import Slot
+from scrapy_rep.scheduler.lanes import Slot
+from scrapy_rep.scheduler.requests_on_disk import RequestsOnDisk
 from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, wait, held, taken = Slot.add, Waiting.add, BackOff.hold, Disk.pop
+enter, wait, held, taken = Slot.add, Waiting.add, BackOff.hold, RequestsOnDisk.pop
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -61,7 +61,7 @@ def a_probe_is_forgotten(self, ask):
 
 def a_row_is_not_taken_out(self, lane):
     request = taken(self, lane)
-    self._out.clear()
+    self._popped.clear()
     return request
 
 
@@ -73,7 +73,7 @@ BREAKAGES = [
     (Turn, "sent", nothing_is_noted),
     (BackOff, "hold", a_probe_is_forgotten),
     (BackOff, "_adopt_pause", nothing_is_noted),
-    (Disk, "pop", a_row_is_not_taken_out),
+    (RequestsOnDisk, "pop", a_row_is_not_taken_out),
 ]
 
 

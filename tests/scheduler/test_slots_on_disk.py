@@ -10,7 +10,7 @@ from scrapy import Request
 
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import FakeCrawler, drain, ours
-from tests.scheduler.test_disk import filled, many_pages, timed
+from tests.scheduler.test_requests_on_disk import filled, many_pages, timed
 
 
 def drain_in_time(queue, time):
@@ -60,11 +60,11 @@ def steps_of_pops(folder, pages):
         for host in range(40):
             queue.push(Request(f"http://{host:03}.example/{page}"))
     steps = count()
-    queue._disk._connection.set_progress_handler(lambda: next(steps) < 0, 1)
+    queue._disk._file._connection.set_progress_handler(lambda: next(steps) < 0, 1)
     for _ in range(120):
         crawler.downloader.begin(request := queue.pop())
         crawler.downloader.end(request)
-    queue._disk._connection.set_progress_handler(None, 1)
+    queue._disk._file._connection.set_progress_handler(None, 1)
     queue.close()
     return next(steps)
 
@@ -128,7 +128,9 @@ def test_a_lane_that_can_not_be_looked_at_is_tried_again(opened, times):
 @pytest.mark.parametrize("times", [1, 6])
 def test_an_error_while_slots_are_loaded_is_tried_again(opened, times):
     queue, time = opened
-    queue._disk._run = failing(times, lambda sql: "SELECT * FROM lanes" in sql, queue._disk._run)
+    queue._disk._file._run = failing(
+        times, lambda sql: "SELECT * FROM lanes" in sql, queue._disk._file._run
+    )
     assert queue.pop() is None
     assert sorted(drain_in_time(queue, time)) == urls_of(many_pages(40))
     assert len(queue) == 0
@@ -136,8 +138,8 @@ def test_an_error_while_slots_are_loaded_is_tried_again(opened, times):
 
 def test_slots_that_can_never_be_loaded_are_left_so_that_the_crawl_ends(opened, caplog):
     queue, time = opened
-    run = queue._disk._run
-    queue._disk._run = failing(99, lambda sql: "SELECT * FROM lanes" in sql, run)
+    run = queue._disk._file._run
+    queue._disk._file._run = failing(99, lambda sql: "SELECT * FROM lanes" in sql, run)
     assert drain_in_time(queue, time) == []
     assert len(queue) == 0
     assert caplog.messages == [
@@ -145,7 +147,7 @@ def test_slots_that_can_never_be_loaded_are_left_so_that_the_crawl_ends(opened, 
         "Requests can't be read, and are left in JOBDIR: 80",
     ]
     assert queue._disk.number_of_requests() == 80
-    queue._disk._run = run
+    queue._disk._file._run = run
     queue.push(Request("http://new.example/"))
     assert drain(queue) == ["http://new.example/"]
 

@@ -2,44 +2,70 @@
 
 Requests are sorted into lanes, one for each origin in each download slot, so that an origin whose
 requests must wait doesn't block the other origins of its slot. To pop a request, the queue goes
-through the slots in the order of ``Rotation``. For the first lane of a slot, ``WaitingLanes``
+through the slots in the order of ``SlotOrder``. For the first lane of a slot, ``WaitingLanes``
 decides whether its next request may leave. If not, the lane waits until a time that the admission
-has returned, or until that calls ``hold_changed``, and the next lane is tried. Requests are in
-``Memory``. With JOBDIR they are on ``Disk``, and ``Backlog`` loads only the lanes that come next.
+has returned, or until that calls ``hold_changed``, and the next lane is tried.
+
+Requests are in memory. With JOBDIR they are on disk, and ``SlotsOnDisk`` loads only the lanes that
+come next.
 """
 
 from __future__ import annotations
 
 import logging
 import math
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from scrapy import Request
+from scrapy import Request, squeues
 from scrapy.crawler import Crawler
 from scrapy.pqueues import DownloaderAwarePriorityQueue, QueueProtocol
+from scrapy.utils.misc import load_object
 
+from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.backlog import Backlog
-from scrapy_rep.scheduler.disk import STATE, Disk, UnreadableError
-from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left_on_disk, log_unreadable
-from scrapy_rep.scheduler.origin_queues import Lane, Lanes, Memory, Slot
-from scrapy_rep.scheduler.queue_classes import QUEUE_CLASSES, UnfitError, check_fits
-from scrapy_rep.scheduler.slot_order import Rotation
+from scrapy_rep.scheduler.lanes import Lane, Lanes, RequestsInMemory, Slot
+from scrapy_rep.scheduler.request_file import STATE
+from scrapy_rep.scheduler.requests_on_disk import RequestsOnDisk, UnreadableError
+from scrapy_rep.scheduler.slot_order import SlotOrder
+from scrapy_rep.scheduler.slots_on_disk import RETRY_DELAYS, SlotsOnDisk, log_error
 from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
+from scrapy_rep.utils import download_slots, scrapy_internals
 from scrapy_rep.utils.clock import Clock
-from scrapy_rep.utils.scrapy_internals import downloader_of
 
 logger: Final = logging.getLogger(__name__)
 
 _FILE_CHECK_INTERVAL: Final = 5
 """Seconds between two checks that the file still exists. The engine pops at least every five
 seconds, too, so no timer is needed."""
+
+
+class _QueueClass(NamedTuple):
+    """One of Scrapy's queue classes."""
+
+    order: int
+    """1 for first in, first out; -1 for last in, first out."""
+    marshals: bool
+    """Whether it serializes with marshal; other disk queues use pickle."""
+
+
+_NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
+_QUEUE_CLASSES: Final = {
+    queue_class: _QueueClass(1 if "Fifo" in name else -1, name.startswith("Marshal"))
+    for name, queue_class in vars(squeues).items()
+    if _NAME.fullmatch(name)
+}
+"""The queue classes of this version of Scrapy."""
+
+
+class _UnfitError(Exception):
+    """RobotsAwarePriorityQueue can't replace Scrapy's queue; the message has the reason."""
 
 
 class _Unreadable(Reason):
@@ -70,11 +96,12 @@ class RobotsAwarePriorityQueue:
     ) -> RobotsAwarePriorityQueue | DownloaderAwarePriorityQueue:
         """Return the queue; if the crawl can't use it, Scrapy's DownloaderAwarePriorityQueue.
 
-        Raises SettingsError if JOBDIR can't be used, and ValueError as ``check_fits`` does.
+        Raises SettingsError if JOBDIR can't be used, and ValueError, as Scrapy's queue does, if
+        CONCURRENT_REQUESTS_PER_IP is set.
         """
         try:
             return cls(crawler, *args, **kwargs)
-        except UnfitError as error:
+        except _UnfitError as error:
             if not kwargs.get("key"):  # the queue in memory, built first, has logged it already
                 logger.warning(
                     "%s: Scrapy's own priority queue is used, which does not hold requests back",
@@ -93,26 +120,30 @@ class RobotsAwarePriorityQueue:
         start_queue_cls: type[QueueProtocol] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        check_fits(crawler, downstream_queue_cls, start_queue_cls)
+        _check_fits(crawler, downstream_queue_cls, start_queue_cls)
         self._crawler = crawler
         self._clock = clock or Clock()
-        self._slot_name = downloader_of(crawler).get_slot_key
+        self._slot_name = scrapy_internals.downloader_of(crawler).get_slot_key
         self._admission = Admission.of(crawler)
-        self._lanes = Lanes(self._head, self._first)
-        self._waiting = WaitingLanes(crawler, self._admission, self._lanes, self._clock)
         self._ranks = count()
-        kind = QUEUE_CLASSES[downstream_queue_cls]
+        kind = _QUEUE_CLASSES[downstream_queue_cls]
         self._order = kind.order
-        self._start_order = QUEUE_CLASSES[start_queue_cls].order if start_queue_cls else 0
+        self._start_order = _QUEUE_CLASSES[start_queue_cls].order if start_queue_cls else 0
         self._next_file_check = -math.inf
-        self._disk = Disk(crawler, key, startprios, marshals=kind.marshals) if key else None
-        self._requests = self._disk or Memory()
-        self._backlog: Backlog | None = None
+        self._disk = (
+            RequestsOnDisk(crawler, key, startprios, marshals=kind.marshals) if key else None
+        )
+        self._requests = self._disk or RequestsInMemory()
+        self._lanes = Lanes()
+        self._waiting = WaitingLanes(
+            crawler, self._admission, self._lanes, self._head, self._first, self._clock
+        )
+        self._on_disk = None
         if self._disk is not None:
-            self._backlog = Backlog(
+            self._on_disk = SlotsOnDisk(
                 crawler, self._disk, self._lanes, self._rank_or_wait, self._may_load, self._clock
             )
-        self._rotation = Rotation(self._lanes.slots, crawler, self._backlog)
+        self._slot_order = SlotOrder(self._lanes.slots, crawler, self._on_disk)
 
     # What the scheduler calls.
 
@@ -128,10 +159,10 @@ class RobotsAwarePriorityQueue:
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = self._start_order if start else self._order
         item = -request.priority, start, order, request
-        if self._backlog is not None and self._backlog.load_or_leave_on_disk(
-            slot, self._rotation.passed
+        if self._on_disk is not None and self._on_disk.load_or_leave_on_disk(
+            slot, self._slot_order.passed
         ):
-            self._backlog.push(slot, origin, *item)
+            self._on_disk.push(slot, origin, *item)
         else:
             self._push(self._lanes.lane(slot, origin), *item)
         if self._admission is not None:
@@ -144,8 +175,8 @@ class RobotsAwarePriorityQueue:
             self._resize(lane, lane.size)
             raise
         left = 0
-        if self._backlog is not None:
-            left = self._backlog.pop_unreadable(lane.slot.name, lane.origin)
+        if self._on_disk is not None:
+            left = self._on_disk.pop_unreadable(lane.slot.name, lane.origin)
         self._lanes.resize(lane, lane.size + 1 + left)
         if left:
             lane.heap.clear()  # those left on disk may come first: _rank_or_wait reads the key
@@ -166,8 +197,7 @@ class RobotsAwarePriorityQueue:
             try:
                 request = self._pop(lane)
             except Exception as error:  # noqa: BLE001 - logged
-                log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
-                self._retry_later(lane)
+                self._retry_later(lane, error)
                 continue
             if request is None:
                 continue
@@ -175,17 +205,15 @@ class RobotsAwarePriorityQueue:
                 if lane.origin is None and self._origin(request) is not None:
                     # An earlier crawl, in which an override governed the request, has written it to
                     # a lane without origin: it goes to the lane of its origin.
-                    with suppress(
-                        ValueError
-                    ):  # if the request can't be written to disk, it waits in the middleware
+                    with suppress(ValueError):  # else it waits in the middleware
                         self.push(request)
                         continue
                 store_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
                 self._admission.idle.end_delay()
             if (
-                self._backlog is not None
+                self._on_disk is not None
                 and not self._waiting.remembers(lane)
-                and self._backlog.move_to_disk(lane)
+                and self._on_disk.move_to_disk(lane)
             ):
                 self._resize(lane, 0)
             return request
@@ -204,8 +232,7 @@ class RobotsAwarePriorityQueue:
         return self._lanes.size + self._lanes.on_disk
 
     def __contains__(self, slot: str) -> bool:
-        is_on_disk = self._backlog is not None and self._backlog.has_slot(slot)
-        return slot in self._lanes.slots or is_on_disk
+        return slot in self._lanes.slots or (self._on_disk is not None and slot in self._on_disk)
 
     # Lanes.
 
@@ -233,9 +260,17 @@ class RobotsAwarePriorityQueue:
         try:
             request = self._requests.pop(lane)
         except UnreadableError as error:
-            log_unreadable(self._crawler, str(error), error.__cause__)
+            # Without a traceback, as there may be many of them.
+            stats.count(self._crawler, stats.QUEUE_UNREADABLE)
+            stats.count(self._crawler, stats.QUEUE_ERRORS)
+            logger.error(  # noqa: TRY400 - the same
+                "Unable to read request: %s - reason: %s",
+                error,
+                error.__cause__,
+                extra={"spider": self._crawler.spider},
+            )
         lane.failures = 0
-        self._rotation.set_last_popped(lane.slot)
+        self._slot_order.set_last_popped(lane.slot)
         if lane.heap:
             # After rows that can't be read, the size may be too low.
             self._resize(lane, max(1, lane.size - 1))
@@ -251,11 +286,12 @@ class RobotsAwarePriorityQueue:
         if not size:
             self._waiting.discard(lane)
 
-    def _retry_later(self, lane: Lane) -> None:
-        """Let ``lane``, which can't be read, wait for the next try to read it.
+    def _retry_later(self, lane: Lane, error: Exception) -> None:
+        """Log ``error``, and let ``lane``, which can't be read, wait for the next try to read it.
 
         After the last try, its requests are left on disk, so that the crawl can end.
         """
+        log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
         if lane.failures == len(RETRY_DELAYS):
             self._leave_on_disk(lane)
             return
@@ -265,9 +301,8 @@ class RobotsAwarePriorityQueue:
 
     def _leave_on_disk(self, lane: Lane) -> None:
         """Leave the unreadable requests of ``lane`` on disk for the next crawl."""
-        log_left_on_disk(self._crawler, lane.slot.name, lane.size)
-        if self._backlog is not None:
-            self._backlog.mark_unreadable(lane)
+        if self._on_disk is not None:
+            self._on_disk.give_up(lane.slot.name, lane.origin, lane.size)
         self._resize(lane, 0)
 
     def _may_load(self) -> bool:
@@ -282,8 +317,7 @@ class RobotsAwarePriorityQueue:
             if not lane.heap and self._disk is not None:
                 self._disk.set_next_key(lane)
         except Exception as error:  # noqa: BLE001 - logged
-            log_error(self._crawler, error, "The requests of %s can't be read", lane.slot.name)
-            self._retry_later(lane)
+            self._retry_later(lane, error)
             return
         if lane.heap:
             self._rank_lane(lane)
@@ -300,16 +334,16 @@ class RobotsAwarePriorityQueue:
         priority, start = lane.heap[0][:2]
         if lane.rank is None or served or (priority, start) != lane.rank[:2]:
             lane.slot.add(lane, (priority, start, next(self._ranks)))
-        self._rotation.add(lane.slot)
+        self._slot_order.add(lane.slot)
 
     def _select_lane(self) -> Lane | None:
         """Return the lane to pop the next request from; None if no request may leave."""
         for woken in self._waiting.pop_woken():
             self._rank_or_wait(woken)
         try:
-            for slot in self._rotation.pop_each():
+            for slot in self._slot_order.pop_each():
                 if (lane := self._ready_lane(slot)) is not None:
-                    self._rotation.add(slot)
+                    self._slot_order.add(slot)
                     return lane
             return None
         finally:
@@ -319,19 +353,32 @@ class RobotsAwarePriorityQueue:
     def _ready_lane(self, slot: Slot) -> Lane | None:
         """Return the first lane of ``slot`` whose next request may leave, or None."""
         while (lane := slot.first_lane()) is not None:
-            if self._wait_unless_ready(lane):
+            try:
+                if self._waiting.wait_unless_ready(lane):
+                    return lane
+            except Exception as error:  # noqa: BLE001, PERF203 - logged
+                # The middleware decides again. If that fails, too, it drops the request.
+                what = "Error while checking whether requests to %s must wait"
+                log_error(self._crawler, error, what, lane.origin)
                 return lane
         return None
 
-    def _wait_unless_ready(self, lane: Lane) -> bool:
-        try:
-            return self._waiting.wait_unless_ready(lane)
-        except Exception as error:  # noqa: BLE001 - logged
-            # The middleware decides again. If that fails, too, the middleware drops the request.
-            log_error(
-                self._crawler,
-                error,
-                "Error while checking whether requests to %s must wait",
-                lane.origin,
-            )
-            return True
+
+def _check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
+    """Raise _UnfitError if RobotsAwarePriorityQueue can't replace Scrapy's queue in this crawl.
+
+    Raises ValueError if CONCURRENT_REQUESTS_PER_IP is set.
+    """
+    if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
+        raise ValueError("The priority queue does not support CONCURRENT_REQUESTS_PER_IP")
+    wheres = ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",)
+    names = [f"SCHEDULER_{start}{where}_QUEUE" for where in wheres for start in ("", "START_")]
+    configured = [(name, crawler.settings.get(name)) for name in names]
+    given = [("A queue class of the scheduler", queue_class) for queue_class in queue_classes]
+    for name, value in configured + given:
+        if value and load_object(value) not in _QUEUE_CLASSES:
+            raise _UnfitError(f"{name} is {value!r}, which is none of Scrapy's own")
+    if what := download_slots.describe_missing_attribute(
+        crawler
+    ) or scrapy_internals.describe_missing_attribute(crawler):
+        raise _UnfitError(what)

@@ -22,8 +22,8 @@ from scrapy.squeues import PickleFifoDiskQueue, PickleLifoDiskQueue
 
 from scrapy_rep import RobotsAwarePriorityQueue, SettingsError
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler.disk import FORMAT
-from scrapy_rep.scheduler.errors import RETRY_DELAYS
+from scrapy_rep.scheduler.request_file import FORMAT
+from scrapy_rep.scheduler.slots_on_disk import RETRY_DELAYS
 from tests.made_up_time import MadeUpTime
 from tests.scheduler.queues import Doors, FakeCrawler, drain, ours, scrapys
 
@@ -203,7 +203,7 @@ def test_what_takes_the_place_of_a_request_is_there_before_that_goes(tmp_path):
     request = queue.pop()
     crawler.downloader.begin(request)
     statements = []
-    queue._disk._connection.set_trace_callback(statements.append)
+    queue._disk._file._connection.set_trace_callback(statements.append)
     queue.push(request.replace(url="https://a.example/2"))
     crawler.downloader.end(request)
     crawler.doors.open = set()
@@ -323,7 +323,7 @@ def test_what_can_never_be_read_is_left_so_that_the_crawl_ends(tmp_path, caplog)
     queue, _ = timed(tmp_path, time)
     for request in pages("a.example", 1, 2):
         queue.push(request)
-    queue._disk._read_row = lambda lane: 1 / 0
+    queue._disk._data = lambda lane: 1 / 0
     assert drain(queue) == []
     while time.timers:
         assert len(queue) == 2
@@ -369,7 +369,7 @@ def test_the_close_leaves_no_timer(tmp_path):
     time = MadeUpTime()
     queue, _ = timed(tmp_path, time)
     queue.push(Request("https://a.example/"))
-    queue._disk._read_row = lambda lane: 1 / 0
+    queue._disk._data = lambda lane: 1 / 0
     assert queue.pop() is None
     assert time.timers
     queue.close()
@@ -382,7 +382,7 @@ def test_the_close_leaves_no_timer(tmp_path):
 def test_a_disk_that_is_full_is_said_once_and_loses_nothing(tmp_path, caplog):
     crawler = FakeCrawler(Doors())
     queue = filled(tmp_path, *pages("a.example", *range(20)), crawler=crawler)
-    connection = queue._disk._connection
+    connection = queue._disk._file._connection
     pages_now = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count = {pages_now}")
     kept = []
@@ -405,7 +405,7 @@ def test_a_disk_that_is_full_is_said_once_and_loses_nothing(tmp_path, caplog):
 def test_a_file_that_has_become_read_only_gives_out_what_it_has(tmp_path, caplog):
     crawler = FakeCrawler(Doors())
     queue = filled(tmp_path, *pages("a.example", 1, 2, 3), crawler=crawler)
-    queue._disk._connection.execute("PRAGMA query_only = 1")
+    queue._disk._file._connection.execute("PRAGMA query_only = 1")
     with pytest.raises(ValueError, match="can't be written"):
         queue.push(Request("https://a.example/4"))
     assert sorted(drain(queue)) == urls(pages("a.example", 1, 2, 3))
@@ -418,7 +418,7 @@ def test_rows_that_can_not_be_deleted_are_deleted_together_later(tmp_path, caplo
     queue, crawler = timed(tmp_path, time)
     for request in pages("a.example", *range(40)):
         queue.push(request)
-    connection = queue._disk._connection
+    connection = queue._disk._file._connection
     statements, ended = [], []
     connection.set_trace_callback(statements.append)
 
@@ -460,10 +460,10 @@ def test_what_has_ended_is_not_given_out_again_while_it_can_not_be_deleted(tmp_p
         queue.push(request)
     request = queue.pop()
     crawler.downloader.begin(request)
-    queue._disk._connection.execute("PRAGMA query_only = 1")
+    queue._disk._file._connection.execute("PRAGMA query_only = 1")
     crawler.downloader.end(request)
     assert queue.pop().url == "https://a.example/2"
-    queue._disk._connection.execute("PRAGMA query_only = 0")
+    queue._disk._file._connection.execute("PRAGMA query_only = 0")
     # It is the next by its place: what has ended comes behind it.
     queue.push(Request("https://a.example/4"))
     assert drain(queue) == ["https://a.example/4", "https://a.example/1"]
@@ -632,7 +632,7 @@ def test_an_error_behind_a_request_that_can_not_be_read_is_the_admissions_to_tel
     for request in pages("a.example", 1, 2):
         queue.push(request)
     assert queue.pop() is None
-    queue._disk._run("UPDATE requests SET request = x'80' WHERE number = 2")
+    queue._disk._file._run("UPDATE requests SET request = x'80' WHERE number = 2")
     take, queue._requests.pop = queue._requests.pop, lambda lane: 1 / 0
     (waiting,) = doors.admission._queues
     with pytest.raises(ZeroDivisionError):
@@ -720,7 +720,7 @@ def test_a_page_that_is_damaged_while_the_crawl_runs_does_not_fail_the_close(tmp
     filled(tmp_path, *pages("a.example", *range(200))).close()
     page = first_page_of(tmp_path, "requests")
     queue = ours(FakeCrawler(Doors()), key=tmp_path)
-    queue._disk._run("PRAGMA shrink_memory")
+    queue._disk._file._run("PRAGMA shrink_memory")
     damage_page(tmp_path, page)
     assert queue.close() != {}
 

@@ -10,6 +10,7 @@ once. All lanes of a slot are loaded together, as any of them may have its highe
 
 from __future__ import annotations
 
+import logging
 import math
 import sqlite3
 from collections.abc import Callable
@@ -19,25 +20,29 @@ from typing import Any, Final
 
 from scrapy.crawler import Crawler
 
+from scrapy_rep import stats
 from scrapy_rep.protocol.origin import Origin, origin_of
-from scrapy_rep.scheduler.disk import Disk
-from scrapy_rep.scheduler.errors import RETRY_DELAYS, log_error, log_left_on_disk
-from scrapy_rep.scheduler.origin_queues import Lane, Lanes
+from scrapy_rep.scheduler.lanes import Lane, Lanes
+from scrapy_rep.scheduler.requests_on_disk import RequestsOnDisk
 from scrapy_rep.utils.clock import Clock
 
+logger: Final = logging.getLogger(__name__)
+
+RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
+"""Seconds between the tries to read requests from disk; after the last try they stay on disk."""
 _MAX_LANES: Final = 1_000
 """Number of lanes in memory from which on new slots stay on disk."""
 _STEP: Final = 100
 """Number of lanes that are loaded at a time."""
 
 
-class Backlog:
+class SlotsOnDisk:
     """The slots that are on disk only; each is loaded when the round comes to it."""
 
     def __init__(
         self,
         crawler: Crawler,
-        disk: Disk,
+        requests: RequestsOnDisk,
         lanes: Lanes,
         activate: Callable[[Lane], None],
         may_load: Callable[[], bool],
@@ -49,7 +54,7 @@ class Backlog:
         """
         self._crawler = crawler
         self._clock = clock
-        self._disk = disk
+        self._requests = requests
         self._lanes = lanes
         self._activate = activate
         self._may_load = may_load
@@ -65,7 +70,7 @@ class Backlog:
         """Number of failed reads in a row."""
         self._load_at = -math.inf
         """When to read again after a failure, by the monotonic clock."""
-        lanes.on_disk = disk.number_of_requests()
+        lanes.on_disk = requests.number_of_requests()
 
     def load_or_leave_on_disk(self, slot: str, passed: str) -> bool:
         """Return whether a new request to ``slot`` stays on disk only.
@@ -78,7 +83,7 @@ class Backlog:
         if self._lanes.on_disk:
             # Slots with names in this range were loaded: this round doesn't read them again.
             if self._reached is not None and passed < slot <= self._reached:
-                rows = self._read(lambda: self._disk.lane_sizes_of(slot))
+                rows = self._read(lambda: self._requests.lane_sizes_of(slot))
                 self._load(rows or [])
                 if rows is not None:
                     return False
@@ -89,13 +94,12 @@ class Backlog:
         self._is_through = False
         return True
 
-    def has_slot(self, slot: str) -> bool:
-        """Return whether there are requests to ``slot`` on disk."""
-        return any(size for _, _, size in self._disk.lane_sizes_of(slot))
+    def __contains__(self, slot: str) -> bool:
+        return any(size for _, _, size in self._requests.lane_sizes_of(slot))
 
     def push(self, slot: str, origin: Origin | None, *item: Any) -> None:
-        """Write a request that stays on disk. Raises ValueError as ``Disk.write`` does."""
-        self._disk.write(slot, origin, *item)
+        """Write a request that stays on disk. Raises ValueError as ``write`` does."""
+        self._requests.write(slot, origin, *item)
         self._lanes.on_disk += 1 + self.pop_unreadable(slot, origin)
 
     def move_to_disk(self, lane: Lane) -> bool:
@@ -109,9 +113,16 @@ class Backlog:
         self._lanes.on_disk += lane.size
         return True
 
-    def mark_unreadable(self, lane: Lane) -> None:
-        """Don't load ``lane``, which can't be read, again until a request is added to it."""
-        self._unreadable[lane.slot.name, lane.origin] = lane.size
+    def give_up(self, slot: str, origin: Origin | str | None, size: int) -> None:
+        """Leave the requests of a lane that can't be read on disk until one is added to it."""
+        stats.count(self._crawler, stats.QUEUE_ERRORS)
+        logger.error(
+            "The requests of %s can't be read, and are left in JOBDIR: %d",
+            slot,
+            size,
+            extra={"spider": self._crawler.spider},
+        )
+        self._unreadable[slot, origin] = size
 
     def pop_unreadable(self, slot: str, origin: Origin | None) -> int:
         """Let a lane that was given up be loaded again; return its number of requests.
@@ -135,7 +146,7 @@ class Backlog:
         while self._lanes.on_disk and not self._is_through and self._may_load():
             if before is not None and self._reached is not None and before <= self._reached:
                 return False
-            rows = self._read(lambda: self._disk.lane_sizes(self._reached, _STEP))
+            rows = self._read(lambda: self._requests.lane_sizes(self._reached, _STEP))
             if rows is None:
                 return False
             self._is_through = len(rows) < _STEP
@@ -179,14 +190,19 @@ class Backlog:
                 # ``on_disk`` may be too low: after failures to read it was set to 0.
                 self._lanes.on_disk = max(0, self._lanes.on_disk - size)
                 if isinstance(origin, str):
-                    log_left_on_disk(self._crawler, slot, size)
-                    self._unreadable[slot, origin] = size
+                    self.give_up(slot, origin, size)
                     continue
                 lane = self._lanes.lane(slot, origin)
                 self._lanes.resize(lane, size)
                 self._activate(lane)
                 is_any = True
         return is_any
+
+
+def log_error(crawler: Crawler, error: BaseException, message: str, subject: object) -> None:
+    """Log ``message``, formatted with ``subject``, and the traceback of ``error``; count it."""
+    stats.count(crawler, stats.QUEUE_ERRORS)
+    logger.error(message, subject, exc_info=error, extra={"spider": crawler.spider})
 
 
 def _read_origin(text: str) -> Origin | str | None:

@@ -7,7 +7,7 @@ request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush, nsmallest
 from itertools import count
 from typing import Any, Final
@@ -27,53 +27,15 @@ number that is larger for each new rank.
 """
 
 
-class Memory:
-    """The requests of all lanes in memory: those of a lane are in its ``heap``."""
-
-    def __init__(self) -> None:
-        self._number = count(1)
-
-    def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Add ``request``; ``order`` is 1 for first in, first out; -1 for last in, first out."""
-        heappush(lane.heap, (priority, start, next(self._number) * order, request))
-
-    @staticmethod
-    def read(lane: Lane) -> Request:
-        """Return the next request of ``lane`` without removing it."""
-        request: Request = lane.heap[0][3]
-        return request
-
-    @staticmethod
-    def read_first(lane: Lane, limit: int) -> list[Request]:
-        """Return the next requests of ``lane``, at most ``limit``, without removing them."""
-        return [item[3] for item in nsmallest(limit, lane.heap)]
-
-    @staticmethod
-    def pop(lane: Lane) -> Request:
-        """Remove the next request of ``lane`` and return it."""
-        request: Request = heappop(lane.heap)[3]
-        return request
-
-
 class Lane:
     """The queue of one origin in one download slot.
 
     Requests that no robots.txt governs are in a lane without origin.
     """
 
-    __slots__ = (
-        "failures",
-        "heap",
-        "lanes",
-        "origin",
-        "overdue",
-        "rank",
-        "size",
-        "slot",
-    )
+    __slots__ = ("failures", "heap", "origin", "overdue", "rank", "size", "slot")
 
-    def __init__(self, lanes: Lanes, slot: Slot, origin: Origin | None) -> None:
-        self.lanes: Lanes = lanes
+    def __init__(self, slot: Slot, origin: Origin | None) -> None:
         self.slot: Slot = slot
         self.origin: Origin | None = origin
         self.size: int = 0
@@ -89,14 +51,6 @@ class Lane:
         than REP_DEFER_TIMEOUT allows."""
         self.failures: int = 0
         """Number of failures in a row to read its requests from disk."""
-
-    def head(self) -> Request:
-        """Return the next request without removing it. Raises LookupError if none can be read."""
-        return self.lanes.head(self)
-
-    def first(self, limit: int) -> list[Request]:
-        """Return the next requests that can be read, at most ``limit``."""
-        return self.lanes.first(self, limit)
 
 
 class Slot:
@@ -132,19 +86,13 @@ class Slot:
 class Lanes:
     """The lanes of a queue that are in memory and have requests."""
 
-    def __init__(
-        self, head: Callable[[Lane], Request], first: Callable[[Lane, int], list[Request]]
-    ) -> None:
-        self.head = head
-        """Returns the next request of a lane, or raises LookupError if none can be read."""
-        self.first = first
-        """Returns the next requests of a lane that can be read, up to a number."""
+    def __init__(self) -> None:
         self._lanes: dict[tuple[str, Origin | None], Lane] = {}
         self.slots: dict[str, Slot] = {}
         """The download slots that have lanes, by name."""
         self.size: int = 0
         """Number of requests in all lanes."""
-        self.on_disk = 0
+        self.on_disk: int = 0
         """Number of requests on disk whose download slots have no lanes in memory."""
 
     def lane(self, name: str, origin: Origin | None) -> Lane:
@@ -158,7 +106,7 @@ class Lanes:
             if slot is None:
                 slot = self.slots[name] = Slot(name)
             slot.lanes += 1
-            lane = self._lanes[name, origin] = Lane(self, slot, origin)
+            lane = self._lanes[name, origin] = Lane(slot, origin)
         return lane
 
     def __len__(self) -> int:
@@ -184,3 +132,31 @@ class Lanes:
         self._lanes.clear()
         self.slots.clear()
         self.size = 0
+
+
+class RequestsInMemory:
+    """The requests of all lanes in memory: those of a lane are in its ``heap``."""
+
+    def __init__(self) -> None:
+        self._number = count(1)
+
+    def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
+        """Add ``request``; ``order`` is 1 for first in, first out; -1 for last in, first out."""
+        heappush(lane.heap, (priority, start, next(self._number) * order, request))
+
+    @staticmethod
+    def read(lane: Lane) -> Request:
+        """Return the next request of ``lane`` without removing it."""
+        request: Request = lane.heap[0][3]
+        return request
+
+    @staticmethod
+    def read_first(lane: Lane, limit: int) -> list[Request]:
+        """Return the next requests of ``lane``, at most ``limit``, without removing them."""
+        return [item[3] for item in nsmallest(limit, lane.heap)]
+
+    @staticmethod
+    def pop(lane: Lane) -> Request:
+        """Remove the next request of ``lane`` and return it."""
+        request: Request = heappop(lane.heap)[3]
+        return request
