@@ -14,12 +14,12 @@ from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.admission.turn import Turn
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.scheduler.lanes import Slot
-from scrapy_rep.scheduler.requests_on_disk import RequestsOnDisk
+from scrapy_rep.scheduler.request_file import RequestFile
 from tests.scheduler.model import run
 
 STEPS = 500
 
-enter, wait, held, taken = Slot.add, Waiting.add, BackOff.hold, RequestsOnDisk.pop
+enter, wait, held, keys = Slot.add, Waiting.add, BackOff.hold, RequestFile.keys
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
@@ -59,10 +59,8 @@ def a_probe_is_forgotten(self, ask):
     return held(self, ask)
 
 
-def a_row_is_not_taken_out(self, lane):
-    request = taken(self, lane)
-    self._popped.clear()
-    return request
+def popped_rows_are_not_left_out(self, lane, after, limit, without):
+    return keys(self, lane, after, limit, ())
 
 
 BREAKAGES = [
@@ -73,7 +71,7 @@ BREAKAGES = [
     (Turn, "sent", nothing_is_noted),
     (BackOff, "hold", a_probe_is_forgotten),
     (BackOff, "_adopt_pause", nothing_is_noted),
-    (RequestsOnDisk, "pop", a_row_is_not_taken_out),
+    (RequestFile, "keys", popped_rows_are_not_left_out),
 ]
 
 
