@@ -25,9 +25,9 @@ from sphinx.util.docutils import SphinxDirective, SphinxRole
 import scrapy_rep
 from scrapy_rep import stats
 from scrapy_rep.admission.back_off import BackOff
+from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import Source
-from scrapy_rep.admission.turn import Turn
 from scrapy_rep.admission.unreachable import Unreachable
 from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS
 from scrapy_rep.protocol.lint import CODES
@@ -215,7 +215,7 @@ class Holds(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Return the table."""
         rows = [("reason", "decided in", "requests wait until")]
-        for reason in (BackOff, Turn, Lookups, Unreachable):
+        for reason in (BackOff, CrawlDelay, Lookups, Unreachable):
             module = reason.__module__.removeprefix("scrapy_rep.").replace(".", "/")
             rows.append((reason.text, f"{module}.py", reason.end))
         return [table_of(rows)]

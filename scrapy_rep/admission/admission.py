@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -25,18 +25,19 @@ from scrapy.http import Response
 
 from scrapy_rep import stats
 from scrapy_rep.admission.back_off import REFUSALS, BackOff
-from scrapy_rep.admission.crawl_delay import CrawlDelays
+from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.idle import Idle
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Ask, Hold, Reason
 from scrapy_rep.admission.ticket import Grant, Source
-from scrapy_rep.admission.turn import Turn
 from scrapy_rep.admission.unreachable import Unreachable
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
-from scrapy_rep.decision.decider import Decider
+from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin, origin_of
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
@@ -101,15 +102,12 @@ class Admission:
         options: Options,
         clock: Clock,
         leases: HostLeases,
-        delays: CrawlDelays | None,
     ) -> None:
-        """``delays`` is None if the crawl obeys no delays of sites."""
         self._crawler = crawler
         self._cache = cache
         self._decider = decider
         self._clock = clock
         self._leases = leases
-        self._delays = delays
         self.defer_timeout: float = options.defer_timeout
         self._queues: list[Queue] = []
         self._listeners: list[Callable[[Origin], None]] = []
@@ -117,23 +115,22 @@ class Admission:
         """The origins of hosts whose requests wait for a reason that concerns the host."""
         self.lookups: Lookups = Lookups(crawler, cache, decider, self._head_of, self._notify)
         self.unreachable: Unreachable = Unreachable(crawler, options, clock)
-        self.back_off: BackOff | None = (
-            BackOff(crawler, options, leases, clock, self._notify_host)
-            if options.back_off and not options.dry_run
-            else None
-        )
-        self.paused_hosts: Mapping[str, object] = (
-            {} if self.back_off is None else self.back_off.hosts
-        )
-        """The hosts that have a pause, or had one and were not asked since then."""
-        turn = None if delays is None else Turn(crawler, clock, self._notify_host)
-        found = (self.back_off, turn, self.lookups, self.unreachable)
-        self.reasons: list[Reason] = [reason for reason in found if reason is not None]
+        self.back_off: BackOff = BackOff(crawler, options, leases, clock, self._notify_host)
+        self.reasons: list[Reason] = [
+            self.back_off,
+            CrawlDelay(crawler, options, clock, self._notify_host),
+            self.lookups,
+            self.unreachable,
+        ]
         """The reasons why requests wait, in the order in which they are asked."""
+        self._with_terms = [reason for reason in self.reasons if reason.key]
+        cache.terms_in = self._terms_in
+        self.paused_hosts: Mapping[str, object] = self.back_off.hosts
+        """The hosts that have a pause, or had one and were not asked since then."""
         self._reads_tdmrep = decider.usage.reads_tdmrep
         self._leased: dict[str, Request] = {}
         """The request to each host that was sent with its lease last, and has not ended."""
-        self.always_on_wire: bool = any(reason.always_on_wire for reason in self.reasons)
+        self.asks_for_all: bool = any(reason.for_all for reason in self.reasons)
         """Whether ``admit_to_wire`` must be called for every request."""
         self.look_up: Callable[[], None] = self.lookups.begin
         """Begins pending lookups, as many as there is room for."""
@@ -171,7 +168,7 @@ class Admission:
         if entry is not None and self._is_free(entry):
             return None
         entry = entry or self.lookups.result(origin, self._clock.time())
-        ask = Ask(origin, head, entry, self._decider, self._delays)
+        ask = Ask(origin, head, entry, self._decider, self.terms)
         hold = self.hold(ask)
         if hold is None:
             for reason in self.reasons:
@@ -188,37 +185,59 @@ class Admission:
         """
         return not (
             self.paused_hosts
-            or self.always_on_wire
+            or self.asks_for_all
+            or entry.has_terms
             or entry.is_unreachable
             or self.lookups.has_results
             or self._reads_tdmrep
-            or (self._delays is not None and self._delays.may_apply(entry))
         )
+
+    def terms(self, decision: Decision) -> dict[str, Any] | None:
+        """Return what each reason asks of an allowed request, for its ticket; None if nothing."""
+        origin, entry, verdict = decision.origin, decision.entry, decision.verdict
+        if origin is None or entry is None or verdict is None or not verdict.allowed:
+            return None
+        if not (entry.has_terms or self.asks_for_all):
+            return None
+        found = {}
+        for reason in self._with_terms:
+            if term := reason.term(origin, entry.term(decision.tokens, reason.key)):
+                found[reason.key] = term
+        return found or None
+
+    def _terms_in(self, robots: RobotsTxt, tokens: Tokens) -> dict[str, Any]:
+        read = {reason.key: reason.read(robots, tokens) for reason in self._with_terms}
+        return {key: asked for key, asked in read.items() if asked is not None}
 
     # Whether a request may be sent.
 
     def read_pauses(self) -> Awaitable[None] | None:
         """Read the pauses that other workers have begun; return None if they are known already."""
-        return None if self.back_off is None else self.back_off.read_pauses()
+        return self.back_off.read_pauses()
 
     def origin_to_ask(self, request: Request, grant: Grant) -> Origin | None:
         """Return the origin of ``request``, which is about to be sent, if a reason may hold it.
 
         None if no reason can, so that ``admit_to_wire`` need not be called.
         """
-        if grant.delay:
+        if grant.terms:
             return origin_of(request.url)
         is_paused = bool(self.paused_hosts) and host_of(request) in self.paused_hosts
-        if not is_paused and not self.always_on_wire:
+        if not is_paused and not self.asks_for_all:
             return None
         # Where no robots.txt decides, by an override or a meta key, no other reason does either.
         return self._decider.origin_governing(request)
 
-    async def admit_to_wire(self, request: Request, origin: Origin, delay: float) -> Hold | None:
-        """Return why ``request`` may not be sent now; None if it must be sent at once."""
+    async def admit_to_wire(
+        self, request: Request, origin: Origin, terms: Mapping[str, Any] | None
+    ) -> Hold | None:
+        """Return why ``request`` may not be sent now; None if it must be sent at once.
+
+        ``terms`` are those on its ticket.
+        """
         entry = self._cache.known_entry(origin)
-        ask = Ask(origin, lambda: request, entry, self._decider, self._delays, on_wire=True)
-        ask.delay = delay
+        ask = Ask(origin, lambda: request, entry, self._decider, self.terms, on_wire=True)
+        ask.terms = terms or {}
         hold = self.hold(ask)
         if hold is None:
             for reason in self.reasons:
@@ -261,7 +280,7 @@ class Admission:
         elif not may_refuse:
             return
         ends = {reason: reason.ended(host, request, sent_at, response) for reason in self.reasons}
-        pause = 0.0 if self.back_off is None else ends.pop(self.back_off)
+        pause = ends.pop(self.back_off)
         self._leases.ended(host, max(ends.values()) if leased else None, pause)
 
     # What the queues call.
@@ -356,8 +375,7 @@ class Admission:
 
     async def finish(self) -> None:
         """Wait until all pauses and leases are stored."""
-        if self.back_off is not None:
-            await self.back_off.finish()
+        await self.back_off.finish()
         await self._leases.finish()
 
     # Callbacks of the cache and the reasons.

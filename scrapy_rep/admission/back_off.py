@@ -37,6 +37,7 @@ from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.downloads import default_download_timeout
+from scrapy_rep.utils.expiring import ExpiringDict
 from scrapy_rep.utils.once import Once
 
 logger: Final = logging.getLogger(__name__)
@@ -111,16 +112,18 @@ class BackOff(Reason):
     ) -> None:
         """Call ``listener`` with a host when the hold of its requests may have changed."""
         self._crawler = crawler
+        self._is_active = options.back_off and not options.dry_run
         self._announcer = Announcer(crawler)
         self._max = options.back_off_max
         self._timeout = options.defer_timeout
         self._leases = leases
         self._clock = clock
         self._listener = listener
-        self.hosts: dict[str, PausedHost] = {}
+        self.hosts: ExpiringDict[str, PausedHost] = ExpiringDict(
+            _MAX_HOSTS, lambda host: host.until <= clock.monotonic() and host.probe is None
+        )
         """The hosts that have a pause, or had one and were not asked since then. Always the same
         object."""
-        self._forget_above = _MAX_HOSTS
         self._background = Background()
         self._read_at = -math.inf
         """When the pauses in the store were read last."""
@@ -183,6 +186,8 @@ class BackOff(Reason):
 
         Return the seconds of a pause that begins, or is extended; else 0.
         """
+        if not self._is_active:
+            return 0.0
         paused = self.hosts.get(host)
         if response is None or not _is_of_site(response, request):
             if paused is None or paused.probe is not request:
@@ -200,6 +205,7 @@ class BackOff(Reason):
         if not refuses:
             if paused is not None and not is_under_way:
                 del self.hosts[host]
+                self._leases.answered(host)
                 self._listener(host)
             return 0.0
         if paused is not None and is_under_way:
@@ -214,7 +220,7 @@ class BackOff(Reason):
 
     def read_pauses(self) -> Awaitable[None] | None:
         """Read the pauses in the store; return None if that was done just now."""
-        if self._clock.monotonic() - self._read_at < _READ_INTERVAL:
+        if not self._is_active or self._clock.monotonic() - self._read_at < _READ_INTERVAL:
             return None
         read: Promise[None] = Promise()
         if self._readers is None:
@@ -228,8 +234,10 @@ class BackOff(Reason):
         began = self._clock.monotonic()
         try:
             for host, left in (await self._leases.pauses()).items():
-                if host in self.hosts or left > _CLOCK_SLACK:
+                if left > _CLOCK_SLACK:
                     self._adopt_pause(host, left)
+                elif host not in self.hosts:
+                    self._add_host(host)
         finally:
             self._read_at = began
             readers, self._readers = self._readers or [], None
@@ -271,18 +279,7 @@ class BackOff(Reason):
 
     def _add_host(self, host: str) -> PausedHost:
         now = self._clock.monotonic()
-        if len(self.hosts) >= self._forget_above:
-            over = [
-                name
-                for name, each in self.hosts.items()
-                if each.until <= now and each.probe is None
-            ]
-            for name in over:
-                del self.hosts[name]
-            # If few could be forgotten, don't search all of them again at the next host.
-            self._forget_above = max(_MAX_HOSTS, 2 * len(self.hosts))
-        paused = self.hosts[host] = PausedHost(now, now)
-        return paused
+        return self.hosts.put(host, PausedHost(now, now))
 
     def _next_pause(self, paused: PausedHost, asked: float | None) -> float:
         if not asked:

@@ -1,94 +1,212 @@
-"""The delays between two requests to a host that sites ask for in robots.txt."""
+"""The delay between two requests to a host that its robots.txt asks for.
+
+It counts from when a request has got its response: only the site could tell when a request that is
+under way reached it. If there is no response for long, the request counts as written to the network
+some time after it was sent, and the delay counts from then.
+
+Workers that share a store keep the delay together: each request has the lease of its host in the
+store until the delay is over. All origins of a host (http, https, other ports) share its delay.
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import Final
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
 
+from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.http import Response
 
 from scrapy_rep import stats
-from scrapy_rep.cache.entry import Entry
+from scrapy_rep.admission.reason import Ask, Hold, Reason
 from scrapy_rep.decision.decider import Decision
-from scrapy_rep.protocol.crawl_delay import Delay
+from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_slots import delay_of_slot
+from scrapy_rep.utils.expiring import ExpiringDict
 from scrapy_rep.utils.lru import BoundedCache
 
 logger: Final = logging.getLogger(__name__)
 
+_KEY: Final = "delay"
+_LATEST: Final = 2.0
+"""Seconds after which a request counts as written to the network, if the delay is shorter. A new
+connection seldom takes longer."""
+_MAX_HOSTS: Final = 10_000
+"""Number of hosts from which on those whose delay is over are forgotten."""
 _MAX_LOGGED: Final = 100_000
 """Maximum number of origins whose logged delays are remembered."""
 _LONG: Final = 30.0
 """Seconds of a delay above which the log line contains the requests per hour."""
 
 
-class CrawlDelays:
-    """Returns the delay that applies to a request, within the limits of the settings."""
+class DelayLimits:
+    """The delays of sites, within the limits of the settings."""
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
-        self._crawler = crawler
-        self._announcer = Announcer(crawler)
-        self._min = options.crawl_delay_min
-        self._max = options.crawl_delay_max
-        self.has_minimum: bool = options.crawl_delay_min > 0
-        """Whether all sites have a delay, also those whose robots.txt sets none."""
-        self._logged: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_LOGGED)
-        self._hosts_with_own_delay = {
+        self.min: float = 0.0 if options.dry_run else options.crawl_delay_min
+        self.max: float = 0.0 if options.dry_run else options.crawl_delay_max
+        self.hosts_with_own_delay: set[str] = {
             name
             for name, own in crawler.settings.getdict("DOWNLOAD_SLOTS").items()
             if "delay" in own
         }
+        """Hosts with a delay in DOWNLOAD_SLOTS. Only that applies to them. The name of the slot
+        that a request uses doesn't count: it is copied from one request to the next, as by a
+        redirect to another host."""
 
-    @classmethod
-    def from_options(cls, crawler: Crawler, options: Options) -> CrawlDelays | None:
-        """Return the delays of a crawl, or None if it obeys no delays of sites."""
-        if options.dry_run or not (options.crawl_delay_max or options.crawl_delay_min):
-            return None
-        return cls(crawler, options)
-
-    def may_apply(self, entry: Entry) -> bool:
-        """Return whether the requests of an origin may have a delay."""
-        return self.has_minimum or (self._max > 0 and entry.asks_for_delay)
+    def seconds(self, origin: Origin, delay: Delay | None) -> float:
+        """Return the seconds of ``delay``, within REP_CRAWL_DELAY_MIN and REP_CRAWL_DELAY_MAX."""
+        if origin.host in self.hosts_with_own_delay:
+            return 0.0
+        return max(self.min, min(0.0 if delay is None else delay.seconds, self.max))
 
     def seconds_before(self, decision: Decision) -> float:
         """Return the delay before the request of ``decision`` in seconds; 0 if it has none.
 
-        A request that is not known to be allowed has none. If DOWNLOAD_SLOTS has a delay for the
-        host, only that applies. The name of the slot that the request uses doesn't count: it is
-        copied from one request to the next, as by a redirect to another host.
+        A request that is not known to be allowed has none.
         """
         origin, entry, verdict = decision.origin, decision.entry, decision.verdict
         if origin is None or entry is None or verdict is None or not verdict.allowed:
             return 0.0
-        return self.seconds(origin, entry.delay(decision.tokens))
+        return self.seconds(origin, entry.term(decision.tokens, _KEY))
 
-    def seconds(self, origin: Origin, delay: Delay | None) -> float:
-        """Return the seconds of ``delay``, within REP_CRAWL_DELAY_MIN and REP_CRAWL_DELAY_MAX."""
-        if origin.host in self._hosts_with_own_delay:
+
+def _delay_of(ask: Ask) -> float:
+    delay: float = ask.terms.get(_KEY, 0.0)
+    return delay
+
+
+@dataclass(eq=False)
+class _Host:
+    """The next request to a host. Times are in seconds of the monotonic clock."""
+
+    delay: float = 0.0
+    next_to_leave: float = -math.inf
+    """When the next request may leave the scheduler."""
+    next_to_send: float = -math.inf
+    """When the next request may be sent."""
+    last: Request | None = None
+    """The request that was sent last, if it has not ended."""
+    origins: set[Origin] = field(default_factory=set)
+    """The origins of the host that have asked for a delay."""
+
+
+class CrawlDelay(Reason):
+    """The site asks for a delay between two requests, and it is not over."""
+
+    text = "the site has a delay"
+    end = "the delay after the last request to the host is over"
+    of_host = True
+    key = _KEY
+
+    def __init__(
+        self, crawler: Crawler, options: Options, clock: Clock, listener: Callable[[str], None]
+    ) -> None:
+        """Call ``listener`` with a host whose delay ends sooner than it seemed."""
+        self._crawler = crawler
+        self._announcer = Announcer(crawler)
+        self._limits = DelayLimits(crawler, options)
+        self.for_all = self._limits.min > 0
+        self._logged: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_LOGGED)
+        self._clock = clock
+        self._listener = listener
+        self._hosts: ExpiringDict[str, _Host] = ExpiringDict(
+            _MAX_HOSTS,
+            lambda host: max(host.next_to_leave, host.next_to_send) <= clock.monotonic(),
+        )
+
+    @staticmethod
+    def read(robots: RobotsTxt, tokens: Tokens) -> Delay | None:
+        return delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
+
+    def term(self, origin: Origin, asked: Any) -> float:
+        if asked is not None and self._limits.max and self._logged.get(origin) != asked.seconds:
+            self._logged.put(origin, asked.seconds)
+            self._log(origin, asked)
+        return self._limits.seconds(origin, asked)
+
+    def hold(self, ask: Ask) -> Hold | None:
+        host = self._hosts.get(ask.host)
+        if host is None or (ask.on_wire and host.last is ask.head()):
+            return None
+        until = host.next_to_send if ask.on_wire else max(host.next_to_leave, host.next_to_send)
+        if until <= self._clock.monotonic():
+            return None
+        # If robots.txt has expired, the former delay counts: it is looked up when that is over.
+        if not _delay_of(ask) and not (ask.entry is None and ask.origin in host.origins):
+            return None
+        return Hold(self, until)
+
+    def take(self, ask: Ask) -> None:
+        if _delay_of(ask):
+            host = self._host(ask)
+            # What the download slot keeps back should wait in the scheduler, too.
+            pace = max(host.delay, delay_of_slot(self._crawler, ask.host))
+            host.next_to_leave = self._clock.monotonic() + pace
+
+    def lease(self, ask: Ask) -> float:
+        # Until the next request may be sent, if this one gets no response.
+        delay = _delay_of(ask)
+        return max(delay, _LATEST) + delay if delay else 0.0
+
+    def sent(self, ask: Ask) -> None:
+        if seconds := self.lease(ask):
+            host = self._host(ask)
+            host.last = ask.head()
+            host.next_to_send = self._clock.monotonic() + seconds
+
+    def refused(self, ask: Ask, left: float, *, paused: bool) -> None:  # noqa: ARG002 - a pause is another reason
+        host = self._hosts.get(ask.host)
+        if host is not None and host.last is ask.head():
+            # A lease that lasts longer is that of a probe, and ends with its response.
+            wait = min(left, self.lease(ask))
+            host.last, host.next_to_send = None, self._clock.monotonic() + wait
+
+    def ended(
+        self,
+        host: str,
+        request: Request,
+        sent_at: float,  # noqa: ARG002
+        response: Response | None,  # noqa: ARG002
+    ) -> float:
+        found = self._hosts.get(host)
+        if found is None:
             return 0.0
-        asked = 0.0 if delay is None else delay.seconds
-        return max(self._min, min(asked, self._max))
+        now = self._clock.monotonic()
+        if found.last is request:
+            found.last = None
+            if now + found.delay < found.next_to_send:
+                found.next_to_send = now + found.delay
+                self._listener(host)
+        return max(0.0, found.next_to_send - now)
 
-    def log(self, origin: Origin, delay: Delay | None) -> None:
-        """If the robots.txt of ``origin`` sets a new delay, log the delay, and send a signal."""
-        if delay is not None and self._max and self._logged.get(origin) != delay.seconds:
-            self._logged.put(origin, delay.seconds)
-            self._log(origin, delay)
+    def _host(self, ask: Ask) -> _Host:
+        host = self._hosts.get(ask.host) or self._hosts.put(ask.host, _Host())
+        host.delay = _delay_of(ask)
+        host.origins.add(ask.origin)
+        return host
 
     def _log(self, origin: Origin, delay: Delay) -> None:
         taken: float | None = None
         stats.count(self._crawler, stats.CRAWL_DELAY)
-        if origin.host in self._hosts_with_own_delay:
+        if origin.host in self._limits.hosts_with_own_delay:
             what = f"the delay in DOWNLOAD_SLOTS[{origin.host!a}] is used"
         else:
-            taken = max(delay_of_slot(self._crawler, origin.host), self.seconds(origin, delay))
+            seconds = self._limits.seconds(origin, delay)
+            taken = max(delay_of_slot(self._crawler, origin.host), seconds)
             what = f"the delay is {taken:g} s"
-            if delay.seconds > self._max:
+            if delay.seconds > self._limits.max:
                 stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
-                what += " (REP_CRAWL_DELAY_MAX)" if taken == self._max else ""
+                what += " (REP_CRAWL_DELAY_MAX)" if taken == self._limits.max else ""
             if taken > _LONG:
                 what += f", at most {3600 / taken:.0f} requests per hour"
         logger.info(

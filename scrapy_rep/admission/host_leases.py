@@ -1,7 +1,9 @@
 """The leases of hosts in the store, by which all workers together keep delays and pauses.
 
 A worker that sends a request to a host with a delay has the lease of the host until the delay is
-over. In a pause, the lease belongs to nobody: it is held under the name ``PAUSE``.
+over. In a pause, the lease belongs to nobody: it is held under the name ``PAUSE``. A second lease
+under this name tells from the first refusal of a host until its next other response that it has
+refused. So a worker that first meets the host after its pause knows that it must send a probe.
 """
 
 from __future__ import annotations
@@ -10,11 +12,15 @@ import logging
 from typing import Final
 from uuid import uuid4
 
-from scrapy_rep.stores.base import PAUSE, Lease, Store, host_of_key, key_of_host
+from scrapy_rep.stores.base import PAUSE, REFUSED, Lease, Store, host_of_key, key_of_host
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
 
 logger: Final = logging.getLogger(__name__)
+
+_REFUSED_FOR: Final = 600.0
+"""Seconds after a pause in which a worker that first meets the host sends a probe, if no worker
+has got a response that ends that time."""
 
 
 class HostLeases:
@@ -55,9 +61,10 @@ class HostLeases:
         wait for that, and for as long as the lease lasts. Done in the background.
         """
         if lease is not None or pause:
-            self._background.start(self._ended(key_of_host(host), lease, pause))
+            self._background.start(self._ended(host, lease, pause))
 
-    async def _ended(self, key: str, lease: float | None, pause: float) -> None:
+    async def _ended(self, host: str, lease: float | None, pause: float) -> None:
+        key = key_of_host(host)
         # A pause lasts at least as long as the lease that it replaces. That of this worker may be
         # for a probe that is under way, and is shortened first.
         if seconds := lease or pause:
@@ -66,14 +73,22 @@ class HostLeases:
             await self._store.release(key, self._name)
         if pause:
             await self._store.claim(key, PAUSE, pause, longer=True)
+            refused, seconds = key_of_host(host, REFUSED), pause + _REFUSED_FOR
+            await self._store.claim(refused, PAUSE, seconds, longer=True)
+
+    def answered(self, host: str) -> None:
+        """Note that ``host`` doesn't refuse requests any more. Done in the background."""
+        self._background.start(self._store.release(key_of_host(host, REFUSED), PAUSE))
 
     async def pauses(self) -> dict[str, float]:
-        """Return the hosts that have a pause in the store, and the seconds left of each."""
-        return {
-            host: left
-            for key, left in (await self._store.pauses()).items()
-            if (host := host_of_key(key)) is not None
-        }
+        """Return the hosts that have refused, and the seconds left of the pause of each, or 0."""
+        found: dict[str, float] = {}
+        for key, left in (await self._store.pauses()).items():
+            if (host := host_of_key(key)) is not None:
+                found[host] = left
+            elif (host := host_of_key(key, REFUSED)) is not None:
+                found.setdefault(host, 0.0)
+        return found
 
     async def pause_until(self, host: str) -> float | None:
         """Return when the pause of ``host`` in the store ends, in seconds since the epoch.

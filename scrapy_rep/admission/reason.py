@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep.admission.crawl_delay import CrawlDelays
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.protocol.origin import Origin
+from scrapy_rep.protocol.parser import RobotsTxt
+from scrapy_rep.protocol.product_tokens import Tokens
 
 
 class Hold(NamedTuple):
@@ -37,7 +38,7 @@ class Ask:
         head: Callable[[], Request],
         entry: Entry | None,
         decider: Decider,
-        delays: CrawlDelays | None,
+        terms_of: Callable[[Decision], Mapping[str, Any] | None],
         *,
         on_wire: bool = False,
     ) -> None:
@@ -50,7 +51,7 @@ class Ask:
         self.on_wire: bool = on_wire
         """Whether the request is about to be sent, not to leave the scheduler."""
         self._decider = decider
-        self._delays = delays
+        self._terms_of = terms_of
 
     @cached_property
     def decision(self) -> Decision | None:
@@ -67,12 +68,9 @@ class Ask:
         return verdict is not None and not verdict.allowed
 
     @cached_property
-    def delay(self) -> float:
-        """The delay between two requests that the site asks for, in seconds; 0 if there is none."""
-        if self._delays is None or self.entry is None or not self._delays.may_apply(self.entry):
-            return 0.0
-        decision = self.decision
-        return 0.0 if decision is None else self._delays.seconds_before(decision)
+    def terms(self) -> Mapping[str, Any]:
+        """What each reason asks of the request, by its key. On the wire, as on the ticket."""
+        return (self.decision and self._terms_of(self.decision)) or {}
 
 
 class Reason:
@@ -90,9 +88,26 @@ class Reason:
     """Whether waiting requests count as deferred: for REP_DEFER_TIMEOUT and ``spider_idle``."""
     of_host: ClassVar[bool] = False
     """Whether all origins of a host wait for the same."""
-    always_on_wire: ClassVar[bool] = False
-    """Whether the middleware and the wire ask about every request, not only where a site has a
-    delay or a pause."""
+    key: ClassVar[str] = ""
+    """The key of what ``read`` and ``term`` return; empty if the reason reads nothing."""
+    for_all: bool = False
+    """Whether the reason is asked about every request, not only if a site has terms or a pause."""
+
+    @staticmethod
+    def read(robots: RobotsTxt, tokens: Tokens) -> Any:  # noqa: ARG004 - for subclasses
+        """Return what ``robots`` asks of a crawler, which is kept in the entry; None if nothing.
+
+        All crawls of the process share the result, so it doesn't depend on settings.
+        """
+        return None
+
+    def term(self, origin: Origin, asked: Any) -> Any:  # noqa: ARG002
+        """Return what this crawl keeps of ``asked``, the result of ``read``, on the ticket.
+
+        It is anything of which a false value means nothing; Scrapy's marshal queues must be able to
+        write it. Only called for an allowed request.
+        """
+        return None
 
     def hold(self, ask: Ask) -> Hold | None:
         """Return why the request has to wait, and until when; None if it need not."""

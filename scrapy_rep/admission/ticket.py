@@ -9,8 +9,9 @@ the wire compare that with what is sent.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from enum import Enum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from scrapy import Request
 
@@ -54,8 +55,8 @@ class Grant(NamedTuple):
     end: float = math.inf
     """Until when the decision is valid, in seconds since the epoch; infinity if no robots.txt
     decides on the request."""
-    delay: float = 0.0
-    """The delay that the host asks for, in seconds; 0 if none."""
+    terms: Mapping[str, Any] | None = None
+    """What each reason to wait asks of the request, by its key; None if nothing."""
 
 
 DIRECT: Final = Note(Source.DIRECT)
@@ -92,11 +93,11 @@ def store_grant(
     url: str,
     tokens: tuple[str, ...] | None,
     end: float = math.inf,
-    delay: float = 0.0,
+    terms: Mapping[str, Any] | None = None,
 ) -> None:
     """Store in the meta of ``request`` the values of a ``Grant``."""
     # A plain tuple: Scrapy's marshal queues write no other.
-    request.meta[TICKET_KEY] = url, tokens, end, delay
+    request.meta[TICKET_KEY] = url, tokens, end, terms
 
 
 def store_source(request: Request, source: Source) -> None:

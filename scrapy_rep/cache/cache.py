@@ -9,9 +9,9 @@ fetches robots.txt.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from scrapy import Request
 from twisted.internet.defer import CancelledError
@@ -92,6 +92,9 @@ class Cache:
         """Entries of origins whose fetch failed on the route, for example at a proxy, or ended with
         a redirect to a disallowed URL. The fetch of another crawl, with another proxy or other
         rules, may succeed, so only this crawl uses these entries."""
+        self.terms_in: Callable[[RobotsTxt, Tokens], Mapping[str, Any]] = lambda *_: {}
+        """Returns what a robots.txt asks of crawlers beside its rules, such as a delay. The
+        admission sets it, for all crawls of the process to the same."""
         self._parsed = parsed
         self._count = count
         self._time = context.clock.time
@@ -183,7 +186,8 @@ class Cache:
         access = self._policy.access(record, self._time())
         entry = Entry(access)
         if access.copy is not None:
-            entry.add_rules(tokens, RobotsTxt.parse(access.copy.body))
+            robots = RobotsTxt.parse(access.copy.body)
+            entry.add_rules(tokens, robots, self.terms_in(robots, tokens))
         return entry
 
     def census(self) -> Census:
@@ -272,7 +276,7 @@ class Cache:
 
     def _put(self, origin: Origin, entry: Entry, tokens: Tokens, robots: RobotsTxt | None) -> None:
         if robots is not None:
-            entry.add_rules(tokens, robots)
+            entry.add_rules(tokens, robots, self.terms_in(robots, tokens))
         self._entries.put(origin, entry, entry.nbytes)
 
     def _disallow_all(self, origin: Origin) -> Entry:

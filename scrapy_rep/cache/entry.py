@@ -10,10 +10,10 @@ the product tokens that were needed so far. Rules for other tokens are added whe
 from __future__ import annotations
 
 import math
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from scrapy_rep.protocol import limits
-from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS, Delay, delay_in
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.matching.ruleset import RuleSet
 from scrapy_rep.protocol.origin import ROBOTSTXT
@@ -37,7 +37,7 @@ User-Agent; 128 is more than the number of User-Agents of browsers in use."""
 class Entry:
     """The rules of an origin. Valid from ``start`` to ``end``, in seconds since the epoch."""
 
-    __slots__ = ("_delays", "_rules", "_state", "_usage", "end", "fingerprint", "start", "unused")
+    __slots__ = ("_rules", "_state", "_terms", "_usage", "end", "fingerprint", "start", "unused")
 
     def __init__(self, access: Access) -> None:
         self.start: float = access.start
@@ -54,7 +54,7 @@ class Entry:
             else Verdict(access.grant is Grant.ALL, access.reason, outage=access.outage)
         )
         self._rules: dict[Tokens, RuleSet] = {}
-        self._delays: dict[Tokens, Delay] | None = None
+        self._terms: dict[Tokens, Mapping[str, Any]] | None = None
         self._usage: dict[Tokens, UsageRules] | None = None
 
     def is_valid(self, now: float) -> bool:
@@ -82,9 +82,9 @@ class Entry:
         return None if self._state is None else self._state.outage
 
     @property
-    def asks_for_delay(self) -> bool:
-        """Whether robots.txt has a delay for one of the lists of product tokens in the entry."""
-        return self._delays is not None
+    def has_terms(self) -> bool:
+        """Whether robots.txt has terms for one of the lists of product tokens in the entry."""
+        return self._terms is not None
 
     @property
     def nbytes(self) -> int:
@@ -96,29 +96,30 @@ class Entry:
         """Return whether the entry has the rules for ``tokens``."""
         return tokens in self._rules
 
-    def add_rules(self, tokens: Tokens, robots: RobotsTxt) -> None:
-        """Add the rules, the delay and the usage preferences of ``robots`` for ``tokens``.
+    def add_rules(
+        self, tokens: Tokens, robots: RobotsTxt, terms: Mapping[str, Any] | None = None
+    ) -> None:
+        """Add the rules, the ``terms`` and the usage preferences of ``robots`` for ``tokens``.
 
         If there are rules for too many lists of tokens, those that were added first are removed.
         """
         if len(self._rules) >= _MAX_TOKEN_LISTS:
             oldest = next(iter(self._rules))
             del self._rules[oldest]
-            if self._delays is not None:
-                self._delays.pop(oldest, None)
+            if self._terms is not None:
+                self._terms.pop(oldest, None)
             if self._usage is not None:
                 self._usage.pop(oldest, None)
         self._rules[tokens] = robots.rules_for(*tokens)
-        delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
-        if delay is not None:
-            self._delays = {**(self._delays or {}), tokens: delay}
+        if terms:
+            self._terms = {**(self._terms or {}), tokens: terms}
         usage = robots.usage_rules_for(*tokens)
         if usage is not NO_USAGE_RULES:
             self._usage = {**(self._usage or {}), tokens: usage}
 
-    def delay(self, tokens: Tokens) -> Delay | None:
-        """Return the delay in the group for ``tokens``; None if the group sets no delay."""
-        return None if self._delays is None else self._delays.get(tokens)
+    def term(self, tokens: Tokens, key: str) -> Any:
+        """Return what the group for ``tokens`` asks for under ``key``; None if nothing."""
+        return None if self._terms is None else self._terms.get(tokens, {}).get(key)
 
     def usage(self, target: str, tokens: Tokens) -> Usage:
         """Return the usage preferences of robots.txt for ``target``, an allowed page."""

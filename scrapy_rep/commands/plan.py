@@ -23,7 +23,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
-from scrapy_rep.admission.crawl_delay import CrawlDelays
+from scrapy_rep.admission.crawl_delay import DelayLimits
 from scrapy_rep.commands.forecast import Forecast
 from scrapy_rep.commands.sitemaps import Sitemaps
 from scrapy_rep.commands.spider import CoroutineRunner, gather, robots_of
@@ -95,7 +95,7 @@ class _Plan:
         self._crawler = crawler
         self._robots = robots_of(crawler)
         self._decider = self._robots.decider
-        self._delays = CrawlDelays.from_options(crawler, runner.options)
+        self._delays = DelayLimits(crawler, runner.options)
         self._forecast = Forecast()
         self._seconds: float | None = opts.delay
         self._slower = None if opts.delay is None else Forecast()
@@ -207,19 +207,15 @@ class _Plan:
     async def _count_page(self, request: Request, decision: Decision) -> None:
         name = slot_name(self._crawler, request)
         own = configured_delay(self._crawler, name)
-        self._forecast.add(decision, name, self._delay_between(decision, own))
+        delay = self._delays.seconds_before(decision)
+        self._forecast.add(decision, name, max(own, delay))
         if self._slower is not None:
             slower = configured_delay(self._crawler, name, self._seconds)
-            self._slower.add(decision, name, self._delay_between(decision, slower))
+            self._slower.add(decision, name, max(slower, delay))
         if self._other is not None:
             other = await self._decider.decision_with_tokens(self._tokens, request, decision)
-            self._other.add(other, name, self._delay_between(other, own))
+            self._other.add(other, name, max(own, self._delays.seconds_before(other)))
         self._done += 1
-
-    def _delay_between(self, decision: Decision, own: float) -> float:
-        if self._delays is None:
-            return own
-        return max(own, self._delays.seconds_before(decision))
 
     async def _read_sitemaps(self, origins: Iterator[Origin]) -> None:
         for origin in origins:

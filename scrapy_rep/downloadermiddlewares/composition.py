@@ -15,7 +15,6 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.crawl_delay import CrawlDelays
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.cache.cache import Cache
@@ -85,11 +84,8 @@ class Composition:
         decider = Decider(crawler, options, cache, overrides)
         self.cache: Cache = cache
         self.decider: Decider = decider
-        self.delays: CrawlDelays | None = CrawlDelays.from_options(crawler, options)
         leases = HostLeases(self._shared.store, clock)
-        self.admission: Admission = Admission(
-            crawler, cache, decider, options, clock, leases, self.delays
-        )
+        self.admission: Admission = Admission(crawler, cache, decider, options, clock, leases)
         robots = Robots(cache, decider, self.admission.holds, leases.pause_until)
         self.waiting_requests: WaitingRequests = WaitingRequests(
             crawler, decider, self.admission, clock

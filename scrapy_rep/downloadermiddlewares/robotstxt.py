@@ -71,16 +71,11 @@ class RobotsTxtMiddleware:
         self._drops = parts.drops
         self._events = parts.events
         self._cache = parts.cache
-        self._delays = parts.delays
         self._dry_run = parts.dry_run
         self._scheduler_stores_requests = parts.scheduler_stores_requests
         self._time = parts.clock.time
-        has_minimum = parts.delays is not None and parts.delays.has_minimum
         self._checks_all = (
-            parts.dry_run is not None
-            or parts.has_overrides
-            or has_minimum
-            or parts.admission.always_on_wire
+            parts.dry_run is not None or parts.has_overrides or parts.admission.asks_for_all
         )
         self._back_off = parts.admission.back_off
         self._paused_hosts = parts.admission.paused_hosts
@@ -136,7 +131,7 @@ class RobotsTxtMiddleware:
                 verdict is None
                 or not verdict.allowed
                 or self._checks_all
-                or (entry is not None and entry.asks_for_delay)
+                or (entry is not None and entry.has_terms)
                 or self._paused_hosts
             ):
                 return self._apply_transition(request, decision, note)
@@ -189,7 +184,7 @@ class RobotsTxtMiddleware:
         self, request: Request, decision: Decision, note: Note, *, is_admitted: bool
     ) -> Situation:
         host = "" if decision.origin is None else decision.origin.host
-        if self._back_off is not None and self._back_off.is_dropping(host):
+        if self._back_off.is_dropping(host):
             return Situation.REFUSED
         if (
             is_admitted
@@ -220,7 +215,7 @@ class RobotsTxtMiddleware:
         if action is Action.PASS:
             self._let_pass(request, decision, verdict, note)
             return None
-        if situation is Situation.REFUSED and self._back_off is not None:
+        if situation is Situation.REFUSED:
             raise self._back_off.drop(request)
         decision.mark_entry_used()
         if decision.origin is not None:
@@ -301,18 +296,16 @@ class RobotsTxtMiddleware:
         return copy_for_scheduler(request, priority_cut=priority_cut)
 
     def _let_pass(self, request: Request, decision: Decision, verdict: Verdict, note: Note) -> None:
-        entry, origin, delays = decision.entry, decision.origin, self._delays
-        end, delay = math.inf, 0.0
+        entry, end, terms = decision.entry, math.inf, None
         if entry is not None:
             end = max(entry.end, self._time() + _DECISION_LIFE)
-            if origin is not None and delays is not None and delays.may_apply(entry):
-                delays.log(origin, entry.delay(decision.tokens))
-                delay = delays.seconds_before(decision)
+            if entry.has_terms or self._checks_all:
+                terms = self.admission.terms(decision)
         # A plain tuple as in store_grant, without the time of a call.
-        request.meta[TICKET_KEY] = request.url, decision.tokens, end, delay
+        request.meta[TICKET_KEY] = request.url, decision.tokens, end, terms
         if not note.again:  # the former entry has decided on this page before
             decision.mark_entry_used()
-        self._announcer.send_verdict(request, verdict, origin, decision)
+        self._announcer.send_verdict(request, verdict, decision.origin, decision)
         if decision.usage is not None:
             store_judgement(request, decision.usage)
 

@@ -122,14 +122,14 @@ class Wire:
         if not isinstance(ticket, tuple):
             return False
         # The fields of a Grant, which is not made here to save time.
-        url, tokens, end, delay = ticket
+        url, tokens, end, terms = ticket
         return (
             url == request.url
             and (tokens is None or tokens == self._tokens_of(request))
             and self._time() < end
-            and not delay
+            and not terms
             and not self._admission.paused_hosts
-            and not self._admission.always_on_wire
+            and not self._admission.asks_for_all
         )
 
     async def _wait_until_admitted(self, request: Request, reading: Awaitable[None] | None) -> None:
@@ -155,7 +155,7 @@ class Wire:
             origin = None if grant is None else self._admission.origin_to_ask(request, grant)
             if grant is None or origin is None:  # no robots.txt applies, or no reason can hold it
                 return
-            hold = await self._admission.admit_to_wire(request, origin, grant.delay)
+            hold = await self._admission.admit_to_wire(request, origin, grant.terms)
             if hold is not None:
                 await self._wait(request, origin, hold, latest)
             elif self._time() < grant.end:  # the store may have answered late

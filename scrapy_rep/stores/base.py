@@ -18,15 +18,21 @@ PAUSE: Final = "pause"
 """The holder of the lease of a host that has a pause: no worker has this name."""
 
 
-def key_of_host(host: str) -> str:
-    """Return the key of the lease of a host."""
-    return f"host:{host}"
+HOST: Final = "host"
+"""The kind of the lease of a host: see ``key_of_host``."""
+REFUSED: Final = "refused"
+"""The kind of a lease that ``PAUSE`` holds from the refusal of a host until another response."""
 
 
-def host_of_key(key: str) -> str | None:
-    """Return the host whose lease has ``key``; None if it is the key of something else."""
+def key_of_host(host: str, kind: str = HOST) -> str:
+    """Return the key of a lease of ``kind`` that concerns a host."""
+    return f"{kind}:{host}"
+
+
+def host_of_key(key: str, kind: str = HOST) -> str | None:
+    """Return the host that a lease of ``kind`` concerns; None if ``key`` is of another kind."""
     prefix, _, host = key.partition(":")
-    return host if prefix == "host" else None
+    return host if prefix == kind else None
 
 
 class StoreError(Exception):

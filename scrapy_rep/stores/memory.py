@@ -9,6 +9,7 @@ from typing import Final
 
 from scrapy_rep.protocol.record import Record, RecordError
 from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease
+from scrapy_rep.utils.expiring import ExpiringDict
 from scrapy_rep.utils.lru import BoundedCache
 
 _MAX_LEASES: Final = 10_000
@@ -32,8 +33,9 @@ class MemoryStore:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._records: BoundedCache[str, bytes] = BoundedCache(max_bytes=max_bytes)
-        self._leases: dict[str, tuple[str, float]] = {}
-        self._forget_above = _MAX_LEASES
+        self._leases: ExpiringDict[str, tuple[str, float]] = ExpiringDict(
+            _MAX_LEASES, lambda lease: lease[1] <= clock()
+        )
         self._max_size = max_size
         self._clock = clock
 
@@ -52,11 +54,7 @@ class MemoryStore:
         if lease is not None and longer:
             seconds = max(seconds, lease.left)
         if lease is None or longer or lease.holder == holder:
-            now = self._clock()
-            if len(self._leases) >= self._forget_above:
-                self._leases = {k: lease for k, lease in self._leases.items() if lease[1] > now}
-                self._forget_above = max(_MAX_LEASES, 2 * len(self._leases))
-            self._leases[key] = holder, now + seconds
+            self._leases.put(key, (holder, self._clock() + seconds))
         return RecordAndLease(self._record(key), self._lease(key))
 
     async def pauses(self) -> Mapping[str, float]:

@@ -245,6 +245,8 @@ class RedisStore:
 
     def _release(self, key: str, holder: str, pipeline: Any) -> Any:
         pipeline.execute_command("EVAL", _RELEASE, 1, self._key("lease", key), holder)
+        if holder == PAUSE:
+            pipeline.zrem(self._pauses, key)
         return _raise_first_error
 
     def _nodes(self) -> list[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.crawl_delay import CrawlDelays
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.cache.fetch_limit import Permit
 from scrapy_rep.decision.decider import Decider
@@ -59,7 +58,6 @@ class Parts:
         overrides = Overrides(options.overrides, time.clock.time)
         self.decider = ObservedDecider(crawler, options, self.cache, overrides)
         self.store = lease_store(time) if store is None else store
-        self.delays = CrawlDelays.from_options(crawler, options)
         self.admission = Admission(
             crawler,
             self.cache,
@@ -67,7 +65,6 @@ class Parts:
             options,
             time.clock,
             HostLeases(self.store, time.clock),
-            self.delays,
         )
         add_part(crawler, self.admission)
 

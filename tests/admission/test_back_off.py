@@ -397,6 +397,28 @@ def test_workers_share_pause_and_probe(worker):
 
 
 @pytest.mark.event_loop
+def test_a_worker_that_meets_a_host_after_its_pause_waits_for_the_probe(worker):
+    def meets():
+        new = worker.beside()
+        new.knows_no_rules()
+        new.reads_pauses()
+        return new
+
+    worker.sends(first := page(1))
+    worker.answered(first, 429, 5)
+    worker.time.advance(5.1)
+    new = meets()
+    probe = page(2)
+    assert worker.sends(probe) is None
+    for each in (new, meets()):
+        assert each.sends(page(3)) == (REFUSED, worker.time.now + 1)
+    worker.answered(probe)
+    worker.time.advance(1)
+    assert new.sends(page(3)) is None
+    assert meets().sends(page(4)) is None
+
+
+@pytest.mark.event_loop
 def test_a_pause_is_read_again_after_a_while(worker):
     other = worker.beside()
     other.knows_no_rules()

@@ -129,8 +129,8 @@ def test_what_nobody_noted_is_an_error_and_no_source(noted):
 def test_what_was_granted_is_read_and_is_no_note():
     request = Request(URL)
     assert grant_of(request) is None
-    store_grant(request, URL, ("bot",), 5.0, 2.0)
-    assert grant_of(request) == Grant(URL, ("bot",), 5.0, 2.0)
+    store_grant(request, URL, ("bot",), 5.0, {"delay": 2.0})
+    assert grant_of(request) == Grant(URL, ("bot",), 5.0, {"delay": 2.0})
     assert copy_for_scheduler(request).meta[TICKET_KEY] == ["direct", False, 0]
     # A callback has copied the meta of a response.
     assert read(request) == DIRECT

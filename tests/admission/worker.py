@@ -9,6 +9,7 @@ from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
+from scrapy_rep.admission.ticket import Grant
 from scrapy_rep.protocol.origin import origin_of
 from tests.admission.parts import Parts
 from tests.made_up_time import MadeUpTime
@@ -48,13 +49,23 @@ class Worker(Parts):
     def sending(self, request):
         """Ask as the wire does; return the task, which ends when the store has answered."""
         origin = origin_of(request.url)
-        entry = self.cache.known_entry(origin)
-        delay = self.delays.seconds(origin, entry.delay(self.decider.tokens.default()))
         self.sent_at[request] = self.time.now
-        return asyncio.ensure_future(self.admission.admit_to_wire(request, origin, delay))
+        admitted = self.admission.admit_to_wire(request, origin, self.terms(request))
+        return asyncio.ensure_future(admitted)
+
+    def terms(self, request):
+        return self.admission.terms(self.decider.known_decision(request))
 
     def sends(self, request):
         """Return why the wire does not send ``request`` now, or None."""
+        if (
+            self.admission.origin_to_ask(
+                request, Grant(request.url, None, terms=self.terms(request))
+            )
+            is None
+        ):
+            self.sent_at[request] = self.time.now
+            return None
         task = self.sending(request)
         settle()
         return told(task.result())

@@ -36,7 +36,7 @@ class Scene:
 
     async def decide_again(self, request):
         if self.returned is None:
-            store_grant(request, request.url, None, self.worker.time.wall + 60, 1.0)
+            store_grant(request, request.url, None, self.worker.time.wall + 60, {"delay": 1.0})
         return self.returned
 
     async def handler(self, request):
@@ -45,7 +45,7 @@ class Scene:
 
     def downloads(self, request, seconds=60.0):
         """Download a request whose decision is valid for ``seconds``."""
-        store_grant(request, request.url, None, self.worker.time.wall + seconds, 1.0)
+        store_grant(request, request.url, None, self.worker.time.wall + seconds, {"delay": 1.0})
         task = asyncio.ensure_future(self.wire.download(request, self.handler))
         settle()
         return task

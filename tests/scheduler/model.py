@@ -215,7 +215,7 @@ class Model:
             self.end(request)
             return
         decision.mark_entry_used()
-        request.meta["delay"] = self.parts.delays.seconds_before(decision)
+        request.meta["terms"] = self.admission.terms(decision)
 
     def sends(self):
         if waiting := [request for request in self.active if request not in self.sent]:
@@ -236,8 +236,8 @@ class Model:
     async def pass_wire(self, request):
         if (reading := self.admission.read_pauses()) is not None:
             await reading
-        delay = request.meta["delay"]
-        return await self.admission.admit_to_wire(request, origin_of(request.url), delay)
+        terms = request.meta["terms"]
+        return await self.admission.admit_to_wire(request, origin_of(request.url), terms)
 
     def ends(self):
         if self.active:
@@ -412,7 +412,7 @@ class Model:
     def may_be_sent(self, request):
         """See that a request which is being sent keeps the delay of its host, and its pauses."""
         host, now = host_of(request), self.time.now
-        if delay := request.meta["delay"]:
+        if delay := (request.meta["terms"] or {}).get("delay"):
             assert now >= self.next_turns.get(host, 0.0), "in a delay"
             self.next_turns[host] = now + delay
         began, until = self.pauses.get(host, (math.inf, 0.0))

@@ -40,7 +40,9 @@ class Downloader:
         return request.meta.get("download_slot") or urlparse_cached(request).hostname or ""
 
     def begin(self, request):
-        slot = self.slots.setdefault(self.get_slot_key(request), SimpleNamespace(active=set()))
+        slot = self.slots.setdefault(
+            self.get_slot_key(request), SimpleNamespace(active=set(), delay=0.0)
+        )
         slot.active.add(request)
         self.active.add(request)
         self.in_progress.add(request)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.back_off import BackOff
-from scrapy_rep.admission.turn import Turn
+from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.scheduler.lanes import Slot
 from scrapy_rep.scheduler.request_file import RequestFile
@@ -68,7 +68,7 @@ BREAKAGES = [
     (Waiting, "add", a_lane_that_waits_is_not_due),
     (Waiting, "hold_changed", a_lane_is_not_told),
     (Admission, "_notify_host", a_host_is_not_told),
-    (Turn, "sent", nothing_is_noted),
+    (CrawlDelay, "sent", nothing_is_noted),
     (BackOff, "hold", a_probe_is_forgotten),
     (BackOff, "_adopt_pause", nothing_is_noted),
     (RequestFile, "keys", popped_rows_are_not_left_out),

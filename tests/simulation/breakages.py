@@ -8,7 +8,7 @@ from unittest.mock import patch
 from scrapy_rep import CrawlClosingError
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.back_off import BackOff
-from scrapy_rep.admission.turn import Turn
+from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.flights import Flights
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
@@ -25,7 +25,8 @@ known, access, land, claim = (
     Flights._pass_result,
     MemoryStore.claim,
 )
-come, sent, ended, end_pause = WaitingRequests._wake, Turn.sent, Turn.ended, BackOff.ended
+come, end_pause = WaitingRequests._wake, BackOff.ended
+sent, ended = CrawlDelay.sent, CrawlDelay.ended
 hold, end = Admission.hold, Admission.ended
 
 
@@ -149,8 +150,8 @@ BREAKAGES_OF_TURNS = {
         broken.__name__.replace("_", " "): (owner, name, broken)
         for owner, name, broken in [
             (WaitingRequests, "_wake", one_of_those_who_wait_is_woken),
-            (Turn, "ended", the_delay_counts_from_the_send),
-            (Turn, "sent", a_claim_takes_no_time),
+            (CrawlDelay, "ended", the_delay_counts_from_the_send),
+            (CrawlDelay, "sent", a_claim_takes_no_time),
             (BackOff, "sent", each_is_a_probe),
             (BackOff, "refused", who_is_refused_stays_the_probe),
             (BackOff, "ended", who_was_under_way_ends_the_pause),

@@ -26,7 +26,6 @@ from scrapy.settings import Settings
 from scrapy.signalmanager import SignalManager
 
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.crawl_delay import CrawlDelays
 from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.admission.ticket import store_grant
 from scrapy_rep.cache.cache import Cache
@@ -147,7 +146,9 @@ class Reached:
         world, worker = self.worker.world, self.worker
         found, done_at = await self.call("claim", key, holder, seconds, longer=longer)
         host = host_of_key(key)
-        if holder == PAUSE:
+        if host is None:
+            assert holder == PAUSE, "a host has refused"
+        elif holder == PAUSE:
             world.pause_stored(worker, host, found.lease)
         elif found.holder == holder:
             worker.claimed_at[host] = done_at
@@ -159,7 +160,8 @@ class Reached:
     async def pauses(self):
         found, _ = await self.call("pauses")
         for key, left in found.items():
-            self.worker.world.told(self.worker, host_of_key(key), left)
+            if (host := host_of_key(key)) is not None:
+                self.worker.world.told(self.worker, host, left)
         await self.busy()
         return found
 
@@ -208,6 +210,8 @@ class Worker:
         )
         cache = Cache(lookups, BoundedCache(), None, count=lambda name: None)
         self.decider = Decider(crawler, options, cache, Overrides((), self.time))
+        leases = HostLeases(store, clock)
+        self.admission = Admission(crawler, cache, self.decider, options, clock, leases)
         for origin, delay in world.delays.items():
             body = f"User-agent: *\nCrawl-delay: {delay}\n".encode() if delay else b""
             evidence = Evidence(
@@ -216,11 +220,6 @@ class Worker:
             file = SiteFile(origin, ROBOTSTXT)
             record = policy.record_after(None, file, Available(body, evidence), jitter=0.0)
             cache.put_record(origin, record, self.decider.tokens.default())
-        self.delays = CrawlDelays.from_options(crawler, options)
-        leases = HostLeases(store, clock)
-        self.admission = Admission(
-            crawler, cache, self.decider, options, clock, leases, self.delays
-        )
         self.waits = WaitingRequests(crawler, self.decider, self.admission, clock)
         recheck = Recheck(crawler, self.decider, self.decide_again)
         self.wire = Wire(self.admission, self.waits, recheck, lambda request: request, clock)
@@ -250,9 +249,8 @@ class Worker:
         self.grant(request, self.decider.known_decision(Request(request.url)))
 
     def grant(self, request, decision):
-        delay = self.delays.seconds(decision.origin, decision.entry.delay(decision.tokens))
         end = self.time() + self.world.random.choice((1.0, 60.0, 1e9))
-        store_grant(request, request.url, None, end, delay)
+        store_grant(request, request.url, None, end, self.admission.terms(decision))
 
     async def send(self, origin):
         """Send a request as a crawl does: as often as it is given back."""

@@ -235,13 +235,15 @@ class Contract:
             await each.close()
 
     @in_asyncio
-    async def test_a_pause_that_has_ended_is_none(self, opened):
+    async def test_a_pause_that_has_ended_or_was_released_is_none(self, opened):
         store = opened()
         await store.claim(HOST, PAUSE, 0.2, longer=True)
         await store.claim(OTHER, PAUSE, LONG, longer=True)
         await sleep(0.25)
         assert list(await store.pauses()) == [OTHER]
         assert (await store.claim(HOST, "a", LONG)).holder == "a"
+        await store.release(OTHER, PAUSE)
+        assert dict(await store.pauses()) == {}
         await store.close()
 
     @in_asyncio

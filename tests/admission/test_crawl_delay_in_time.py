@@ -12,7 +12,6 @@ import pytest
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.admission import turn
 from tests.admission.worker import DELAY, SITE, Worker, page
 from tests.waiting import settle
 
@@ -185,26 +184,3 @@ def test_the_turn_of_a_worker_whose_store_fails_is_its_own(worker, caplog):
     assert worker.sends(page(1)) is None
     assert worker.sends(page(2)) == (WAITS, 2 * DELAY)
     assert caplog.messages == ["Error while claiming the lease of a.example"]
-
-
-def test_hosts_whose_turns_are_past_are_forgotten(monkeypatch):
-    monkeypatch.setattr(turn, "_MAX_HOSTS", 4)
-    worker = Worker()
-    looks = []
-
-    def send(hosts):
-        for host in hosts:
-            site = f"http://{host}.example"
-            worker.knows_delay(site)
-            before = part._hosts
-            worker.leaves(page(1, site))
-            looks.append(part._hosts is not before)
-
-    (part,) = (each for each in worker.admission.reasons if isinstance(each, turn.Turn))
-    send(range(32))
-    assert len(part._hosts) == 32
-    # All of them stay: the more there are, the less often it is looked.
-    assert sum(looks) == 3
-    worker.time.advance(DELAY)
-    send([32])
-    assert list(part._hosts) == ["32.example"]
