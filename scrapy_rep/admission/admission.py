@@ -134,8 +134,8 @@ class Admission:
         """Whether ``admit_to_wire`` must be called for every request."""
         self.look_up: Callable[[], None] = self.lookups.begin
         """Begins pending lookups, as many as there is room for."""
-        self.idle: Idle = Idle(crawler, self._only_deferred, self._idle_line)
-        """Sends ``spider_idle`` while all requests that are left are deferred."""
+        self.idle: Idle = Idle(crawler, clock, self._count_deferred, self._idle_line)
+        """Keeps the crawl open while it has only deferred requests."""
         cache.listen_for_free_lookups(self._start_lookups)
 
     @classmethod
@@ -354,7 +354,7 @@ class Admission:
     @property
     def deferred(self) -> int:
         """Number of origins with deferred requests; each counts once per queue and slot."""
-        return sum(number for number, _ in (queue.count_deferred() for queue in self._queues))
+        return self._count_deferred()[0]
 
     def holds(self) -> Iterator[tuple[Origin, str, float | None, int]]:
         """Yield each origin whose requests wait, why, until when, and the number of requests.
@@ -406,9 +406,9 @@ class Admission:
 
     # For Idle.
 
-    def _only_deferred(self) -> bool:
+    def _count_deferred(self) -> tuple[int, bool]:
         counts = [queue.count_deferred() for queue in self._queues]
-        return any(number for number, _ in counts) and all(only for _, only in counts)
+        return sum(number for number, _ in counts), all(only for _, only in counts)
 
     def _idle_line(self) -> str:
         return "; ".join(line for queue in self._queues if (line := queue.idle_line()))

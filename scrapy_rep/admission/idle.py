@@ -1,9 +1,9 @@
 """``spider_idle`` and a log line, while all requests that are left are deferred.
 
 A request is deferred while it waits in the scheduler for the next try of its unreachable
-robots.txt. The engine sends ``spider_idle`` when the scheduler is empty. With deferred requests it
-is not empty, so a spider that adds requests when it is idle would get no signal until all these
-requests have left. ``Idle`` sends the signal in the engine's place.
+robots.txt. If only deferred requests are left, the queues count as empty, so that the engine sends
+``spider_idle``: a spider that adds requests then need not wait for unreachable origins. ``Idle``
+raises DontCloseSpider, so that the crawl is not closed.
 """
 
 from __future__ import annotations
@@ -20,102 +20,77 @@ from scrapy.exceptions import CloseSpider, DontCloseSpider
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
-from scrapy_rep.utils.scrapy_internals import (
-    has_only_waiting_requests,
-    has_pending_requests,
-)
+from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.scrapy_internals import has_only_downloads_with
 from scrapy_rep.utils.text import counted
 
 logger: Final = logging.getLogger(__name__)
 
-_HEARTBEAT: Final = 20
-"""Number of checks between two signals to a spider that raises DontCloseSpider, and between two
-calls of an empty scheduler: 5 seconds at four checks per second, as the engine's heartbeat."""
+_PATIENCE: Final = 1.0
+"""Seconds in which deferred requests count as requests after a spider that was idle has added one.
+If it adds requests of unreachable origins, it would be called without end."""
 _MAX_NAMED: Final = 3
 """Maximum number of origins in the log line."""
 
 
 class Idle:
-    """Sends ``spider_idle`` each time that only deferred requests are left.
+    """Keeps a crawl open that has only deferred requests, and logs that once.
 
-    The signal is sent once, and again in three cases: if a request has left the scheduler since; at
-    the next check, if requests were added but can't leave; and after 5 seconds, if the spider
-    raises DontCloseSpider.
-
-    ``only_deferred`` returns whether the queue has only deferred requests; ``line`` returns the log
-    line about them, which is logged once.
+    ``deferred`` returns the number of origins with deferred requests, and whether all requests in
+    the queues are deferred; ``line`` returns the log line about them.
     """
 
     def __init__(
-        self, crawler: Crawler, only_deferred: Callable[[], bool], line: Callable[[], str]
+        self,
+        crawler: Crawler,
+        clock: Clock,
+        deferred: Callable[[], tuple[int, bool]],
+        line: Callable[[], str],
     ) -> None:
         self._crawler = crawler
-        self._only_deferred = only_deferred
+        self._monotonic = clock.monotonic
+        self._deferred = deferred
         self._line = line
-        self._checks_left = 0.0
-        """Number of checks until the next signal; at 0 the signal is sent as soon as only deferred
-        requests are left."""
-        self._is_listening = False
+        self._since = -math.inf
+        self._was_idle = False
+        """Whether the spider was idle since a request has left last."""
         self._has_logged = False
-        self._has_failed = False
-        """Whether the last call of the scheduler has raised an error."""
+        crawler.signals.connect(self._spider_idle, signals.spider_idle)
+        crawler.signals.connect(self._scheduler_empty, signals.scheduler_empty)
 
-    def start(self) -> None:
-        """From now on, send the signal, if due, whenever the engine gets no request to send."""
-        if not self._is_listening:
-            self._is_listening = True
-            self._crawler.signals.connect(self._send_if_due, signals.scheduler_empty)
+    def counts_as_empty(self, deferred: tuple[int, bool]) -> bool:
+        """Return whether a queue counts as empty; ``deferred`` is its ``count_deferred``."""
+        number, only = deferred
+        return number > 0 and only and self._monotonic() >= self._since
 
-    def shorten_delay(self) -> None:
-        """Send the signal at the next check, as a request was added to the scheduler."""
-        self._checks_left = min(self._checks_left, 1)
+    def request_pushed(self) -> None:
+        """Note that a request was added to the scheduler."""
+        if self._was_idle:
+            self._since = self._monotonic() + _PATIENCE
 
-    def end_delay(self) -> None:
-        """Send the signal as soon as it is due, as a request left the scheduler."""
-        self._checks_left = 0
+    def request_popped(self) -> None:
+        """Note that a request has left the scheduler."""
+        self._since, self._was_idle = -math.inf, False
 
-    def check(self) -> None:
-        """Send the signal if it is due; called four times a second."""
-        self._checks_left -= 1
-        self._send_if_due()
-
-    def _send_if_due(self) -> None:
-        if self._checks_left > 0 or not self._only_deferred():
+    def _spider_idle(self) -> None:
+        if not self._deferred()[0]:
             return
-        if not has_only_waiting_requests(self._crawler, TRANSFER_KEY) or not self._has_requests():
-            return
+        self._was_idle = True
         if not self._has_logged:
             self._has_logged = True
             logger.info("%s", self._line(), extra={"spider": self._crawler.spider})
-        self._checks_left = math.inf
-        answers = self._crawler.signals.send_catch_log(
-            signals.spider_idle,
-            spider=self._crawler.spider,
-            dont_log=(DontCloseSpider, CloseSpider),
-        )
-        if any(
-            isinstance(getattr(answer, "value", None), DontCloseSpider) for _, answer in answers
+        raise DontCloseSpider
+
+    def _scheduler_empty(self) -> None:
+        """Send ``spider_idle`` also while robots.txt of a deferred origin is being fetched."""
+        if self.counts_as_empty(self._deferred()) and has_only_downloads_with(
+            self._crawler, TRANSFER_KEY
         ):
-            self._checks_left = min(self._checks_left, _HEARTBEAT)
-
-    def _has_requests(self) -> bool:
-        """Return whether the scheduler has requests; if not, don't call it again for 5 seconds.
-
-        The scheduler may call Redis, which may be down: an error is logged.
-        """
-        self._checks_left = _HEARTBEAT
-        try:
-            found = has_pending_requests(self._crawler)
-        except Exception:
-            if not self._has_failed:
-                logger.exception(
-                    "Error while asking the scheduler whether requests wait",
-                    extra={"spider": self._crawler.spider},
-                )
-            self._has_failed = True
-            return False
-        self._has_failed = False
-        return found
+            self._crawler.signals.send_catch_log(
+                signals.spider_idle,
+                spider=self._crawler.spider,
+                dont_log=(DontCloseSpider, CloseSpider),
+            )
 
 
 def describe_outages(

@@ -98,7 +98,7 @@ class Composition:
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
         for part in (self, self.drops, self.admission, robots, self._subresources):
             add_part(crawler, part)
-        self._watch = ClosingWatch(crawler, self._close, self.admission.idle.check)
+        self._watch = ClosingWatch(crawler, self._close)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 

@@ -166,7 +166,7 @@ class RobotsAwarePriorityQueue:
         else:
             self._push(self._lanes.lane(slot, origin), *item)
         if self._admission is not None:
-            self._admission.idle.shorten_delay()
+            self._admission.idle.request_pushed()
 
     def _push(self, lane: Lane, *item: Any) -> None:
         try:
@@ -209,7 +209,7 @@ class RobotsAwarePriorityQueue:
                         self.push(request)
                         continue
                 store_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
-                self._admission.idle.end_delay()
+                self._admission.idle.request_popped()
             if (
                 self._on_disk is not None
                 and not self._waiting.remembers(lane)
@@ -229,6 +229,10 @@ class RobotsAwarePriorityQueue:
         return STATE if self._disk is not None and self._disk.close() else {}
 
     def __len__(self) -> int:
+        """Return the number of requests; 0 if all are deferred, so that ``spider_idle`` is sent."""
+        deferred = self._waiting.count_deferred()
+        if self._admission is not None and self._admission.idle.counts_as_empty(deferred):
+            return 0
         return self._lanes.size + self._lanes.on_disk
 
     def __contains__(self, slot: str) -> bool:

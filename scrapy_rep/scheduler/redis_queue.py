@@ -93,6 +93,9 @@ class _Deferring(Base):  # type: ignore[misc]
     # What the scheduler calls.
 
     def __len__(self) -> int:
+        """Return the number of requests; 0 if all are deferred, so that ``spider_idle`` is sent."""
+        if self._admission and self._admission.idle.counts_as_empty(self.count_deferred()):
+            return 0
         return len(self._requests)
 
     def clear(self) -> None:
@@ -102,7 +105,7 @@ class _Deferring(Base):  # type: ignore[misc]
     def push(self, request: Request) -> None:
         super().push(request)
         if self._admission is not None:
-            self._admission.idle.shorten_delay()
+            self._admission.idle.request_pushed()
 
     def pop(self, timeout: int = 0) -> Request | None:  # noqa: ARG002 - as scrapy-redis calls it
         """Remove a request that may leave, and return it; None if no request may leave."""
@@ -267,7 +270,7 @@ class _Deferring(Base):  # type: ignore[misc]
         if _SETTLE not in self._waiting:
             self._wait_for(_SETTLE, _SETTLE_INTERVAL)
         if self._admission is not None:
-            self._admission.idle.end_delay()
+            self._admission.idle.request_popped()
             store_source(request, source)
         return request
 
@@ -337,8 +340,6 @@ class _Deferring(Base):  # type: ignore[misc]
         seconds = milliseconds / 1000 + MARGIN
         now = self._clock.monotonic()
         self._deferred, self._first_due = origins, now + seconds
-        if origins:
-            self._admission.idle.start()
         pause = seconds if has_room else max(_CHECK_INTERVAL, seconds)
         if milliseconds >= 0:
             self._wait_for(_DUE, pause)

@@ -173,7 +173,6 @@ class WaitingLanes:
             self._since[lane] = now
             self._deferred.add(lane)
             stats.count(self._crawler, stats.DEFERRED, lane.size)
-            self._admission.idle.start()
         return False
 
     def _forget(self, lane: Lane) -> None:

@@ -2,8 +2,8 @@
 
 Private attributes of download slots are used in ``download_slots``. Another version of Scrapy may
 lack some attributes. RobotsAwarePriorityQueue is used only if ``missing`` returns None.
-``has_only_waiting_requests`` and ``has_pending_requests`` need the attributes. All other functions
-of this module work without them.
+``has_only_downloads_with`` needs the attributes. All other functions of this module work without
+them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ def user_agents_of(request: Request) -> list[bytes] | None:
 NEEDED: Final = {
     "_slot.closing": "tells that the crawl begins to close",
     "_slot.nextcall.schedule": "lets the engine ask the scheduler when a robots.txt has come",
-    "_slot.scheduler.has_pending_requests": "tells whether all that is left waits",
     "scraper.slot": "tells the same",
     "_slot.inprogress": "tells which requests the engine is done with",
     "downloader.active": "tells whether all that is left waits",
@@ -93,27 +92,19 @@ def wake_engine(crawler: Crawler) -> None:
         schedule()
 
 
-def has_only_waiting_requests(crawler: Crawler, ignored_key: str) -> bool:
-    """Return whether the engine is idle, apart from requests that wait in the scheduler.
+def has_only_downloads_with(crawler: Crawler, key: str) -> bool:
+    """Return whether all that the engine does is to download requests whose meta has ``key``.
 
-    Downloads of requests whose meta has ``ignored_key`` are ignored.
+    False if it downloads nothing: then the engine knows that it is idle.
     """
     engine: Any = crawler.engine
-    slot = getattr(engine, "_slot", None)
+    active = engine.downloader.active
     return (
-        slot is not None
-        and slot.closing is None
-        and not engine.paused
-        and all(ignored_key in request.meta for request in engine.downloader.active)
+        bool(active)
+        and all(key in request.meta for request in active)
         and engine.scraper.slot.is_idle()
         and getattr(engine, "_start", None) is None
     )
-
-
-def has_pending_requests(crawler: Crawler) -> bool:
-    """Return whether the scheduler has requests. Raises any error of the scheduler's queue."""
-    engine: Any = crawler.engine
-    return bool(engine._slot.scheduler.has_pending_requests())
 
 
 @contextmanager
@@ -178,23 +169,20 @@ def remove_connection_limits(crawler: Crawler) -> None:
 
 
 class ClosingWatch:
-    """Calls ``look`` at intervals until the engine begins to close, then ``closing`` once."""
+    """Checks at intervals whether the engine has begun to close; then calls ``closing`` once."""
 
-    def __init__(
-        self, crawler: Crawler, closing: Callable[[], None], look: Callable[[], None]
-    ) -> None:
+    def __init__(self, crawler: Crawler, closing: Callable[[], None]) -> None:
         self._crawler = crawler
         self._closing = closing
-        self._look = look
         self._loop: AsyncioLoopingCall | LoopingCall | None = None
 
     def start(self) -> None:
-        """Start the calls."""
+        """Start the checks."""
         self._loop = create_looping_call(self._watch)
         self._loop.start(_INTERVAL, now=False)
 
     def stop(self) -> None:
-        """Stop the calls."""
+        """Stop the checks."""
         if self._loop is not None and self._loop.running:
             self._loop.stop()
         self._loop = None
@@ -203,8 +191,3 @@ class ClosingWatch:
         if is_closing(self._crawler):
             self.stop()
             self._closing()
-        else:
-            try:
-                self._look()
-            except Exception:
-                logger.exception("Error while looking at the engine")

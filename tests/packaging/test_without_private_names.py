@@ -25,7 +25,6 @@ NAMES = [
     ("nextcall", [_ENGINE], True),
     ("schedule", [_ENGINE, "scrapy.utils.reactor"], True),
     ("inprogress", [_ENGINE], True),
-    ("scheduler", [_ENGINE], True),
     ("scraper", [_ENGINE, _CRAWLER], True),
     ("slot", [_ENGINE, _SCRAPER], True),
     ("_start", [_ENGINE], False),

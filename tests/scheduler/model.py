@@ -407,6 +407,10 @@ class Model:
     # What holds at any time.
 
     def all_are_counted(self):
+        if self.admission.idle.counts_as_empty(self.queue._waiting.count_deferred()):
+            assert self.waiting or self.spoilt
+            assert len(self.queue) == 0
+            return
         assert 0 <= len(self.queue) - len(self.waiting) <= len(self.spoilt)
 
     def may_be_sent(self, request):

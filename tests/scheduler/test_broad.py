@@ -13,9 +13,7 @@ from scrapy.core.scheduler import BaseScheduler
 from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep import RobotsTxtDisallowed
-from scrapy_rep.downloadermiddlewares.composition import Composition
 from scrapy_rep.utils.concurrency import sleep
-from scrapy_rep.utils.per_crawl import get_part
 from tests.crawling.crawl import SCRAPYS_QUEUE, Lines, ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, held, robots
 from tests.test_signals import Ear
@@ -480,8 +478,6 @@ async def test_a_spider_that_is_fed_when_it_is_idle_does_not_wait_for_unreachabl
 
         crawler.spider.idle = idle
         crawler.signals.connect(idle, signals.spider_idle)
-        # Not by the clock.
-        get_part(crawler, Composition)._watch._also = lambda: None
 
     async def meanwhile(crawler):
         await until(lambda: len(unreachable.robots_requests) > 1)

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import pickle
-from collections import Counter
 from contextlib import suppress
 
 import pytest
 import pytest_twisted
 import scrapy
-from scrapy import signals
-from scrapy.exceptions import DontCloseSpider
 
 from scrapy_rep import (
     RobotsAwareRedisFifoQueue,
     RobotsAwareRedisLifoQueue,
     RobotsAwareRedisQueue,
 )
-from scrapy_rep.admission.idle import Idle
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.scheduler import redis_scripts
-from scrapy_rep.utils import scrapy_internals
 from scrapy_rep.utils.clock import Clock
-from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
+from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import answer, held, robots
-from tests.redis_server import RedisServer, needs_redis
 from tests.running import refusing_port
 from tests.scheduler import queues
 from tests.scheduler.queues import TIMED, FakeCrawler
-from tests.waiting import until, wait_until
+from tests.waiting import wait_until
 
 RULES = robots("User-agent: *\nDisallow: /private\n")
 QUEUE_CLASSES = [RobotsAwareRedisQueue, RobotsAwareRedisFifoQueue, RobotsAwareRedisLifoQueue]
@@ -266,65 +259,6 @@ def test_what_can_not_come_in_time_is_dropped_at_once(workers, web, redis):
     result = workers.start(*urls, urls[0] + "/too", **waits).result()
     assert list(result["dropped"].values()) == ["unreachable"] * 4
     assert redis.keys("{*") == []
-
-
-@pytest.mark.filterwarnings("ignore:Passing a 'spider' argument")  # by scrapy-redis
-@pytest_twisted.ensureDeferred
-async def test_a_redis_that_is_down_is_told_of_once_and_asked_at_the_heartbeat(
-    web, tmp_path, monkeypatch
-):
-    needs_redis()
-    server = RedisServer(tmp_path)
-    counts = Counter()
-
-    def counted(cls, name):
-        method = getattr(cls, name)
-
-        def called(self):
-            counts[name] += 1
-            return method(self)
-
-        monkeypatch.setattr(cls, name, called)
-
-    monkeypatch.setattr(scrapy_internals, "_INTERVAL", 0.01)
-    counted(Idle, "check")
-    counted(RobotsAwareRedisQueue, "__len__")
-
-    def opened(crawler):
-        def idle(spider):
-            counts["idle"] += 1
-            raise DontCloseSpider
-
-        crawler.spider.idle = idle
-        crawler.signals.connect(idle, signals.spider_idle)
-
-    async def meanwhile(crawler):
-        await until(lambda: counts["idle"])
-        server.stop()
-        counts.clear()
-        await until(lambda: counts["check"] > 20 * 10)
-        counts["asked"], counts["looks"] = counts["__len__"], counts["check"]
-        server.start()
-        close(crawler)
-
-    try:
-        settings = {
-            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-            "SCHEDULER_QUEUE_CLASS": RobotsAwareRedisQueue,
-            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-            "SCHEDULER_PERSIST": True,
-            "REDIS_URL": server.uri,
-            "REP_UNREACHABLE_ACTION": "defer",
-            "REP_DEFER_TIMEOUT": LONG,
-        }
-        url = web.site(answer(503)).url("/1")
-        result = await crawl(url, settings=settings, opened=opened, meanwhile=meanwhile)
-    finally:
-        server.stop()
-    assert 0 < counts["asked"] <= counts["looks"] / 20
-    assert result.messages(logging.ERROR) == [
-        "Error while asking the scheduler whether requests wait"
-    ]
 
 
 # The queue alone.
