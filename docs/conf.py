@@ -29,7 +29,7 @@ from scrapy_rep.admission.crawl_delay import CrawlDelay
 from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.admission.unreachable import Unreachable
-from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS
+from scrapy_rep.downloadermiddlewares.actions import ACTIONS
 from scrapy_rep.protocol.lint import CODES
 from scrapy_rep.protocol.outcome import STATUS_CLASSES, kind_of
 from scrapy_rep.protocol.usage.statement import ANY, MEANINGS, REVISIONS
@@ -204,7 +204,7 @@ class Transitions(SphinxDirective):
             Source.DIRECT: "direct (download_async)",
         }
         rows = [("situation", *(heads[source] for source in Source))]
-        for situation, actions in TRANSITIONS.items():
+        for situation, actions in ACTIONS.items():
             rows.append((situation.value, *(actions[source].value for source in Source)))
         return [table_of(rows)]
 

@@ -3,60 +3,16 @@
 The public names, for settings and imports, are in ``scrapy_rep``, ``scrapy_rep.signals`` and
 ``scrapy_rep.protocol``. Everything else is private, and may change.
 
-**In the scheduler.** Scrapy's scheduler pushes each request to ``scheduler/priority_queue.py``,
-which has a queue for each origin (``lanes.py``). With ``JOBDIR`` the queues are on disk
-(``requests_on_disk.py``). Before a request is popped, the admission (``admission/admission.py``)
-returns why and until when it must wait, if it must: one module for each reason. If robots.txt is
-not known, a lookup is started (``lookup.py``). If it is unreachable, requests wait for the next try
-(``unreachable.py``). If it has a delay between requests, they wait for their turn (``turn.py``),
-and if the site has answered 429 or 503, until a pause is over (``back_off.py``). The queue
-remembers which requests wait (``waiting.py``), with one timer for all. Requests that need not wait
-are popped from one download slot after the other (``slot_order.py``), with a ticket
-(``ticket.py``). If only requests to unreachable origins are left, ``spider_idle`` is sent
-(``idle.py``). ``redis_queue.py`` does the same for workers that share a queue of scrapy-redis.
+A request passes four places. In the scheduler, ``scheduler/priority_queue.py`` keeps it as long as the
+``admission`` has a reason to wait. ``downloadermiddlewares/robotstxt.py`` gets the decision from
+``decision/decider.py``, and drops the request, or writes on its ticket what may be sent.
+``downloadermiddlewares/wire.py``, called in place of the download handler, compares that with what
+is sent. The response reaches its callback through the ``spidermiddlewares``, which obey robots meta
+tags and usage preferences.
 
-**In the downloader middlewares.** ``RobotsTxtMiddleware`` (``downloadermiddlewares/robotstxt.py``),
-whose parts are built in ``composition.py``, reads the ticket and gets the decision from the decider
-(``decision/decider.py``). The decider determines the product tokens of the crawler
-(``product_tokens.py``), the override of the host, and the forms in which a URL may be sent
-(``spellings.py``, ``handlers.py``), of which the strictest verdict counts (``strictest.py``). It
-gets the rules from the cache. An allowed request to a known origin passes at once, in a few
-microseconds. For all other requests, a table defines whether the request is dropped, waits, or
-returns to the scheduler (``transitions.py``, ``waiting_requests.py``). ``drops.py`` counts and logs
-dropped requests, and sends their signal.
-
-The guard (``guard.py``) is the last middleware before the downloader. If the URL or User-Agent of a
-request has changed since the decision, the request is decided again (``recheck.py``). The URL of a
-response is decided, too, if the download handler has followed a redirect itself. The first
-middleware (``responses.py``), which is the last to receive responses, does the same for a response
-whose URL another middleware has changed.
-
-**On the wire.** ``wire.py`` is called in place of the download handler: no middleware and no
-download slot comes after it. If the ticket of a request is not valid any longer, the request is
-decided again. If its host has a delay or a pause, the admission is asked once more, and claims the
-lease of the host in the store (``admission/host_leases.py``), so that all workers together keep the
-delay and the pause. A request that has to wait for long is given back to the scheduler.
-
-**Lookups.** ``cache/cache.py`` has the rules of each origin in memory until they expire. If an
-origin is not there, a lookup is started (``flights.py``): one per origin, and all requests of the
-origin wait for it. The lookup reads the record of the origin (how the last fetches ended) in the
-store. If there is no valid record, it fetches robots.txt with a lease, so that only one of the
-workers that share a store fetches the file (``lookup.py``). ``protocol/policy.py`` makes a record
-from the outcome of the fetch, and determines what may be fetched according to a record, and until
-when.
-
-**The request for robots.txt.** ``fetch/fetcher.py`` sends an ordinary Scrapy request with
-``engine.download_async``, so that the proxies, TLS settings and download handlers of the crawl are
-used. Meta keys disable most of what other middlewares would do to the request, and the guard
-removes what they have set. The guard is also the first to receive the response or the error. It
-decodes the text, cuts it to the maximum size, and passes it directly to the fetcher, which follows
-redirects (``redirects.py``). After an error the outcome is that robots.txt is unreachable; only a
-cancellation is raised.
-
-**Responses.** The response of a page reaches its callback as usual.
-``spidermiddlewares/metatags.py`` obeys its robots meta tags. ``spidermiddlewares/usage.py`` obeys
-its usage preferences, if the crawl has declared purposes. The extensions only receive signals:
-the report, the evidence and the periodic log line.
+The rules are in ``cache/cache.py`` until they expire. A lookup reads the record of an origin (how
+the last fetches ended) in one of the ``stores``, or fetches robots.txt (``fetch/fetcher.py``). The
+``extensions`` only receive signals: the report, the evidence and the periodic log line.
 
 If an error occurs while a request is decided, the error is logged and the request is dropped. In a
 dry run the request is sent.
@@ -70,11 +26,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.cache.cache import Census
-    from scrapy_rep.downloadermiddlewares.guard import RobotsTxtFetchMiddleware
-    from scrapy_rep.downloadermiddlewares.navigations import keep_from_disallowed
-    from scrapy_rep.downloadermiddlewares.responses import RobotsTxtResponseMiddleware
+    from scrapy_rep.downloadermiddlewares.playwright import abort_disallowed, keep_from_disallowed
     from scrapy_rep.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-    from scrapy_rep.downloadermiddlewares.subresources import abort_disallowed
+    from scrapy_rep.downloadermiddlewares.robotstxt_fetch import RobotsTxtFetchMiddleware
+    from scrapy_rep.downloadermiddlewares.robotstxt_response import RobotsTxtResponseMiddleware
     from scrapy_rep.exceptions import (
         CrawlClosingError,
         RobotsTxtDisallowed,
@@ -146,15 +101,15 @@ _HOMES = {
     "RobotsSitemapSpider": "scrapy_rep.spiders",
     "RobotsTagsMiddleware": "scrapy_rep.spidermiddlewares.metatags",
     "RobotsTxtDisallowed": "scrapy_rep.exceptions",
-    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.guard",
+    "RobotsTxtFetchMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt_fetch",
     "RobotsTxtMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt",
-    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.responses",
+    "RobotsTxtResponseMiddleware": "scrapy_rep.downloadermiddlewares.robotstxt_response",
     "RobotsUsageDisallowed": "scrapy_rep.exceptions",
     "RobotsUsageMiddleware": "scrapy_rep.spidermiddlewares.usage",
     "SettingsError": "scrapy_rep.exceptions",
     "Wait": "scrapy_rep.robots",
-    "abort_disallowed": "scrapy_rep.downloadermiddlewares.subresources",
-    "keep_from_disallowed": "scrapy_rep.downloadermiddlewares.navigations",
+    "abort_disallowed": "scrapy_rep.downloadermiddlewares.playwright",
+    "keep_from_disallowed": "scrapy_rep.downloadermiddlewares.playwright",
 }
 
 

@@ -15,7 +15,7 @@ from scrapy_rep import RobotsSitemapSpider, abort_disallowed
 from scrapy_rep.utils.text import without_credentials
 from tests.crawling.crawl import ListSpider, close, crawl, stat
 from tests.crawling.web import HANGS, answer, redirect, robots
-from tests.downloadermiddlewares.test_subresources import BrowserRequest
+from tests.downloadermiddlewares.test_playwright import BrowserRequest
 from tests.extensions.evidence.evidence import lines as lines_of
 from tests.waiting import until
 

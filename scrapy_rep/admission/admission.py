@@ -1,13 +1,9 @@
 """The admission: whether a request may leave now; if not, why, and until when.
 
 Before a request leaves, whoever has it calls ``admit``: the queue, and the middleware for requests
-that come from elsewhere. The result is None if the request may leave, else a ``Hold``: the reason
-to wait, and a time. Then ``admit`` is called again at this time, or when the admission calls
-``hold_changed`` of the queue. Requests stay in the queues, so that each queue, in memory, on disk
-or in Redis, keeps its own order.
-
-When a request is handed to its download handler, the wire calls ``admit_to_wire``. So what happened
-on the way, in other middlewares or in a download slot, breaks no promise.
+that come from elsewhere. The result is None, or a ``Hold``: the reason to wait, and a time. Then
+``admit`` is called again at this time, or when the admission calls ``hold_changed``. When a request
+is handed to its download handler, the wire calls ``admit_to_wire``.
 
 To add a reason, write its class in a module of its own, and add it to ``Admission.reasons``.
 """
@@ -314,7 +310,6 @@ class Admission:
 
     @property
     def has_room_for_lookups(self) -> bool:
-        """Whether a lookup that is added now need not wait until other lookups have ended."""
         return self.lookups.has_room_for_lookups
 
     def listen_for_hold_change(self, call: Callable[[Origin], None]) -> None:
@@ -378,8 +373,6 @@ class Admission:
         await self.back_off.finish()
         await self._leases.finish()
 
-    # Callbacks of the cache and the reasons.
-
     def _start_lookups(self) -> None:
         self.lookups.begin()
         wake_engine(self._crawler)  # at the next pop, a queue on disk may load more lanes
@@ -403,8 +396,6 @@ class Admission:
             if request is not None:
                 return request
         return None
-
-    # For Idle.
 
     def _count_deferred(self) -> tuple[int, bool]:
         counts = [queue.count_deferred() for queue in self._queues]

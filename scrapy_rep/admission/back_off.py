@@ -132,10 +132,7 @@ class BackOff(Reason):
         self._logged = Once()
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Return until when requests to the host of ``ask`` wait; None if one may be sent.
-
-        None is also returned for requests that leave to be dropped.
-        """
+        """None is also returned for requests that leave to be dropped."""
         paused = self.hosts.get(ask.host)
         if paused is None:
             return None
@@ -151,25 +148,22 @@ class BackOff(Reason):
         return Hold(self, until)
 
     def take(self, ask: Ask) -> None:
-        """Let no other request leave for a while: this one may become the probe."""
+        # No other request leaves for a while: this one may become the probe.
         paused = self.hosts.get(ask.host)
         if paused is not None and not ask.is_disallowed:
             paused.next_to_leave = self._clock.monotonic() + _CHECK_INTERVAL
 
     def lease(self, ask: Ask) -> float:
-        """Return the seconds for which other workers wait for the response to the probe."""
         if ask.host not in self.hosts:
             return 0.0
         return min(_PROBE_LEASE, default_download_timeout(self._crawler) or _PROBE_LEASE)
 
     def sent(self, ask: Ask) -> None:
-        """Make the request of ``ask`` the probe, if the pause of its host is over."""
         paused = self.hosts.get(ask.host)
         if paused is not None:
             paused.probe = ask.head()
 
     def refused(self, ask: Ask, left: float, *, paused: bool) -> None:
-        """Wait for the pause that another worker has begun, or for its probe."""
         if paused:
             self._adopt_pause(ask.host, left)
         found = self.hosts.get(ask.host)
@@ -182,10 +176,7 @@ class BackOff(Reason):
     def ended(
         self, host: str, request: Request, sent_at: float, response: Response | None
     ) -> float:
-        """Begin, extend or end the pause of ``host`` after a request.
-
-        Return the seconds of a pause that begins, or is extended; else 0.
-        """
+        """Return the seconds of a pause that begins, or is extended; else 0."""
         if not self._is_active:
             return 0.0
         paused = self.hosts.get(host)
@@ -265,7 +256,6 @@ class BackOff(Reason):
         return IgnoreRequest(f"{host!a} has refused all requests for REP_DEFER_TIMEOUT")
 
     async def finish(self) -> None:
-        """Wait until all calls of the store have ended."""
         await self._background.finish()
 
     def _ignore_retry(self, request: Request, paused: PausedHost) -> None:

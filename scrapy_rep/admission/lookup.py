@@ -99,12 +99,10 @@ class Lookups(Reason):
         return Hold(self, math.inf)
 
     def start(self, ask: Ask) -> None:
-        """Add a pending lookup of the origin of ``ask``, unless one is pending or under way."""
         self.add(ask.origin)
 
     def take(self, ask: Ask) -> None:
-        """Forget the result of a lookup that the cache doesn't have: it is used once."""
-        self._results.pop(ask.origin, None)
+        self._results.pop(ask.origin, None)  # it is used once
 
     @property
     def has_results(self) -> bool:
@@ -166,7 +164,6 @@ class Lookups(Reason):
         return cache.free_lookups > self._handed_over and cache.max_lookups > under_way
 
     def close(self) -> None:
-        """Forget the pending lookups."""
         self._pending.clear()
 
     async def _look_up(self, origin: Origin, request: Request) -> None:

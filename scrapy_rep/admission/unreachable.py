@@ -38,7 +38,6 @@ class Unreachable(Reason):
         """Whether the settings require that requests are deferred."""
 
     def hold(self, ask: Ask) -> Hold | None:
-        """Return when the robots.txt of ``ask`` is tried again; None if it was read."""
         entry = ask.entry
         if not self.is_active or entry is None or not entry.will_be_retried:
             return None

@@ -13,7 +13,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.spellings import Spellings
 from scrapy_rep.decision.usage import Judgement
-from scrapy_rep.downloadermiddlewares.startup import read_overrides
+from scrapy_rep.downloadermiddlewares.start_log import read_overrides
 from scrapy_rep.exceptions import CrawlClosingError, SettingsError
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict

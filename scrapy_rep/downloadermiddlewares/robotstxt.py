@@ -8,6 +8,7 @@ the component from which the engine got it.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Final
@@ -30,13 +31,13 @@ from scrapy_rep.admission.ticket import (
 )
 from scrapy_rep.decision.decider import Decider, Decision
 from scrapy_rep.decision.usage import Judgement, store_judgement
-from scrapy_rep.downloadermiddlewares.composition import Composition
-from scrapy_rep.downloadermiddlewares.recheck import CLOSING, Recheck
-from scrapy_rep.downloadermiddlewares.startup import (
+from scrapy_rep.downloadermiddlewares.actions import ACTIONS, Action, Situation
+from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
+from scrapy_rep.downloadermiddlewares.decide_again import CLOSING, DecideAgain
+from scrapy_rep.downloadermiddlewares.start_log import (
     check_middleware_orders,
     describe_why_not_obeyed,
 )
-from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.exceptions import CrawlClosingError, RobotsTxtDisallowed, RobotsUsageDisallowed
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
@@ -44,9 +45,12 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import META_KEY
 from scrapy_rep.utils.per_crawl import add_part, remove_part
+from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+logger: Final = logging.getLogger(__name__)
 
 _PRIORITY_CUT: Final = 1_000
 """Amount by which the priority of a request is lowered when too many requests wait here."""
@@ -66,10 +70,10 @@ class RobotsTxtMiddleware:
             raise NotConfigured(describe_why_not_obeyed(crawler.settings))
         check_middleware_orders(crawler)
         self._crawler = crawler
-        parts = Composition(crawler)
+        parts = CrawlParts(crawler)
         self._announcer = parts.announcer
         self._drops = parts.drops
-        self._events = parts.events
+        self._override_log = parts.override_log
         self._cache = parts.cache
         self._dry_run = parts.dry_run
         self._scheduler_stores_requests = parts.scheduler_stores_requests
@@ -84,12 +88,12 @@ class RobotsTxtMiddleware:
         self.admission: Admission = parts.admission
         """Decides whether a request may leave."""
         self._waiting = parts.waiting_requests
-        self._recheck = Recheck(crawler, self.decider, self.process_request)
+        self._again = DecideAgain(crawler, self.decider, self.process_request)
         wire = Wire(
-            parts.admission, self._waiting, self._recheck, self._give_back_or_drop, parts.clock
+            parts.admission, self._waiting, self._again, self._give_back_or_drop, parts.clock
         )
         parts.install_when_opened(wire)
-        for part in (self._recheck, wire):
+        for part in (self._again, wire):
             add_part(crawler, part)
         crawler.signals.connect(self._spider_closed, signals.spider_closed)
 
@@ -134,7 +138,7 @@ class RobotsTxtMiddleware:
                 or (entry is not None and entry.has_terms)
                 or self._paused_hosts
             ):
-                return self._apply_transition(request, decision, note)
+                return self._act(request, decision, note)
             self._let_pass(request, decision, verdict, note)
         except IgnoreRequest:
             raise
@@ -142,13 +146,11 @@ class RobotsTxtMiddleware:
             self._drop_after_error(request, error)
         return _PASSED
 
-    def _apply_transition(
-        self, request: Request, decision: Decision, note: Note
-    ) -> Awaitable[Request | None]:
-        """Do what TRANSITIONS defines for a request that doesn't pass at once."""
-        self._events.count_override(request, decision.override, again=note.returned)
+    def _act(self, request: Request, decision: Decision, note: Note) -> Awaitable[Request | None]:
+        """Do what ACTIONS defines for a request that doesn't pass at once."""
+        self._override_log.count(request, decision.override, again=note.returned)
         situation = self._situation_of(request, decision, note)
-        action = TRANSITIONS[situation][note.source]
+        action = ACTIONS[situation][note.source]
         if action is Action.WAIT:
             return self._wait(request, decision, note, situation)
         if action is Action.PUT_OFF and decision.origin is not None:
@@ -200,11 +202,11 @@ class RobotsTxtMiddleware:
     def _pass_return_or_drop(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
-        """Let ``request`` pass, give it back or drop it, as TRANSITIONS defines, after all waits.
+        """Let ``request`` pass, give it back or drop it, as ACTIONS defines, after all waits.
 
         If it is given back, its copy for the scheduler is returned.
         """
-        action = TRANSITIONS[situation][note.source]
+        action = ACTIONS[situation][note.source]
         if action is Action.GIVE_BACK or (
             action is Action.GIVE_BACK_IF_KEPT and self._scheduler_stores_requests
         ):
@@ -230,7 +232,7 @@ class RobotsTxtMiddleware:
     async def _wait(
         self, request: Request, decision: Decision, note: Note, situation: Situation
     ) -> Request | None:
-        """Wait for the verdict on ``request``, and until it may leave; then obey TRANSITIONS."""
+        """Wait for the verdict on ``request``, and until it may leave; then obey ACTIONS."""
         # Only a request that is given back while the crawl closes could come again for ever.
         comes_again = situation is Situation.HELD and note.returned and self._cache.closing
         try:
@@ -319,7 +321,13 @@ class RobotsTxtMiddleware:
 
         In a dry run the request passes.
         """
-        self._events.log_error(request, error, dry_run=self._dry_run is not None)
+        logger.error(
+            "Error while obeying robots.txt, the request is %s: %s",
+            "dropped" if self._dry_run is None else "sent, as this is a dry run",
+            printable_request(request),
+            exc_info=error,
+        )
+        stats.count(self._crawler, stats.ERROR_COUNT)
         if self._dry_run is None:
             raise self._drop(request, _ERROR) from error
         store_grant(request, request.url, None)
@@ -336,7 +344,7 @@ class RobotsTxtMiddleware:
         return RobotsUsageDisallowed(verdict, usage.usage, usage.results)
 
     def _spider_closed(self) -> None:
-        remove_part(self._crawler, Recheck)
+        remove_part(self._crawler, DecideAgain)
         remove_part(self._crawler, Wire)
 
 

@@ -20,13 +20,11 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.admission.admission import Admission
-from scrapy_rep.admission.reason import Hold
-from scrapy_rep.admission.ticket import TICKET_KEY, grant_of
-from scrapy_rep.downloadermiddlewares.recheck import Recheck
+from scrapy_rep.admission.ticket import TICKET_KEY, Grant, grant_of
+from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
-from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.scrapy_internals import wrap_downloads
 
@@ -50,7 +48,7 @@ class Wire:
         self,
         admission: Admission,
         waiting: WaitingRequests,
-        recheck: Recheck,
+        again: DecideAgain,
         give_back: Callable[[Request], Request],
         clock: Clock,
     ) -> None:
@@ -61,8 +59,8 @@ class Wire:
         """
         self._admission = admission
         self._waiting = waiting
-        self._recheck = recheck
-        self._tokens_of = recheck.decider.tokens.of_sent_request
+        self.again: DecideAgain = again
+        self._tokens_of = again.decider.tokens.of_sent_request
         self._give_back = give_back
         self._time = clock.time
         self._monotonic = clock.monotonic
@@ -144,33 +142,30 @@ class Wire:
             raise
 
     async def _admit(self, request: Request, latest: float) -> None:
-        grant = grant_of(request)
-        if grant is None or not self._recheck.is_valid(request, grant):
-            await self._decide_again(request)
         while True:
             grant = grant_of(request)
-            if grant is not None and grant.end <= self._time():
-                await self._decide_again(request)
+            if grant is None or not self._is_valid(request, grant):
+                returned = await self.again.decide_as_sent(request)
+                if returned is not None:
+                    raise GivenBackError(returned)
                 grant = grant_of(request)
             origin = None if grant is None else self._admission.origin_to_ask(request, grant)
             if grant is None or origin is None:  # no robots.txt applies, or no reason can hold it
                 return
             hold = await self._admission.admit_to_wire(request, origin, grant.terms)
-            if hold is not None:
-                await self._wait(request, origin, hold, latest)
-            elif self._time() < grant.end:  # the store may have answered late
-                return
+            if hold is None:
+                if self._time() < grant.end:  # the store may have answered late
+                    return
+                continue
+            if hold.until > latest:
+                raise GivenBackError(self._give_back(request))
+            try:
+                await self._waiting.wait_at_wire(origin, hold)
+            except CrawlClosingError:
+                raise GivenBackError(self._give_back(request)) from None
 
-    async def _decide_again(self, request: Request) -> None:
-        returned = await self._recheck.decide_again_as_sent(request)
-        if returned is not None:
-            raise GivenBackError(returned)
-
-    async def _wait(self, request: Request, origin: Origin, hold: Hold, latest: float) -> None:
-        """Wait until ``hold`` ends; raise GivenBackError if that is after ``latest``."""
-        if hold.until > latest:
-            raise GivenBackError(self._give_back(request))
-        try:
-            await self._waiting.wait_at_wire(origin, hold)
-        except CrawlClosingError:
-            raise GivenBackError(self._give_back(request)) from None
+    def _is_valid(self, request: Request, grant: Grant) -> bool:
+        if grant.url != request.url or grant.end <= self._time():
+            return False
+        decider = self.again.decider
+        return grant.tokens is None or decider.is_decision_valid(request, grant.tokens)

@@ -46,7 +46,7 @@ class ObservedDecider(Decider):
 
 
 class Parts:
-    """The parts of a crawl, as ``Composition`` builds them; ``store`` has the leases of hosts."""
+    """The parts of a crawl, as ``CrawlParts`` builds them; ``store`` has the leases of hosts."""
 
     def __init__(self, crawler, time, *, permits=16, store=None):
         self.crawler = crawler

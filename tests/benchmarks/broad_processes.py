@@ -5,41 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from contextlib import contextmanager
 from pathlib import Path
+
+from tests.server_process import ServerProcess
 
 HERE = Path(__file__).parent
 
 
-class Web:
-    def __init__(self, stories, seconds):
-        order = json.dumps({"stories": stories, "seconds": seconds})
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "broad_web.py"), order],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.port = int(self.process.stdout.readline())
-
-    def journal(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(10)
-
-
-@contextmanager
 def web_of(stories, seconds=0.01):
-    web = Web(stories, seconds)
-    try:
-        yield web
-    finally:
-        web.close()
+    return ServerProcess(HERE / "broad_web.py", {"stories": stories, "seconds": seconds})
 
 
 def start(web, settings, **order):

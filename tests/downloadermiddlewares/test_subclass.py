@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy_rep import RobotsTxtMiddleware
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.web import redirect, robots
-from tests.downloadermiddlewares.test_guard import FOLLOWS, Rewrites, SetsUserAgent
+from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS, Rewrites, SetsUserAgent
 
 RULES = "User-agent: *\nDisallow: /exempt\nDisallow: /private\n"
 PATHS = ["/exempt", "/private", "/public"]

@@ -9,7 +9,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
-from scrapy_rep.downloadermiddlewares.recheck import Recheck
+from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from tests.admission.worker import Worker, page
@@ -29,9 +29,9 @@ class Scene:
         self.waits = WaitingRequests(
             worker.crawler, worker.decider, worker.admission, worker.time.clock
         )
-        recheck = Recheck(worker.crawler, worker.decider, self.decide_again)
+        again = DecideAgain(worker.crawler, worker.decider, self.decide_again)
         self.wire = Wire(
-            worker.admission, self.waits, recheck, lambda request: request, worker.time.clock
+            worker.admission, self.waits, again, lambda request: request, worker.time.clock
         )
 
     async def decide_again(self, request):
@@ -106,7 +106,7 @@ def test_what_a_subclass_does_not_decide_on_any_longer_is_sent():
     async def undecided(request):
         del request.meta[TICKET_KEY]
 
-    scene.wire._recheck._process_request = undecided
+    scene.wire.again._process_request = undecided
     request = page(1)
     scene.downloads(request, seconds=0)
     assert scene.sent == [(request, 0.0)]

@@ -25,10 +25,10 @@ ALLOWED = {
     ("decision/handlers.py", "_make_request"): "the same",
     ("decision/handlers.py", "scrapy.core.downloader.handlers._httpx"): "which library it uses",
     (
-        "downloadermiddlewares/guard.py",
+        "downloadermiddlewares/robotstxt_fetch.py",
         "_auth_proxy",
     ): "what HttpProxyMiddleware notes of the proxy",
-    ("downloadermiddlewares/guard.py", "_scheme_proxy"): "the same",
+    ("downloadermiddlewares/robotstxt_fetch.py", "_scheme_proxy"): "the same",
     ("fetch/fetcher.py", "_auth_proxy"): "robots.txt goes by the proxy of the page",
     ("fetch/fetcher.py", "_scheme_proxy"): "the same",
     ("fetch/handlers.py", "_base_streaming"): "handlers that stop on StopDownload",

@@ -32,7 +32,7 @@ from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.fetch_limit import FetchLimit
 from scrapy_rep.cache.lookup import LookupContext
 from scrapy_rep.decision.decider import Decider
-from scrapy_rep.downloadermiddlewares.recheck import Recheck
+from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.overrides import Overrides
@@ -221,8 +221,8 @@ class Worker:
             record = policy.record_after(None, file, Available(body, evidence), jitter=0.0)
             cache.put_record(origin, record, self.decider.tokens.default())
         self.waits = WaitingRequests(crawler, self.decider, self.admission, clock)
-        recheck = Recheck(crawler, self.decider, self.decide_again)
-        self.wire = Wire(self.admission, self.waits, recheck, lambda request: request, clock)
+        again = DecideAgain(crawler, self.decider, self.decide_again)
+        self.wire = Wire(self.admission, self.waits, again, lambda request: request, clock)
 
     def time(self):
         return self.world.loop.now + self.world.ahead

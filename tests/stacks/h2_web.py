@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.crawling.web import Site
-from tests.waiting import PATIENCE
+from tests.server_process import ServerProcess
 
 SERVER = Path(__file__).with_name("h2_server.py")
 
@@ -17,24 +14,12 @@ class H2Site(Site):
     """One origin, in a process of its own."""
 
     def __init__(self, answers, certificate):
-        self.process = subprocess.Popen(
-            [sys.executable, str(SERVER), json.dumps(answers), certificate],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        super().__init__(self, int(self.process.stdout.readline()), "127.0.0.1", "https")
+        self.process = ServerProcess(SERVER, answers, certificate)
+        super().__init__(self, self.process.port, "127.0.0.1", "https")
 
     @property
     def journal(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(PATIENCE)
+        return self.process.journal()
 
 
 class H2Web:
@@ -51,7 +36,7 @@ class H2Web:
 
     def close(self):
         for site in self.sites:
-            site.close()
+            site.process.close()
 
 
 def _parsed(steps):

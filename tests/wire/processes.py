@@ -10,32 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests import forking
+from tests.server_process import ServerProcess
 from tests.waiting import PATIENCE
 
 HERE = Path(__file__).parent
 
 
-class Web:
-    """The hosts."""
-
-    def __init__(self, stories):
-        self.process = subprocess.Popen(
-            [sys.executable, str(HERE / "server.py"), json.dumps(stories)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self.port = int(self.process.stdout.readline())
-
-    def journal(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait(PATIENCE)
+def web_of(stories):
+    """Start the hosts."""
+    return ServerProcess(HERE / "server.py", stories)
 
 
 class Crawl:

@@ -10,7 +10,7 @@ from tests.redis_server import RedisServer
 from tests.waiting import wait_until
 from tests.wire import figures
 from tests.wire.cells import ADDRESSES
-from tests.wire.processes import Crawl, Web, busy
+from tests.wire.processes import Crawl, busy, web_of
 
 SETTINGS = {"RETRY_TIMES": 5}
 
@@ -42,7 +42,7 @@ def crawl(cell):
             redis = RedisServer(folder)
             stack.callback(redis.stop)
             uri = redis.uri
-        web = Web({ADDRESSES.get(role, role): story for role, story in cell.stories.items()})
+        web = web_of({ADDRESSES.get(role, role): story for role, story in cell.stories.items()})
         stack.callback(web.close)
         stack.enter_context(busy(cell.busy))
         running, results, yielded = [], [], []

@@ -16,7 +16,7 @@ from pathlib import Path
 from tests import forking
 from tests.redis_server import RedisServer
 from tests.wire.chaos.judge import Process
-from tests.wire.processes import Web
+from tests.wire.processes import web_of
 
 HERE = Path(__file__).parent
 AT_MOST = 75.0
@@ -115,7 +115,7 @@ def run(plan):
             redis = RedisServer(folder)
             stack.callback(redis.stop)
             uri = redis.uri
-        web = Web({host.address: asdict(host)["story"] for host in plan.hosts.values()})
+        web = web_of({host.address: asdict(host)["story"] for host in plan.hosts.values()})
         stack.callback(web.close)
         running = [
             Running(plan, worker, folder, web.port, uri, None if worker else plan.stop)

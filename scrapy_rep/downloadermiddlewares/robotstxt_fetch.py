@@ -1,17 +1,16 @@
 """The downloader middleware closest to the downloader.
 
-``RobotsTxtMiddleware`` decides on a request before most other middlewares, which may change its URL
-or its User-Agent. The middleware in this module gets the request that is sent and the response that
-arrives. If they differ from what was decided on, it repeats the decision.
+It protects requests for robots.txt from other middlewares: it removes what they have added, and
+raises the response as an exception, ``Received``. No other middleware handles the exception, so the
+fetcher gets the response unchanged.
 
-It also protects requests for robots.txt from other middlewares: it removes what they have added,
-and raises the response as an exception, ``Received``. No other middleware handles the exception, so
-the fetcher gets the response unchanged.
+It also gives back requests that the wire doesn't send now, and checks the URL of a response, if the
+download handler has followed a redirect itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
@@ -21,9 +20,10 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 from scrapy.utils.url import url_is_from_any_domain
 
-from scrapy_rep.admission.ticket import TICKET_KEY, grant_of, store_grant
+from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
+from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain, drop_response
 from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
-from scrapy_rep.downloadermiddlewares.recheck import Recheck, drop_response
+from scrapy_rep.downloadermiddlewares.playwright import pop_refused_redirect
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, Transfer, answer_of
 from scrapy_rep.utils.per_crawl import get_part
@@ -31,8 +31,6 @@ from scrapy_rep.utils.per_crawl import get_part
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-REFUSED_KEY: Final = "_robotstxt_refused"
-"""Private key of ``Request.meta``: verdict and URL of a redirect that a browser did not follow."""
 # RFC 9110 §13.1 and §14.2: the response to a request with one of these headers may have only a part
 # of the text, or nothing of it (SPEC S-8).
 _CONDITIONAL: Final = (
@@ -51,9 +49,8 @@ _FOLLOWED: Final = "its download handler followed a redirect"
 class RobotsTxtFetchMiddleware:
     """The downloader middleware closest to the downloader: its order must be the highest.
 
-    A request is checked again if another middleware has changed its URL, or the product tokens in
-    its User-Agent. A response is checked if its URL is not that of the request, because its
-    download handler has followed a redirect itself, as browsers do.
+    A response is checked if its URL is not that of the request, because its download handler has
+    followed a redirect itself, as browsers do.
 
     What other middlewares add to requests for pages is removed from requests for robots.txt. The
     responses to these requests are passed directly to the fetcher, so that no other middleware
@@ -65,54 +62,27 @@ class RobotsTxtFetchMiddleware:
             raise NotConfigured
         self._crawler = crawler
         self._licenses = Licenses(crawler)
-        self._found: Recheck | None = None
-        self._wire: Wire | None = None
-        self._tokens_of: Callable[[Request], tuple[str, ...]] | None = None
+        self._found: Wire | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Return the middleware. Raises NotConfigured if ROBOTSTXT_OBEY is false."""
         return cls(crawler)
 
-    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let ``request`` pass if its URL and tokens are those of the decision; else decide again.
+    def process_request(self, request: Request) -> Awaitable[None] | None:
+        """Let ``request`` pass, without what other middlewares have added if it is for robots.txt.
 
-        A request for robots.txt passes without a decision. Raises RobotsTxtDisallowed if the new
-        decision disallows ``request``.
+        If the downloader has no place for the wire, the request is checked here, with the same
+        results.
         """
-        meta = request.meta
-        ticket, tokens_of = meta.get(TICKET_KEY), self._tokens_of
-        if (
-            tokens_of is not None
-            and isinstance(ticket, tuple)
-            and ticket[0] == request.url
-            and ticket[1] == tokens_of(request)
-        ):
-            return self._enter_wire(request)
-        transfer = meta.get(TRANSFER_KEY)
-        if transfer is not None:
-            if transfer.is_other_page(request.url):
-                raise InterferenceError("a request to another page has the meta of this request")
-            _remove_additions(request, transfer, self._credentials_domain())
-            return None
-        recheck = self._find_recheck()
-        if recheck is None:
-            return None
-        grant = grant_of(request)
-        if grant is not None and recheck.is_valid(request, grant):
-            return self._enter_wire(request)
-        return self._decide_again(recheck, request)
-
-    async def _decide_again(self, recheck: Recheck, request: Request) -> Request | None:
-        returned = await recheck.decide_again_as_sent(request)
-        if returned is None and (entering := self._enter_wire(request)) is not None:
-            await entering
-        return returned
-
-    def _enter_wire(self, request: Request) -> Awaitable[None] | None:
-        """Return None if the wire checks ``request`` later; else check it now."""
-        wire = self._wire
-        return None if wire is None or wire.is_installed else wire.enter(request)
+        transfer = request.meta.get(TRANSFER_KEY)
+        if transfer is None:
+            wire = self._wire
+            return None if wire is None or wire.is_installed else wire.enter(request)
+        if transfer.is_other_page(request.url):
+            raise InterferenceError("a request to another page has the meta of this request")
+        _remove_additions(request, transfer, self._credentials_domain())
+        return None
 
     def process_response(
         self, request: Request, response: Response
@@ -128,17 +98,16 @@ class RobotsTxtFetchMiddleware:
             if (scrapys := self._downloader_stats()) is not None:
                 scrapys.process_response(request, response)
             raise Received(answer_of(response, transfer))
-        if self._wire is not None:
-            self._wire.leave(request, response)
+        wire = self._wire
+        if wire is not None:
+            wire.leave(request, response)
         meta.pop(TICKET_KEY, None)  # still in the meta if a middleware has made the response
         if response.status in STATUSES:
-            recheck = self._find_recheck()
-            self._licenses.count_if_required(
-                request, response, None if recheck is None else recheck.decider
-            )
-        if response.url == request.url or (recheck := self._find_recheck()) is None:
+            decider = None if wire is None else wire.again.decider
+            self._licenses.count_if_required(request, response, decider)
+        if response.url == request.url or wire is None:
             return response
-        return self._check_redirect(recheck, request, response)
+        return self._check_redirect(wire.again, request, response)
 
     def process_exception(self, request: Request, exception: Exception) -> Request | None:
         """Raise the error of a request for robots.txt again: only the fetcher is to handle it.
@@ -150,7 +119,7 @@ class RobotsTxtFetchMiddleware:
             return exception.request
         if self._wire is not None:
             self._wire.leave(request, None)
-        refused = request.meta.pop(REFUSED_KEY, None)
+        refused = pop_refused_redirect(request)
         if refused is not None:
             raise drop_response(self._crawler, request, _FOLLOWED, *refused) from exception
         if TRANSFER_KEY in request.meta:
@@ -176,20 +145,20 @@ class RobotsTxtFetchMiddleware:
         domain: str | None = named or self._crawler.settings.get("HTTPAUTH_DOMAIN")
         return domain
 
-    def _find_recheck(self) -> Recheck | None:
-        """Return the part that decides again; None if RobotsTxtMiddleware is not in use."""
-        if self._found is None and (found := get_part(self._crawler, Recheck)) is not None:
-            self._found, self._tokens_of = found, found.decider.tokens.of_sent_request
-            self._wire = get_part(self._crawler, Wire)
+    @property
+    def _wire(self) -> Wire | None:
+        """The wire; None if RobotsTxtMiddleware is not in use."""
+        if self._found is None:
+            self._found = get_part(self._crawler, Wire)
         return self._found
 
     async def _check_redirect(
-        self, recheck: Recheck, request: Request, response: Response
+        self, again: DecideAgain, request: Request, response: Response
     ) -> Request | Response:
-        refused = request.meta.pop(REFUSED_KEY, None)
+        refused = pop_refused_redirect(request)
         if refused is not None:  # the response is an error page of the browser, not of the site
             raise drop_response(self._crawler, request, _FOLLOWED, *refused)
-        checked = await recheck.check_response_url(request, response, _FOLLOWED)
+        checked = await again.check_response_url(request, response, _FOLLOWED)
         if checked is response:
             store_grant(request, response.url, None)
         return checked

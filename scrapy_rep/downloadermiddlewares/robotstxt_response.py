@@ -11,7 +11,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
 
 from scrapy_rep.admission.ticket import TICKET_KEY
-from scrapy_rep.downloadermiddlewares.recheck import Recheck
+from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain
 from scrapy_rep.utils.per_crawl import get_part
 
 if TYPE_CHECKING:
@@ -47,6 +47,6 @@ class RobotsTxtResponseMiddleware:
         """
         ticket = request.meta.pop(TICKET_KEY, None)
         url = ticket[0] if isinstance(ticket, tuple) else request.url
-        if response.url == url or (recheck := get_part(self._crawler, Recheck)) is None:
+        if response.url == url or (again := get_part(self._crawler, DecideAgain)) is None:
             return response
-        return recheck.check_response_url(request, response, _CHANGED)
+        return again.check_response_url(request, response, _CHANGED)

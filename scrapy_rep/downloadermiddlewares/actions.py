@@ -43,7 +43,7 @@ class Action(Enum):
     """The request goes back to the scheduler with a lower priority."""
 
 
-TRANSITIONS: Final[dict[Situation, dict[Source, Action]]] = {
+ACTIONS: Final[dict[Situation, dict[Source, Action]]] = {
     situation: dict(zip(Source, actions, strict=True))
     for situation, actions in {
         Situation.ALLOWED: (Action.PASS,) * len(Source),

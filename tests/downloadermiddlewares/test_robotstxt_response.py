@@ -13,7 +13,7 @@ from scrapy_rep import RobotsTxtDisallowed, SettingsError
 from scrapy_rep.signals import robotstxt_verdict
 from tests.crawling.crawl import SCRAPYS_QUEUE, close, crawl
 from tests.crawling.web import HANGS, PAGE, answer, redirect, robots
-from tests.downloadermiddlewares.test_guard import FOLLOWS, RULES
+from tests.downloadermiddlewares.test_robotstxt_fetch import FOLLOWS, RULES
 from tests.waiting import until
 
 ORDERS = [1, 50, 99, 100, 101, 560, 725, 900, 950]

@@ -1,4 +1,4 @@
-"""Log lines, stats and signals about overrides, and about errors in scrapy-rep."""
+"""Log lines, stats and the signal about overrides."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from scrapy.crawler import Crawler
 from scrapy_rep import stats
 from scrapy_rep.overrides import Override, Overrides
 from scrapy_rep.signals import Announcer
-from scrapy_rep.utils.text import printable_request
 
 logger: Final = logging.getLogger(__name__)
 
 
-class Events:
-    """Logs and counts overrides and errors; sends the signal about overrides."""
+class OverrideLog:
+    """Logs and counts the overrides that apply, and sends the signal about them."""
 
     def __init__(self, crawler: Crawler, announcer: Announcer, overrides: Overrides) -> None:
         self._crawler = crawler
@@ -25,17 +24,7 @@ class Events:
         self._overrides = overrides
         self._overrides_used: set[Override] = set()
 
-    def log_error(self, request: Request, error: Exception, *, dry_run: bool) -> None:
-        """Log and count ``error``, which scrapy-rep has raised for ``request``."""
-        logger.error(
-            "Error while obeying robots.txt, the request is %s: %s",
-            "sent, as this is a dry run" if dry_run else "dropped",
-            printable_request(request),
-            exc_info=error,
-        )
-        stats.count(self._crawler, stats.ERROR_COUNT)
-
-    def count_override(self, request: Request, override: Override | None, *, again: bool) -> None:
+    def count(self, request: Request, override: Override | None, *, again: bool) -> None:
         """Count that ``override`` applies to ``request``, and send the signal; log its first use.
 
         ``again`` is true if the request was given back to the scheduler before: an override with

@@ -23,14 +23,14 @@ from scrapy_rep.cache.lookup import LookupContext
 from scrapy_rep.cache.shared import get_shared
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.dryrun import BuiltIn, DryRun
-from scrapy_rep.downloadermiddlewares.events import Events
-from scrapy_rep.downloadermiddlewares.startup import (
+from scrapy_rep.downloadermiddlewares.override_log import OverrideLog
+from scrapy_rep.downloadermiddlewares.playwright import Subresources
+from scrapy_rep.downloadermiddlewares.start_log import (
     log_cannot_defer,
     log_no_wire,
     log_start,
     read_overrides,
 )
-from scrapy_rep.downloadermiddlewares.subresources import Subresources
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
 from scrapy_rep.downloadermiddlewares.wire import Wire
 from scrapy_rep.drops import Drops
@@ -58,7 +58,7 @@ _ROBOTS_PARSED: Final = getattr(signals, "robots_parsed", None)
 """The signal of Scrapy's built-in middleware for robots.txt; None before Scrapy 2.18."""
 
 
-class Composition:
+class CrawlParts:
     """All parts of a crawl that obeys robots.txt.
 
     Raises SettingsError if a setting is not valid, or a file that it names can't be read.
@@ -74,7 +74,7 @@ class Composition:
         self.has_overrides: bool = bool(overrides)
         self.announcer: Announcer = Announcer(crawler)
         self.drops: Drops = Drops(crawler, self.announcer, options)
-        self.events: Events = Events(crawler, self.announcer, overrides)
+        self.override_log: OverrideLog = OverrideLog(crawler, self.announcer, overrides)
         self._shared = get_shared(options)
         builtin = BuiltIn(crawler) if options.dry_run else None
         lookups = self._lookup_context(clock, builtin)
@@ -137,7 +137,7 @@ class Composition:
             self._wire.install(self._crawler)
             if not self._wire.is_installed:
                 log_no_wire(self._crawler)
-        self.events.log_expired()
+        self.override_log.log_expired()
         remove_connection_limits(self._crawler)
 
     def _close(self) -> None:

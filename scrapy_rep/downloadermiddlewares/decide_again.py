@@ -13,7 +13,7 @@ from scrapy.http import Response
 from scrapy.utils.defer import ensure_awaitable
 
 from scrapy_rep import signals, stats
-from scrapy_rep.admission.ticket import TICKET_KEY, Grant, grant_of, store_again
+from scrapy_rep.admission.ticket import TICKET_KEY, grant_of, store_again
 from scrapy_rep.decision.decider import Decider
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.exceptions import RobotsTxtDisallowed
@@ -26,7 +26,7 @@ CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on a request of an unknown origin while the crawl closes."""
 
 
-class Recheck:
+class DecideAgain:
     """Repeats decisions with the crawl's RobotsTxtMiddleware, or the user's subclass of it."""
 
     def __init__(
@@ -38,13 +38,7 @@ class Recheck:
         self._process_request = process_request
         self._takes_spider = "spider" in signature(process_request).parameters
 
-    def is_valid(self, request: Request, grant: Grant) -> bool:
-        """Return whether ``grant`` is one for the URL and the product tokens of ``request``."""
-        if grant.url != request.url:
-            return False
-        return grant.tokens is None or self.decider.is_decision_valid(request, grant.tokens)
-
-    async def decide_again(self, request: Request) -> Request | None:
+    async def decide(self, request: Request) -> Request | None:
         """Decide on ``request`` again: call ``process_request`` of RobotsTxtMiddleware with it.
 
         Return what this call returns, and raise what it raises. If no decision was made, the
@@ -59,24 +53,24 @@ class Recheck:
             request.meta.pop(signals.META_KEY, None)
         return returned
 
-    async def decide_again_as_sent(self, request: Request) -> Request | None:
-        """Decide again as ``decide_again`` does, on a request that no other middleware will change.
+    async def decide_as_sent(self, request: Request) -> Request | None:
+        """Decide again as ``decide`` does, on a request that no other middleware will change.
 
         If ``request`` has no User-Agent, it is sent without one. Then it has no product tokens,
         except those of ROBOTSTXT_USER_AGENT.
         """
         if b"User-Agent" in request.headers:
-            return await self.decide_again(request)
+            return await self.decide(request)
         request.headers[b"User-Agent"] = b""
         try:
-            return await self.decide_again(request)
+            return await self.decide(request)
         finally:
             del request.headers[b"User-Agent"]
 
     async def refusal_of(self, hop: Request) -> Verdict | None:
         """Return the verdict because of which ``hop`` must not be sent; None if it may be sent."""
         try:
-            given_back = await self.decide_again(hop) is not None
+            given_back = await self.decide(hop) is not None
         except RobotsTxtDisallowed as error:
             return error.verdict
         return CLOSING if given_back else None
@@ -106,7 +100,7 @@ class Recheck:
             signal=signals.robotstxt_followed, request=request, hop=hop
         )
         try:
-            if await self.decide_again(hop) is not None:
+            if await self.decide(hop) is not None:
                 return request.replace(dont_filter=True)
         except RobotsTxtDisallowed as error:
             raise drop_response(

@@ -19,8 +19,8 @@ from scrapy_rep import (
     RobotsTxtResponseMiddleware,
 )
 from scrapy_rep.admission.ticket import Source, copy_for_scheduler, grant_of, store_source
-from scrapy_rep.downloadermiddlewares.composition import Composition
-from scrapy_rep.downloadermiddlewares.transitions import TRANSITIONS, Action, Situation
+from scrapy_rep.downloadermiddlewares.actions import ACTIONS, Action, Situation
+from scrapy_rep.downloadermiddlewares.crawl_parts import CrawlParts
 from scrapy_rep.protocol.origin import ROBOTSTXT, origin_of
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.site_file import SiteFile
@@ -52,7 +52,7 @@ SITUATIONS = {
     "closing, first time": Situation.CLOSING,
     "closing, again": Situation.CLOSING_AGAIN,
 }
-ACTIONS = {
+NAMED = {
     "pass": Action.PASS,
     "drop": Action.DROP,
     "wait": Action.WAIT,
@@ -71,22 +71,20 @@ pytestmark = pytest.mark.event_loop
 
 @cells
 def test_a_cell_of_the_table(situation, source, action):
-    assert TRANSITIONS[SITUATIONS[situation]][Source(source)] is ACTIONS[action]
+    assert ACTIONS[SITUATIONS[situation]][Source(source)] is NAMED[action]
 
 
 def test_there_is_a_cell_for_every_situation_and_source():
     assert {(SITUATIONS[situation], Source(source)) for situation, source, _ in CELLS} == {
         (situation, source) for situation in Situation for source in Source
     }
-    assert set(TRANSITIONS) == set(Situation)
-    assert all(set(row) == set(Source) for row in TRANSITIONS.values())
-    assert {action for row in TRANSITIONS.values() for action in row.values()} == set(Action)
+    assert set(ACTIONS) == set(Situation)
+    assert all(set(row) == set(Source) for row in ACTIONS.values())
+    assert {action for row in ACTIONS.values() for action in row.values()} == set(Action)
 
 
 def test_nothing_but_what_is_allowed_passes():
-    passed = {
-        situation for situation, row in TRANSITIONS.items() if Action.PASS in set(row.values())
-    }
+    passed = {situation for situation, row in ACTIONS.items() if Action.PASS in set(row.values())}
     assert passed == {Situation.ALLOWED, Situation.HELD}
 
 
@@ -132,7 +130,7 @@ class Scene:
         )
         self.crawler.engine = SimpleNamespace(downloader=None, paused=True)
         self.middleware = RobotsTxtMiddleware.from_crawler(self.crawler)
-        self.parts = get_part(self.crawler, Composition)
+        self.parts = get_part(self.crawler, CrawlParts)
         # Browsers of later tests are asked about by all crawls of the process.
         self.parts._subresources.close()
         self.admission = self.middleware.admission
@@ -170,8 +168,7 @@ class Scene:
         """The site has refused a request for longer than requests wait."""
         self.knows("allowed")
         response = Response(self.url, status=429, headers={"Retry-After": "100"})
-        if self.admission.back_off is not None:
-            self.admission.ended(Request(self.url), 0.0, response)
+        self.admission.ended(Request(self.url), 0.0, response)
 
     def is_in(self, situation):
         """Bring it about; return whether the request was given back before."""
@@ -326,7 +323,7 @@ def test_who_has_waited_goes_by_the_table(source, found, situation):
     scene = Scene()
     scene.finds(found)
     done, task = scene.process(scene.request(source))
-    assert ACTIONS[done] is TRANSITIONS[SITUATIONS[situation]][Source(source)]
+    assert NAMED[done] is ACTIONS[SITUATIONS[situation]][Source(source)]
     assert scene.waited == 1 + (done == "wait")
     scene.ends(task)
     assert scene.parts.waiting_requests.waiting == 0
