@@ -86,13 +86,14 @@ class Wire:
         reading = self._admission.read_pauses()
         if reading is not None or not self._may_pass(request):
             await self._wait_until_admitted(request, reading)
+        request.meta.pop(TICKET_KEY, None)
         sent_at = self._monotonic()
         try:
             response = await download(request)
         except BaseException:
-            self._end(request, sent_at, None)
+            self._admission.ended(request, sent_at, None)
             raise
-        self._end(request, sent_at, response)
+        self._admission.ended(request, sent_at, response)
         return response
 
     async def enter(self, request: Request) -> None:
@@ -102,17 +103,14 @@ class Wire:
         dropped.
         """
         await self._wait_until_admitted(request, self._admission.read_pauses())
+        request.meta.pop(TICKET_KEY, None)
         self._sent[request] = self._monotonic()
 
     def leave(self, request: Request, response: Response | None) -> None:
         """Note that ``request`` has got ``response``; None: it ended with an error."""
         sent_at = self._sent.pop(request, None) if self._sent else None
         if sent_at is not None:
-            self._end(request, sent_at, response)
-
-    def _end(self, request: Request, sent_at: float, response: Response | None) -> None:
-        request.meta.pop(TICKET_KEY, None)
-        self._admission.ended(request, sent_at, response)
+            self._admission.ended(request, sent_at, response)
 
     def _may_pass(self, request: Request) -> bool:
         """Return whether no reason can hold ``request``. This is the answer for most requests."""

@@ -16,6 +16,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep import signals, stats
+from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.cache.entry import Entry, fingerprint_of
 from scrapy_rep.decision.decider import SCHEMES, Decision
 from scrapy_rep.decision.usage import as_dict
@@ -59,13 +60,13 @@ _WORDS: Final = {True: "allow", False: "disallow"}
 class _Pending:
     """The decision on a request whose response has not been received yet."""
 
-    __slots__ = ("at", "decision", "is_sent", "verdict")
+    __slots__ = ("at", "decision", "is_told", "verdict")
 
     def __init__(self, verdict: Verdict | None = None, decision: Decision | None = None) -> None:
         self.at = time()
         self.verdict = verdict
         self.decision = decision
-        self.is_sent = False
+        self.is_told = False
 
 
 class RobotsEvidence:
@@ -155,7 +156,7 @@ class RobotsEvidence:
     def _robotstxt_verdict(self, request: Request, verdict: Verdict, decision: Decision) -> None:
         self._pending[request] = pending = _Pending(verdict, decision)
         if self._hops and request in self._hops and (verdict.allowed or self._dry_run):
-            pending.is_sent = True
+            pending.is_told = True
             self._write("page", request, pending, "handler")
 
     def _robotstxt_followed(self, request: Request, hop: Request) -> None:
@@ -163,8 +164,8 @@ class RobotsEvidence:
 
     def _robotstxt_forbidden(self, request: Request, verdict: Verdict, dropped: bool) -> None:
         if dropped:
-            pending = self._pending.pop(request, None) or _Pending()
-            pending.verdict = verdict
+            pending = self._pending.setdefault(request, _Pending())
+            pending.verdict, pending.is_told = verdict, True
             self._write("drop", request, pending, "handler" if request in self._hops else None)
 
     def _response_downloaded(self, request: Request, response: Response) -> None:
@@ -172,20 +173,22 @@ class RobotsEvidence:
             self._write_sent("page", request, response.status)
 
     def _request_left_downloader(self, request: Request) -> None:
-        pending = self._pending.get(request)
-        if (pending is None or not pending.is_sent) and TRANSFER_KEY not in request.meta:
-            self._write_sent("failed", request, None)
+        # A request that still has a ticket was not sent: it was given back to the scheduler.
+        if request.meta.keys().isdisjoint((TRANSFER_KEY, TICKET_KEY)):
+            pending = self._pending.get(request)
+            if pending is None or not pending.is_told:
+                self._write_sent("failed", request, None)
 
     def _write_sent(self, kind: str, request: Request, status: int | None) -> None:
         pending = self._pending.get(request)
         if pending is None:
             pending = self._pending[request] = _Pending()
-        pending.is_sent = True
+        pending.is_told = True
         self._write(kind, request, pending, "download", status)
 
     def _response_received(self, request: Request, response: Response) -> None:
         pending = self._pending.pop(request, None)
-        if pending is None or not pending.is_sent:
+        if pending is None or not pending.is_told:
             # No request was sent: the response is that of another component, such as a cache.
             source = "cache" if "cached" in response.flags else "component"
             self._write("page", request, pending or _Pending(), source, response.status)

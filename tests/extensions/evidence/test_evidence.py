@@ -155,6 +155,35 @@ async def test_what_was_not_sent_is_told(web, path, tmp_path):
     assert site.targets == ["/"]
 
 
+class Rewrites:
+    """Leads requests to another page."""
+
+    def process_request(self, request):
+        request._set_url(request.url.replace("/rewritten", "/private"))
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_dropped_or_given_back_on_the_wire_has_not_failed(web, path):
+    refused = answer(429, headers={"Retry-After": "3"})
+    site = web.site(robots(RULES), paths={"/refuses": [refused, answer(200, PAGE)]})
+    settings = {
+        "DOWNLOADER_MIDDLEWARES": {Rewrites: 800},
+        "REP_EVIDENCE": path,
+        # They wait in the slot when the pause begins.
+        "DOWNLOAD_DELAY": 0.3,
+        "DOWNLOAD_DELAY_JITTER": 0,
+    }
+    pages = [site.url(f"/{n}") for n in range(3)]
+    urls = [site.url("/rewritten"), site.url("/refuses"), *pages]
+    result = await crawl(*urls, settings=settings)
+    (dropped,) = of(path, site.url("/private"))
+    assert dropped["kind"] == "drop"
+    assert result.stats["robotstxt/returned_to_scheduler"] > 0
+    for url in pages:
+        (line,) = of(path, url)
+        assert line["kind"] == "page"
+
+
 @pytest_twisted.ensureDeferred
 async def test_exemptions_overrides_and_dry_runs_are_told(web, path, tmp_path):
     (tmp_path / "rules").write_text("User-agent: *\nDisallow: /mine\n")
