@@ -92,7 +92,6 @@ class FakeCrawler:
                 closing=None,
                 inprogress=self.downloader.in_progress,
                 nextcall=SimpleNamespace(schedule=self._wake),
-                scheduler=SimpleNamespace(has_pending_requests=lambda: True),
             ),
         )
         self.spider = scrapy.Spider("queues")
