@@ -9,12 +9,15 @@ refused. So a worker that first meets the host after its pause knows that it mus
 from __future__ import annotations
 
 import logging
-from typing import Final
+from collections import deque
+from collections.abc import Coroutine
+from typing import Any, Final
 from uuid import uuid4
 
 from scrapy_rep.stores.base import PAUSE, REFUSED, Lease, Store, host_of_key, key_of_host
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.concurrency import Promise
 
 logger: Final = logging.getLogger(__name__)
 
@@ -31,6 +34,10 @@ class HostLeases:
         self._clock = clock
         self._name = uuid4().hex
         self._background = Background()
+        self._calls: dict[str, deque[Coroutine[Any, Any, None]]] = {}
+        """Calls of the store to end something, which are made one after the other for each host."""
+        self._claiming: dict[str, list[Promise[None]]] = {}
+        """Claims of hosts that wait until these calls are made."""
 
     async def claim(self, host: str, seconds: float) -> Lease | None:
         """Claim the lease of ``host``; return None if this worker has it now, else the lease.
@@ -39,6 +46,10 @@ class HostLeases:
         less than half of them are left, it is claimed once more. If the store fails, the error is
         logged, and the worker acts as if it had the lease.
         """
+        while host in self._calls:  # the end of the last lease must not end this one
+            ended: Promise[None] = Promise()
+            self._claiming.setdefault(host, []).append(ended)
+            await ended
         began = self._clock.monotonic()
         lease = await self._claim(host, seconds)
         took = self._clock.monotonic() - began
@@ -61,7 +72,7 @@ class HostLeases:
         wait for that, and for as long as the lease lasts. Done in the background.
         """
         if lease is not None or pause:
-            self._background.start(self._ended(host, lease, pause))
+            self._call(host, self._ended(host, lease, pause))
 
     async def _ended(self, host: str, lease: float | None, pause: float) -> None:
         key = key_of_host(host)
@@ -78,7 +89,24 @@ class HostLeases:
 
     def answered(self, host: str) -> None:
         """Note that ``host`` doesn't refuse requests any more. Done in the background."""
-        self._background.start(self._store.release(key_of_host(host, REFUSED), PAUSE))
+        self._call(host, self._store.release(key_of_host(host, REFUSED), PAUSE))
+
+    def _call(self, host: str, call: Coroutine[Any, Any, None]) -> None:
+        calls = self._calls.setdefault(host, deque())
+        calls.append(call)
+        if len(calls) == 1:
+            self._background.start(self._make_calls(host, calls))
+
+    async def _make_calls(self, host: str, calls: deque[Coroutine[Any, Any, None]]) -> None:
+        while calls:
+            try:
+                await calls[0]
+            except Exception:
+                logger.exception("Error while ending the lease of %s", host)
+            del calls[0]
+        del self._calls[host]
+        for claim in self._claiming.pop(host, ()):
+            claim.set_result(None)
 
     async def pauses(self) -> dict[str, float]:
         """Return the hosts that have refused, and the seconds left of the pause of each, or 0."""

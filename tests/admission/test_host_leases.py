@@ -81,3 +81,31 @@ async def test_a_lease_that_a_worker_hears_of_late_is_as_long(tmp_path):
 async def ended(leases, lease, pause):
     leases.ended(HOST, lease, pause)
     await leases.finish()
+
+
+class LateToRelease:
+    """A store that releases a lease some time after it was told to."""
+
+    def __init__(self, store):
+        self.store = store
+        self.claim = store.claim
+
+    async def release(self, *arguments):
+        await asyncio.sleep(SHORT)
+        await self.store.release(*arguments)
+
+
+@in_asyncio
+async def test_the_end_of_a_lease_does_not_end_the_next_one():
+    store = memory()
+    first, second = HostLeases(LateToRelease(store), Clock()), HostLeases(store, Clock())
+    for _ in range(2):
+        assert await first.claim(HOST, LONG) is None
+        first.ended(HOST, 0, 0)
+    claims = [asyncio.ensure_future(first.claim(HOST, LONG)) for _ in range(3)]
+    await asyncio.sleep(0)
+    claims.pop().cancel()
+    assert await asyncio.gather(*claims) == [None, None]
+    assert await second.claim(HOST, LONG) is not None
+    await first.finish()
+    assert await second.claim(HOST, LONG) is not None

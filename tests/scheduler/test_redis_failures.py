@@ -329,4 +329,4 @@ def test_what_a_worker_took_and_lost_is_not_its_own_any_more(redis, monkeypatch)
 
     monkeypatch.setattr(queue._requests, "defer", defer_late)
     assert drain(queue) == []
-    assert len(queue) == 1
+    assert len(queue._requests) == 1
