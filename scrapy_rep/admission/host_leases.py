@@ -10,14 +10,17 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Coroutine
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final
 from uuid import uuid4
 
 from scrapy_rep.stores.base import PAUSE, REFUSED, Lease, Store, host_of_key, key_of_host
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
+
+Call = Callable[[], Awaitable[None]]
 
 logger: Final = logging.getLogger(__name__)
 
@@ -34,7 +37,7 @@ class HostLeases:
         self._clock = clock
         self._name = uuid4().hex
         self._background = Background()
-        self._calls: dict[str, deque[Coroutine[Any, Any, None]]] = {}
+        self._calls: dict[str, deque[Call]] = {}
         """Calls of the store to end something, which are made one after the other for each host."""
         self._claiming: dict[str, list[Promise[None]]] = {}
         """Claims of hosts that wait until these calls are made."""
@@ -72,7 +75,7 @@ class HostLeases:
         wait for that, and for as long as the lease lasts. Done in the background.
         """
         if lease is not None or pause:
-            self._call(host, self._ended(host, lease, pause))
+            self._call(host, partial(self._ended, host, lease, pause))
 
     async def _ended(self, host: str, lease: float | None, pause: float) -> None:
         key = key_of_host(host)
@@ -89,18 +92,18 @@ class HostLeases:
 
     def answered(self, host: str) -> None:
         """Note that ``host`` doesn't refuse requests any more. Done in the background."""
-        self._call(host, self._store.release(key_of_host(host, REFUSED), PAUSE))
+        self._call(host, partial(self._store.release, key_of_host(host, REFUSED), PAUSE))
 
-    def _call(self, host: str, call: Coroutine[Any, Any, None]) -> None:
+    def _call(self, host: str, call: Call) -> None:
         calls = self._calls.setdefault(host, deque())
         calls.append(call)
         if len(calls) == 1:
             self._background.start(self._make_calls(host, calls))
 
-    async def _make_calls(self, host: str, calls: deque[Coroutine[Any, Any, None]]) -> None:
+    async def _make_calls(self, host: str, calls: deque[Call]) -> None:
         while calls:
             try:
-                await calls[0]
+                await calls[0]()
             except Exception:
                 logger.exception("Error while ending the lease of %s", host)
             del calls[0]
