@@ -9,6 +9,7 @@ from scrapy_rep import CrawlClosingError
 from scrapy_rep.admission.admission import Admission
 from scrapy_rep.admission.back_off import BackOff
 from scrapy_rep.admission.crawl_delay import CrawlDelay
+from scrapy_rep.admission.host_leases import HostLeases
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.flights import Flights
 from scrapy_rep.downloadermiddlewares.waiting_requests import WaitingRequests
@@ -27,7 +28,7 @@ known, access, land, claim = (
 )
 come, end_pause = WaitingRequests._wake, BackOff.ended
 sent, ended = CrawlDelay.sent, CrawlDelay.ended
-hold, end = Admission.hold, Admission.ended
+hold, end, pauses = Admission.hold, Admission.ended, HostLeases.pauses
 
 
 def answers_are_used_for_ever(self, origin):
@@ -131,6 +132,10 @@ def pauses_are_not_read(self):
     return None
 
 
+async def nobody_knows_who_has_refused(self):
+    return {host: left for host, left in (await pauses(self)).items() if left}
+
+
 def in_sql(name, statement, was, becomes):
     broken = statement.replace(was, becomes)
     assert broken != statement
@@ -156,6 +161,7 @@ BREAKAGES_OF_TURNS = {
             (BackOff, "refused", who_is_refused_stays_the_probe),
             (BackOff, "ended", who_was_under_way_ends_the_pause),
             (BackOff, "read_pauses", pauses_are_not_read),
+            (HostLeases, "pauses", nobody_knows_who_has_refused),
             (Admission, "ended", any_request_ends_the_lease),
             (Admission, "hold", what_begins_during_a_claim_is_not_seen),
         ]

@@ -41,7 +41,7 @@ from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.site_file import SiteFile
 from scrapy_rep.settings import Options
-from scrapy_rep.stores.base import PAUSE, StoreError, host_of_key
+from scrapy_rep.stores.base import PAUSE, REFUSED, StoreError, host_of_key
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SQLiteStore
@@ -162,6 +162,8 @@ class Reached:
         for key, left in found.items():
             if (host := host_of_key(key)) is not None:
                 self.worker.world.told(self.worker, host, left)
+            elif (pause := self.worker.world.pauses.get(host_of_key(key, REFUSED))) is not None:
+                pause.told.add(self.worker)  # it has met the host only now, perhaps
         await self.busy()
         return found
 
