@@ -266,6 +266,11 @@ class RobotsTxtMiddleware:
         while True:
             has_tried = decision.verdict is not None
             decision = await self._waiting.wait_for_decision(request, decision)
+            verdict, entry = decision.verdict, decision.entry
+            if verdict and verdict.allowed and entry and not entry.is_valid(self._time()):
+                # It has expired, and decided on another page that waited for the same lookup.
+                decision = decision._replace(verdict=None, entry=None)
+                continue
             situation = self._situation_of(request, decision, note)
             if situation is Situation.CROWDED:  # the request has a place already
                 return decision, Situation.HELD

@@ -322,6 +322,17 @@ async def test_a_url_that_has_no_origin_is_dropped_and_not_sent():
 
 
 @pytest_twisted.ensureDeferred
+async def test_rules_that_have_expired_when_they_come_decide_on_one_page(web):
+    rules = "User-agent: *\nDisallow: /private\n"
+    site = web.site(answer(200, rules, headers={"Cache-Control": "no-cache"}))
+    settings = {"REP_CACHE_TTL": 0, "REP_CACHE_TTL_MIN": 0, **SCRAPYS_QUEUE}
+    urls = [site.url(f"/{number}") for number in range(4)]
+    result = await crawl_with(*urls, settings=settings)
+    assert sorted(result.fetched) == urls
+    assert len(site.robots_requests) == 4
+
+
+@pytest_twisted.ensureDeferred
 async def test_memory_bounded_to_one_origin_still_obeys(web):
     sites = [web.site(robots("User-agent: *\nDisallow: /private")) for _ in range(3)]
     paths = ("/1", "/private", "/3")
