@@ -20,11 +20,8 @@ _STALE: Final = 16
 """The heap of a slot is rebuilt if it has more pairs than two for each lane, plus this number."""
 
 Rank = tuple[int, bool, int]
-"""The rank of a lane in its slot; the lane with the least rank is next.
-
-It has the negated priority of the next request of the lane, whether this is a start request, and a
-number that is larger for each new rank.
-"""
+"""The lane with the least rank is next: negated priority of its next request, whether that is a
+start request, and a number that is larger for each new rank."""
 
 
 class Lane:
@@ -40,10 +37,8 @@ class Lane:
         self.origin: Origin | None = origin
         self.size: int = 0
         self.heap: list[tuple[Any, ...]] = []
-        """A heap of sort keys: negated priority, whether it is a start request, a unique position.
-
-        In memory, each has the request as fourth element. On disk, only the first key is here.
-        """
+        """A heap of sort keys: negated priority, whether it is a start request, a unique position;
+        in memory, also the request. On disk, only the first key is here."""
         self.rank: Rank | None = None
         """The rank in the heap of the slot; None while the lane waits."""
         self.overdue: bool = False
@@ -75,7 +70,6 @@ class Slot:
         return None
 
     def add(self, lane: Lane, rank: Rank) -> None:
-        """Put ``lane`` in the heap with a new rank."""
         lane.rank = rank
         if len(self.ranks) > 2 * self.lanes + _STALE:
             self.ranks = [(lane.rank, lane) for rank, lane in self.ranks if rank is lane.rank]
@@ -128,35 +122,34 @@ class Lanes:
             del self.slots[lane.slot.name]
 
     def clear(self) -> None:
-        """Remove all lanes."""
         self._lanes.clear()
         self.slots.clear()
         self.size = 0
 
 
 class RequestsInMemory:
-    """The requests of all lanes in memory: those of a lane are in its ``heap``."""
+    """The requests of all lanes in memory: those of a lane are in its ``heap``.
+
+    ``order`` is 1 for first in, first out; -1 for last in, first out.
+    """
 
     def __init__(self) -> None:
         self._number = count(1)
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Add ``request``; ``order`` is 1 for first in, first out; -1 for last in, first out."""
         heappush(lane.heap, (priority, start, next(self._number) * order, request))
 
     @staticmethod
     def read(lane: Lane) -> Request:
-        """Return the next request of ``lane`` without removing it."""
+        """Return the next request without removing it."""
         request: Request = lane.heap[0][3]
         return request
 
     @staticmethod
     def read_first(lane: Lane, limit: int) -> list[Request]:
-        """Return the next requests of ``lane``, at most ``limit``, without removing them."""
         return [item[3] for item in nsmallest(limit, lane.heap)]
 
     @staticmethod
     def pop(lane: Lane) -> Request:
-        """Remove the next request of ``lane`` and return it."""
         request: Request = heappop(lane.heap)[3]
         return request

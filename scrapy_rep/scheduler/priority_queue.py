@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from scrapy import Request, squeues
 from scrapy.crawler import Crawler
@@ -46,22 +46,14 @@ _FILE_CHECK_INTERVAL: Final = 5
 seconds, too, so no timer is needed."""
 
 
-class _QueueClass(NamedTuple):
-    """One of Scrapy's queue classes."""
-
-    order: int
-    """1 for first in, first out; -1 for last in, first out."""
-    marshals: bool
-    """Whether it serializes with marshal; other disk queues use pickle."""
-
-
 _NAME: Final = re.compile("(Pickle|Marshal|)(Fifo|Lifo)(Memory|Disk|SQLite)Queue")
 _QUEUE_CLASSES: Final = {
-    queue_class: _QueueClass(1 if "Fifo" in name else -1, name.startswith("Marshal"))
+    queue_class: (1 if "Fifo" in name else -1, name.startswith("Marshal"))
     for name, queue_class in vars(squeues).items()
     if _NAME.fullmatch(name)
 }
-"""The queue classes of this version of Scrapy."""
+"""The queue classes of this version of Scrapy: 1 for first in, first out, or -1 for last in, first
+out; and whether the class serializes with marshal. Other disk queues use pickle."""
 
 
 class _UnfitError(Exception):
@@ -126,17 +118,14 @@ class RobotsAwarePriorityQueue:
         self._slot_name = scrapy_internals.downloader_of(crawler).get_slot_key
         self._admission = Admission.of(crawler)
         self._ranks = count()
-        kind = _QUEUE_CLASSES[downstream_queue_cls]
-        self._order = kind.order
-        self._start_order = _QUEUE_CLASSES[start_queue_cls].order if start_queue_cls else 0
+        self._order, marshals = _QUEUE_CLASSES[downstream_queue_cls]
+        self._start_order = _QUEUE_CLASSES[start_queue_cls][0] if start_queue_cls else 0
         self._next_file_check = -math.inf
-        self._disk = (
-            RequestsOnDisk(crawler, key, startprios, marshals=kind.marshals) if key else None
-        )
+        self._disk = RequestsOnDisk(crawler, key, startprios, marshals=marshals) if key else None
         self._requests = self._disk or RequestsInMemory()
         self._lanes = Lanes()
         self._waiting = WaitingLanes(
-            crawler, self._admission, self._lanes, self._head, self._first, self._clock
+            crawler, self._admission, self._lanes, self._head, self._requests, self._clock
         )
         self._on_disk = None
         if self._disk is not None:
@@ -252,9 +241,6 @@ class RobotsAwarePriorityQueue:
                 self._pop(lane)
         raise LookupError("none of the requests could be read")
 
-    def _first(self, lane: Lane, limit: int) -> list[Request]:
-        return self._requests.read_first(lane, limit)
-
     def _origin(self, request: Request) -> Origin | None:
         return None if self._admission is None else self._admission.origin_governing(request)
 
@@ -304,7 +290,6 @@ class RobotsAwarePriorityQueue:
         lane.failures += 1
 
     def _leave_on_disk(self, lane: Lane) -> None:
-        """Leave the unreadable requests of ``lane`` on disk for the next crawl."""
         if self._on_disk is not None:
             self._on_disk.give_up(lane.slot.name, lane.origin, lane.size)
         self._resize(lane, 0)
@@ -341,7 +326,6 @@ class RobotsAwarePriorityQueue:
         self._slot_order.add(lane.slot)
 
     def _select_lane(self) -> Lane | None:
-        """Return the lane to pop the next request from; None if no request may leave."""
         for woken in self._waiting.pop_woken():
             self._rank_or_wait(woken)
         try:
@@ -355,7 +339,6 @@ class RobotsAwarePriorityQueue:
                 self._admission.look_up()
 
     def _ready_lane(self, slot: Slot) -> Lane | None:
-        """Return the first lane of ``slot`` whose next request may leave, or None."""
         while (lane := slot.first_lane()) is not None:
             try:
                 if self._waiting.wait_unless_ready(lane):
@@ -369,10 +352,7 @@ class RobotsAwarePriorityQueue:
 
 
 def _check_fits(crawler: Crawler, *queue_classes: type[Any] | None) -> None:
-    """Raise _UnfitError if RobotsAwarePriorityQueue can't replace Scrapy's queue in this crawl.
-
-    Raises ValueError if CONCURRENT_REQUESTS_PER_IP is set.
-    """
+    """Raise _UnfitError if the queue can't be used; ValueError as ``from_crawler`` does."""
     if crawler.settings.getint("CONCURRENT_REQUESTS_PER_IP"):
         raise ValueError("The priority queue does not support CONCURRENT_REQUESTS_PER_IP")
     wheres = ("MEMORY", "DISK") if crawler.settings.get("JOBDIR") else ("MEMORY",)

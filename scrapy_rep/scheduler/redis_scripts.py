@@ -34,13 +34,7 @@ local function push(_, data) redis.call('RPUSH', queue, data) end
 local function pop() return redis.call('RPOP', queue), 0 end
 local function size() return redis.call('LLEN', queue) end
 """
-LIFO: Final = """
-local queue = KEYS[1]
-local function rank() return 0 end
-local function push(_, data) redis.call('LPUSH', queue, data) end
-local function pop() return redis.call('LPOP', queue), 0 end
-local function size() return redis.call('LLEN', queue) end
-"""
+LIFO: Final = FIFO.replace("RPUSH", "LPUSH").replace("RPOP", "LPOP")
 """Operations on the three queues of scrapy-redis.
 
 ``pop`` returns a request and its score. ``push`` gives a request back: with FIFO and LIFO, it is

@@ -145,7 +145,6 @@ class RequestFile:
         return rows
 
     def lane_sizes_of(self, slot: str) -> list[tuple[str, str, int]]:
-        """Return slot, origin and number of requests of each lane of ``slot``."""
         return self._run(_SIZES.format("="), (slot, -1)).fetchall()
 
     def keys(self, lane: LaneName, after: Key, limit: int, without: Container[int]) -> list[Key]:
@@ -162,7 +161,6 @@ class RequestFile:
             return [*islice(filter(is_usable, rows), limit)]
 
     def insert(self, lane: LaneName, key: Key, data: bytes) -> None:
-        """Write a request, as the next row."""
         self._run(_INSERT, (self.number + 1, *lane, *key, data))
         self.number += 1
 
@@ -189,7 +187,6 @@ class RequestFile:
             return False
 
     def count_all(self) -> int:
-        """Return the number of rows. This reads all of them."""
         return int(self._run("SELECT count(*) FROM requests").fetchone()[0])
 
     def is_empty(self) -> bool:

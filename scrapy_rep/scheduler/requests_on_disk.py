@@ -73,17 +73,12 @@ class RequestsOnDisk:
         self._has_logged_late = False
         self.number_of_requests = self._file.number_of_requests
 
-    # What is where.
+    # As in ``RequestFile``, but without popped requests: the number may be 0.
 
     def lane_sizes(self, after: str | None, lanes: int) -> list[tuple[str, str, int]]:
-        """Return the lanes of the next slots, as ``RequestFile.lane_sizes`` does.
-
-        Popped requests are not counted; the number may be 0.
-        """
         return self._without_popped(self._file.lane_sizes(after, lanes))
 
     def lane_sizes_of(self, slot: str) -> list[tuple[str, str, int]]:
-        """Return the lanes of ``slot``, in the same way."""
         return self._without_popped(self._file.lane_sizes_of(slot))
 
     def _without_popped(self, rows: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
@@ -114,7 +109,6 @@ class RequestsOnDisk:
         raise ValueError("the scheduler is closed")
 
     def add(self, lane: Lane, priority: int, start: bool, order: int, request: Request) -> None:
-        """Write ``request`` to ``lane``. Raises ValueError as ``write`` does."""
         key = self.write(lane.slot.name, lane.origin, priority, start, order, request)
         # A lane with requests but no key could not be read yet; set_next_key() sets its key later.
         if key < lane.heap[0] if lane.heap else not lane.size:
@@ -149,17 +143,11 @@ class RequestsOnDisk:
     # Requests are read, and leave.
 
     def read(self, lane: Lane) -> Request:
-        """Return the next request of ``lane`` without removing it.
-
-        Raises UnreadableError if the request can't be read.
-        """
+        """Return the next request without removing it. Raises UnreadableError."""
         return self._decode(self._data(lane.heap[0]))
 
     def read_first(self, lane: Lane, limit: int) -> list[Request]:
-        """Return the next requests of ``lane``, at most ``limit``, without unreadable ones.
-
-        The requests are not removed.
-        """
+        """Return the next requests that can be read, at most ``limit``, without removing them."""
         requests = []
         for key in self._file.keys(_name_of(lane), BEFORE_ALL, limit, self._popped):
             with suppress(UnreadableError):
@@ -239,7 +227,7 @@ class RequestsOnDisk:
             )
 
     def close(self) -> bool:
-        """Delete finished rows and close the file; return whether requests are left on disk."""
+        """Delete finished rows and close the file; return whether any rows are left."""
         self._is_closed = True
         with closing(self._file):
             with suppress(sqlite3.Error):

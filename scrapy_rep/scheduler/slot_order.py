@@ -45,7 +45,6 @@ class SlotOrder:
         """The names of slots whose downloads are to be counted."""
 
     def set_last_popped(self, slot: Slot) -> None:
-        """Note that a request of ``slot`` was popped."""
         self._last = self.passed = slot.name
 
     def add(self, slot: Slot) -> None:

@@ -48,10 +48,7 @@ class SlotsOnDisk:
         may_load: Callable[[], bool],
         clock: Clock,
     ) -> None:
-        """``activate`` is called with each loaded lane.
-
-        ``may_load`` returns whether more lanes may be loaded.
-        """
+        """``activate`` is called with each loaded lane; ``may_load`` tells whether to load more."""
         self._crawler = crawler
         self._clock = clock
         self._requests = requests
@@ -98,7 +95,6 @@ class SlotsOnDisk:
         return any(size for _, _, size in self._requests.lane_sizes_of(slot))
 
     def push(self, slot: str, origin: Origin | None, *item: Any) -> None:
-        """Write a request that stays on disk. Raises ValueError as ``write`` does."""
         self._requests.write(slot, origin, *item)
         self._lanes.on_disk += 1 + self.pop_unreadable(slot, origin)
 

@@ -22,7 +22,8 @@ from scrapy_rep.admission.lookup import MOST_COMPARED, Lookups
 from scrapy_rep.admission.reason import Hold
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler.lanes import Lane, Lanes
+from scrapy_rep.scheduler.lanes import Lane, Lanes, RequestsInMemory
+from scrapy_rep.scheduler.requests_on_disk import RequestsOnDisk
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
@@ -41,20 +42,19 @@ class WaitingLanes:
         admission: Admission | None,
         lanes: Lanes,
         head: Callable[[Lane], Request],
-        first: Callable[[Lane, int], list[Request]],
+        requests: RequestsInMemory | RequestsOnDisk,
         clock: Clock,
     ) -> None:
         """``admission`` is None if the crawl doesn't obey robots.txt.
 
         ``head`` returns the next request of a lane, or raises LookupError if none can be read.
-        ``first`` returns the next requests that can be read, up to a number.
         """
         self._crawler = crawler
         self._admission = admission
         self._timeout = 0.0 if admission is None else admission.defer_timeout
         self._lanes = lanes
         self._head = head
-        self._first = first
+        self._requests = requests
         self._clock = clock
         self._waiting: Waiting[Lane] = Waiting(clock, self._wake)
         self._woken: deque[Lane] = deque()
@@ -103,14 +103,12 @@ class WaitingLanes:
         self._waiting.add(lane, lane.origin, hold)
 
     def pop_woken(self) -> Iterator[Lane]:
-        """Yield each lane whose wait has ended since the last call."""
         while self._woken:
             lane = self._woken.popleft()
             if lane.size and lane not in self._waiting:
                 yield lane
 
     def count_if_deferred(self, lane: Lane) -> None:
-        """Count a request that was added to ``lane`` as deferred, if the lane is deferred."""
         if lane in self._deferred:
             stats.count(self._crawler, stats.DEFERRED)
 
@@ -127,7 +125,8 @@ class WaitingLanes:
                 head = self._head(lane)
                 if not failed_routes:
                     return head
-                return first_by_other_route(self._first(lane, MOST_COMPARED), failed_routes) or head
+                first = self._requests.read_first(lane, MOST_COMPARED)
+                return first_by_other_route(first, failed_routes) or head
         return None
 
     def count_deferred(self) -> tuple[int, bool]:
