@@ -199,12 +199,8 @@ class RobotsAwarePriorityQueue:
                         continue
                 store_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
                 self._admission.idle.request_popped()
-            if (
-                self._on_disk is not None
-                and not self._waiting.remembers(lane)
-                and self._on_disk.move_to_disk(lane)
-            ):
-                self._resize(lane, 0)
+            if self._on_disk is not None and not self._waiting.remembers(lane):
+                self._on_disk.move_to_disk(lane)
             return request
         return None
 

@@ -98,16 +98,15 @@ class SlotsOnDisk:
         self._requests.write(slot, origin, *item)
         self._lanes.on_disk += 1 + self.pop_unreadable(slot, origin)
 
-    def move_to_disk(self, lane: Lane) -> bool:
-        """Return whether to remove ``lane``, of which a request was popped, from memory.
+    def move_to_disk(self, lane: Lane) -> None:
+        """Remove ``lane``, of which a request was popped, from memory, if many lanes are there.
 
-        If so, this call counts its requests as on disk, and the next round loads them. A slot with
-        several lanes stays, as the order of its lanes is known only in memory.
+        The next round loads it. A slot with several lanes stays, as the order of its lanes is known
+        only in memory.
         """
-        if not lane.size or len(self._lanes) <= _MAX_LANES or lane.slot.lanes > 1:
-            return False
-        self._lanes.on_disk += lane.size
-        return True
+        if len(self._lanes) > _MAX_LANES and lane.slot.lanes == 1:
+            self._lanes.on_disk += lane.size
+            self._lanes.resize(lane, 0)
 
     def give_up(self, slot: str, origin: Origin | str | None, size: int) -> None:
         """Leave the requests of a lane that can't be read on disk until one is added to it."""

@@ -166,18 +166,13 @@ def _version_of(connection: sqlite3.Connection, file_format: FileFormat) -> int:
 
 def _enable_wal(connection: sqlite3.Connection, timeout: float) -> None:
     end = monotonic() + timeout
-    while not _try_enable_wal(connection, last=monotonic() >= end):
-        # SQLite's own timeout doesn't cover this statement.
+    while True:  # SQLite's own timeout doesn't cover this statement
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError:
+            if monotonic() >= end:
+                raise
         sleep(_LOCK_INTERVAL)
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-
-
-def _try_enable_wal(connection: sqlite3.Connection, *, last: bool) -> bool:
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-    except sqlite3.OperationalError:
-        if last:
-            raise
-        return False
-    return True

@@ -748,25 +748,19 @@ async def test_the_time_limit_of_a_page_doubles_with_each_try(web):
 
 
 @pytest.mark.parametrize("limit", ["soon", -1])
-@pytest_twisted.ensureDeferred
-async def test_a_time_limit_that_is_none_closes_no_site(web, limit):
-    site = web.site(robots(""))
-    bad = Request(site.url("/1"), meta={"download_timeout": limit})
-    result = await crawl(bad, site.url("/2"), settings={"CONCURRENT_REQUESTS": 1})
-    assert site.url("/2") in result.fetched
-
-
-@pytest.mark.parametrize("limit", ["soon", -1])
+@pytest.mark.parametrize("of_spider", [False, True])
 @pytest.mark.filterwarnings("ignore:.*download_timeout:scrapy.exceptions.ScrapyDeprecationWarning")
 @pytest_twisted.ensureDeferred
-async def test_a_time_limit_that_is_none_of_a_spider_closes_no_site(web, limit):
+async def test_a_time_limit_that_is_none_closes_no_site(web, limit, of_spider):
     class Spider(ListSpider):
-        download_timeout = limit
+        if of_spider:
+            download_timeout = limit
 
     site = web.site(robots(""))
-    good = Request(site.url("/1"), meta={"download_timeout": 60})
-    result = await crawl(good, spidercls=Spider)
-    assert result.fetched == [site.url("/1")]
+    bad = [] if of_spider else [Request(site.url("/1"), meta={"download_timeout": limit})]
+    good = Request(site.url("/2"), meta={"download_timeout": 60})
+    result = await crawl(*bad, good, settings={"CONCURRENT_REQUESTS": 1}, spidercls=Spider)
+    assert site.url("/2") in result.fetched
 
 
 @pytest_twisted.ensureDeferred

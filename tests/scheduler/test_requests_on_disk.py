@@ -509,19 +509,6 @@ def test_a_second_crawl_on_the_same_jobdir_is_refused(tmp_path):
     queue.close()
 
 
-@pytest.mark.parametrize("content", [b"no database", b"SQLite format 3\x00" + b"\x07" * 5000])
-def test_a_file_that_is_no_database_is_refused_and_stays(tmp_path, content):
-    file_of(tmp_path).write_bytes(content)
-    refused(tmp_path, "damaged, or of another program")
-
-
-def test_a_file_that_is_damaged_is_refused_and_stays(tmp_path):
-    filled(tmp_path, *pages("a.example", *range(200))).close()
-    content = file_of(tmp_path).read_bytes()
-    file_of(tmp_path).write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
-    refused(tmp_path, "damaged")
-
-
 def damage_page(folder, page):
     content = bytearray(file_of(folder).read_bytes())
     content[(page - 1) * 4096 : page * 4096] = b"\xff" * 4096
@@ -535,53 +522,79 @@ def first_page_of(folder, name):
         return connection.execute(query, [name]).fetchone()[0]
 
 
-@pytest.mark.parametrize("name", ["requests", "by_rank", "unreadable"])
-def test_a_damaged_page_is_refused_with_what_to_do(tmp_path, name):
-    filled(tmp_path, *pages("a.example", 1, 2)).close()
-    damage_page(tmp_path, first_page_of(tmp_path, name))
-    for _ in range(2):
-        refused(
-            tmp_path,
-            f"^{file_of(tmp_path)} is damaged, or of another program .*, and is not changed. Restore a copy of it, or set JOBDIR to a new directory$",
-        )
+def contains(data):
+    return lambda folder: file_of(folder).write_bytes(data)
 
 
-def test_a_schema_that_is_not_utf_8_is_refused_and_stays(tmp_path):
-    filled(tmp_path, *pages("a.example", 1)).close()
-    content = file_of(tmp_path).read_bytes()
-    assert content.count(b"requestsrequests") == 1
-    file_of(tmp_path).write_bytes(content.replace(b"requestsrequests", b"\xefequests\xefequests"))
-    refused(tmp_path, "damaged.*its schema is not valid UTF-8")
+def runs(script):
+    def change(folder):
+        with closing(sqlite3.connect(file_of(folder))) as connection:
+            connection.executescript(script)
+
+    return change
 
 
-def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
-    connection = sqlite3.connect(file_of(tmp_path))
-    connection.execute("CREATE TABLE theirs (x)")
-    connection.close()
-    refused(tmp_path, "of another program.* Set JOBDIR to a new directory$")
+def replaced(old, new):
+    def change(folder):
+        content = file_of(folder).read_bytes()
+        assert content.count(old) == 1
+        file_of(folder).write_bytes(content.replace(old, new))
+
+    return change
+
+
+def damaged(name):
+    return lambda folder: damage_page(folder, first_page_of(folder, name))
+
+
+def overwritten(folder):
+    size = file_of(folder).stat().st_size
+    file_of(folder).write_bytes(file_of(folder).read_bytes()[:4096] + b"\xff" * (size - 4096))
+
+
+NEW = "set JOBDIR to a new directory$"
+DAMAGED = f"damaged.*, and is not changed. Restore a copy of it, or {NEW}"
+FOREIGN = "of another program, and is not changed. Set JOBDIR to a new directory$"
+OLDER, NEWER = (
+    f"written by {age} version of scrapy-rep, and is not changed. Finish its crawl with that "
+    f"version, or {NEW}"
+    for age in ("an older", "a newer")
+)
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ("PRAGMA user_version = 99", "a newer version"),
-        ("PRAGMA user_version = -1", "an older version"),
+        (contains(b"no database"), DAMAGED),
+        (contains(b"SQLite format 3\x00" + b"\x07" * 5000), DAMAGED),
+        (overwritten, DAMAGED),
+        (damaged("requests"), DAMAGED),
+        (damaged("by_rank"), DAMAGED),
+        (damaged("unreadable"), DAMAGED),
+        (
+            replaced(b"requestsrequests", b"\xefequests\xefequests"),
+            DAMAGED.replace(".*", ".*not valid UTF-8.*"),
+        ),
+        (runs("PRAGMA application_id = 7"), FOREIGN),
+        (runs("PRAGMA user_version = 99"), NEWER),
+        (runs("PRAGMA user_version = -1"), OLDER),
         # Its schema had another column, before the first release.
         (
-            "ALTER TABLE requests RENAME COLUMN position TO place; PRAGMA user_version = 1",
-            "an older version",
+            runs("ALTER TABLE requests RENAME COLUMN position TO place; PRAGMA user_version = 1"),
+            OLDER,
         ),
     ],
 )
-def test_a_file_of_another_version_is_refused_and_stays(tmp_path, change, says):
-    filled(tmp_path, *pages("a.example", 1)).close()
-    with closing(sqlite3.connect(file_of(tmp_path))) as connection:
-        connection.executescript(change)
-    refused(
-        tmp_path,
-        f"^{file_of(tmp_path)} is written by {says} of scrapy-rep, and is not changed. "
-        "Finish its crawl with that version, or set JOBDIR to a new directory$",
-    )
+def test_a_file_that_is_damaged_or_none_of_ours_is_refused_and_stays(tmp_path, change, says):
+    filled(tmp_path, *pages("a.example", *range(200))).close()
+    change(tmp_path)
+    for _ in range(2):
+        refused(tmp_path, f"^{file_of(tmp_path)} is {says}")
+
+
+def test_a_database_of_somebody_else_is_refused_and_stays(tmp_path):
+    runs("CREATE TABLE theirs (x)")(tmp_path)
+    refused(tmp_path, FOREIGN)
 
 
 def test_the_version_is_that_of_the_schema():
@@ -660,19 +673,6 @@ def test_what_is_not_next_is_on_disk_alone(tmp_path, small_memory):
     assert "050.example" in queue
     queue.pop()
     assert (len(queue), len(queue._lanes)) == (199, 5)
-
-
-@pytest.mark.parametrize("again", [False, True], ids=["pushed", "opened again"])
-def test_the_order_is_that_of_a_queue_in_memory(tmp_path, small_memory, again):
-    requests = many_pages(100)
-    in_memory = ours(FakeCrawler())
-    for request in requests:
-        in_memory.push(request)
-    queue = filled(tmp_path, *requests)
-    if again:
-        queue.close()
-        queue = ours(FakeCrawler(), key=tmp_path)
-    assert drain(queue) == drain(in_memory)
 
 
 def test_links_that_come_meanwhile_have_their_turns(tmp_path, small_memory):
