@@ -127,12 +127,12 @@ class RobotsAwarePriorityQueue:
         self._waiting = WaitingLanes(
             crawler, self._admission, self._lanes, self._head, self._requests, self._clock
         )
-        self._on_disk = None
+        self._slots_on_disk = None
         if self._disk is not None:
-            self._on_disk = SlotsOnDisk(
+            self._slots_on_disk = SlotsOnDisk(
                 crawler, self._disk, self._lanes, self._rank_or_wait, self._may_load, self._clock
             )
-        self._slot_order = SlotOrder(self._lanes.slots, crawler, self._on_disk)
+        self._slot_order = SlotOrder(self._lanes.slots, crawler, self._slots_on_disk)
 
     # What the scheduler calls.
 
@@ -148,10 +148,10 @@ class RobotsAwarePriorityQueue:
         start = bool(self._start_order and request.meta.get("is_start_request", False))
         order = self._start_order if start else self._order
         item = -request.priority, start, order, request
-        if self._on_disk is not None and self._on_disk.load_or_leave_on_disk(
+        if self._slots_on_disk is not None and self._slots_on_disk.load_or_leave_on_disk(
             slot, self._slot_order.passed
         ):
-            self._on_disk.push(slot, origin, *item)
+            self._slots_on_disk.push(slot, origin, *item)
         else:
             self._push(self._lanes.lane(slot, origin), *item)
         if self._admission is not None:
@@ -164,8 +164,8 @@ class RobotsAwarePriorityQueue:
             self._resize(lane, lane.size)
             raise
         left = 0
-        if self._on_disk is not None:
-            left = self._on_disk.pop_unreadable(lane.slot.name, lane.origin)
+        if self._slots_on_disk is not None:
+            left = self._slots_on_disk.pop_unreadable(lane.slot.name, lane.origin)
         self._lanes.resize(lane, lane.size + 1 + left)
         if left:
             lane.heap.clear()  # those left on disk may come first: _rank_or_wait reads the key
@@ -199,8 +199,8 @@ class RobotsAwarePriorityQueue:
                         continue
                 store_source(request, Source.OVERDUE if lane.overdue else Source.QUEUE)
                 self._admission.idle.request_popped()
-            if self._on_disk is not None and not self._waiting.remembers(lane):
-                self._on_disk.move_to_disk(lane)
+            if self._slots_on_disk is not None and not self._waiting.remembers(lane):
+                self._slots_on_disk.move_to_disk(lane)
             return request
         return None
 
@@ -221,7 +221,9 @@ class RobotsAwarePriorityQueue:
         return self._lanes.size + self._lanes.on_disk
 
     def __contains__(self, slot: str) -> bool:
-        return slot in self._lanes.slots or (self._on_disk is not None and slot in self._on_disk)
+        return slot in self._lanes.slots or (
+            self._slots_on_disk is not None and slot in self._slots_on_disk
+        )
 
     # Lanes.
 
@@ -286,8 +288,8 @@ class RobotsAwarePriorityQueue:
         lane.failures += 1
 
     def _leave_on_disk(self, lane: Lane) -> None:
-        if self._on_disk is not None:
-            self._on_disk.give_up(lane.slot.name, lane.origin, lane.size)
+        if self._slots_on_disk is not None:
+            self._slots_on_disk.give_up(lane.slot.name, lane.origin, lane.size)
         self._resize(lane, 0)
 
     def _may_load(self) -> bool:

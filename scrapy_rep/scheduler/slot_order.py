@@ -30,7 +30,7 @@ class SlotOrder:
     ) -> None:
         """``on_disk`` loads the slots that are only on disk into memory; None without JOBDIR."""
         self._slots = slots
-        self._on_disk = on_disk
+        self._slots_on_disk = on_disk
         self._downloader = downloader_of(crawler)
         self._last = ""
         """The name of the last slot that a request was popped from; the slots after it are next."""
@@ -88,7 +88,9 @@ class SlotOrder:
     def _pop_idle(self) -> Slot | None:
         is_new_round = False
         while True:
-            if self._on_disk is not None and self._on_disk.load(next(iter(self._this_round), None)):
+            if self._slots_on_disk is not None and self._slots_on_disk.load(
+                next(iter(self._this_round), None)
+            ):
                 self._sort_new()
             elif self._this_round:
                 name = heappop(self._this_round)
@@ -101,5 +103,5 @@ class SlotOrder:
                 is_new_round = True
                 self._this_round, self._next_round = self._next_round, self._this_round
                 self.passed = ""
-                if self._on_disk is not None:
-                    self._on_disk.start_round()
+                if self._slots_on_disk is not None:
+                    self._slots_on_disk.start_round()
