@@ -38,7 +38,14 @@ from scrapy_rep.admission.ticket import Source, store_source
 from scrapy_rep.admission.unreachable import MARGIN
 from scrapy_rep.admission.waiting import Waiting
 from scrapy_rep.protocol.origin import Origin
-from scrapy_rep.scheduler import redis_scripts as scripts
+from scrapy_rep.scheduler.requests_in_redis import (
+    DUE,
+    FIFO,
+    LIFO,
+    NOTHING_DUE,
+    PRIORITY,
+    RequestsInRedis,
+)
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import Route, first_by_other_route
 from scrapy_rep.utils.scrapy_internals import wake_engine
@@ -87,7 +94,7 @@ class _Deferring(Base):  # type: ignore[misc]
         if self._admission is not None:
             self._timeout = self._admission.defer_timeout
             self._admission.attach(self)
-        self._requests = scripts.RedisRequests(server, self.key, self._kind, self._timeout)
+        self._requests = RequestsInRedis(server, self.key, self._kind, self._timeout)
         self._crawler.signals.connect(self.stop, signals.spider_closed)
 
     # What the scheduler calls.
@@ -118,12 +125,12 @@ class _Deferring(Base):  # type: ignore[misc]
                 return taken
         has_room = self._admission is None or self._admission.has_room_for_lookups
         kind, *found = self._requests.next(has_room=has_room)
-        if kind == scripts.NOTHING_DUE:
+        if kind == NOTHING_DUE:
             self._set_timer(*found, has_room=has_room)
             return None
         taken = (
             self._pop_from_due_origin(*found)
-            if kind == scripts.DUE
+            if kind == DUE
             else self._leave_or_wait(*found, has_room=has_room)
         )
         if taken is None:
@@ -354,16 +361,16 @@ class RobotsAwareRedisQueue(_Deferring, PriorityQueue):  # type: ignore[misc]
     wait are in Redis, and shared by all workers: if a worker is killed, none of them is lost.
     """
 
-    _kind = scripts.PRIORITY
+    _kind = PRIORITY
 
 
 class RobotsAwareRedisFifoQueue(_Deferring, FifoQueue):  # type: ignore[misc]
     """The FifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
 
-    _kind = scripts.FIFO
+    _kind = FIFO
 
 
 class RobotsAwareRedisLifoQueue(_Deferring, LifoQueue):  # type: ignore[misc]
     """The LifoQueue of scrapy-redis, which holds requests as ``RobotsAwareRedisQueue`` does."""
 
-    _kind = scripts.LIFO
+    _kind = LIFO

@@ -19,7 +19,7 @@ from scrapy_rep.admission.lookup import Lookups
 from scrapy_rep.admission.reason import Hold, Reason
 from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.protocol.origin import origin_of
-from scrapy_rep.scheduler import redis_scripts
+from scrapy_rep.scheduler import requests_in_redis
 from scrapy_rep.utils.clock import Clock
 from tests.crawling.crawl import SCRAPYS_QUEUE, crawl
 from tests.crawling.process import CrawlProcess
@@ -489,7 +489,7 @@ def test_without_the_middleware_nothing_waits(redis):
 
 @pytest.mark.parametrize("kind", QUEUE_CLASSES[1:])
 def test_more_than_a_batch_comes_back_in_its_order(redis, monkeypatch, kind):
-    monkeypatch.setattr(redis_scripts, "_BATCH", 2)
+    monkeypatch.setattr(requests_in_redis, "_BATCH", 2)
     doors = Doors()
     queue = Fleet(redis, kind).worker(doors)
     doors.seconds = {DOWN: 600.0}

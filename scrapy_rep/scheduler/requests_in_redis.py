@@ -158,7 +158,8 @@ return {3, redis.call('HLEN', since), next_due and math.max(0, next_due - now) o
 """
 
 REQUEUE: Final = """
--- Give at most `most` requests of an origin back to the queue, the last ones first.
+-- Give at most `most` requests of an origin back to the queue, the last ones first. If there are
+-- more, the origin is due again at once.
 local origin, most = ARGV[3], tonumber(ARGV[4])
 if requeue(origin, most) == most then redis.call('ZADD', due, now, origin) end
 """
@@ -201,7 +202,6 @@ return defer(origin, milliseconds, timeout) and number or 0
 """
 
 SIZE: Final = """
--- Return the number of requests.
 if count(worker) > 0 then settle() end
 return size() + redis.call('ZCARD', waiting)
 """
@@ -217,7 +217,7 @@ _BATCH: Final = 1_000
 """Requests that go back to the queue in one step, which takes the server about 2 milliseconds."""
 
 
-class RedisRequests:
+class RequestsInRedis:
     """The requests in Redis: those in the queue of scrapy-redis, and those that wait beside it.
 
     ``name`` is always an origin, ``data`` a serialized request.
@@ -227,10 +227,7 @@ class RedisRequests:
     """
 
     def __init__(self, server: Any, key: str, kind: str, defer_timeout: float) -> None:
-        """``key`` is that of the queue; ``kind`` is PRIORITY, FIFO or LIFO.
-
-        ``defer_timeout`` is in seconds.
-        """
+        """``kind`` is PRIORITY, FIFO or LIFO; ``defer_timeout`` is in seconds."""
         self._server = server
         self._kind = kind
         self._timeout = round(1000 * defer_timeout)
@@ -255,10 +252,7 @@ class RedisRequests:
         return size
 
     def next(self, *, has_room: bool) -> list[Any]:
-        """Return an origin that is due, a request that is taken, or the time to wait, as ``NEXT``.
-
-        Origins that are due are returned only if there is room for lookups.
-        """
+        """Run ``NEXT``. Origins that are due are returned only if there is room for lookups."""
         found: list[Any] = self._settle(NEXT, int(has_room), _LEASE)
         self.is_settled = found[0] != TAKEN
         return found
@@ -291,18 +285,12 @@ class RedisRequests:
         return self._wait(name, round(1000 * seconds), self._timeout)
 
     def defer_all(self, name: str, seconds: float) -> int:
-        """Defer waiting requests of an origin for ``seconds``; return how many become deferred."""
         return int(self._run(DEFER, name, round(1000 * seconds), self._timeout))
 
     def requeue(self, name: str) -> None:
-        """Give the waiting requests of an origin back to the queue, at most ``_BATCH`` of them.
-
-        If there are more, the origin is due again at once.
-        """
         self._run(REQUEUE, name, _BATCH)
 
     def first(self, name: str, limit: int = 1) -> list[Any]:
-        """Return the next requests of an origin, at most ``limit``, without removing them."""
         found: list[Any] = self._run(FIRST, name, limit)
         return found
 
