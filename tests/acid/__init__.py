@@ -1,9 +1,4 @@
-"""The acid test: a web on loopback for crawlers of any kind, and a scorecard from its log.
+"""The acid test: small sites on loopback for crawlers of any kind, judged by what reaches them.
 
-It is the web of ``example_project/`` with more stories.
+It needs Python's standard library and the program openssl. README.md tells how to run it.
 """
-
-import sys
-from pathlib import Path
-
-sys.path.append(str(Path(__file__).parents[2] / "example_project"))

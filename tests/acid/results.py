@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-FILE = ROOT / "docs" / "_static" / "acid.json"
-README = ROOT / "README.md"
+VERSION = "2.0"
+"""Of the stories. CHANGES.md says what changed with it."""
+HERE = Path(__file__).parent
+FILE = HERE / "results.json"
+PAGE = HERE / "RESULTS.md"
+README = HERE.parents[1] / "README.md"
 BEGIN, END = "<!-- python -m tests.acid.compare -->\n", "<!-- end -->\n"
 WHOSE = ("RFC 9309", "Google", "decision")
+KINDS = ("robots tags", "politeness")
+"""Of stories that are not about robots.txt, and so not counted by whose rule they are."""
 KEPT, STRICT, NOT_KEPT = "kept", "too strict", "not kept"
 
 
@@ -18,21 +23,29 @@ def is_strict(fault):
     return fault.endswith((" is allowed, and was not requested", "nothing was requested"))
 
 
-def read():
-    return json.loads(FILE.read_text(encoding="utf-8"))
+def read(path=FILE):
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def summary(found):
     """Rows of a table: how many stories each crawler kept, by whose rule they are."""
-    of = {name: [whose(story) == name for story in found["stories"]] for name in WHOSE}
-    totals = [f"{name} ({sum(of[name])})" for name in WHOSE]
-    yield ("crawler", f"kept (of {len(found['stories'])})", STRICT, NOT_KEPT, *totals)
+    columns = [of(story) for story in found["stories"]]
+    totals = [f"{name} ({columns.count(name)})" for name in (*WHOSE, *KINDS)]
+    yield ("crawler", f"kept (of {len(columns)})", STRICT, NOT_KEPT, *totals)
     for crawler in by_kept(found):
         came = [verdict(fault) for fault in crawler["faults"]]
         counts = [came.count(each) for each in (KEPT, STRICT, NOT_KEPT)]
-        for name in WHOSE:
-            counts.append(sum(a and b == KEPT for a, b in zip(of[name], came, strict=True)))
+        for name in (*WHOSE, *KINDS):
+            counts.append(sum(a == name and b == KEPT for a, b in zip(columns, came, strict=True)))
         yield (f"{crawler['name']} {crawler['version']}", *map(str, counts))
+
+
+def settings(found):
+    """Rows of a table: what was set for each crawler, and why."""
+    yield ("crawler", "set", "why")
+    for crawler in by_kept(found):
+        for what, why in crawler["settings"]:
+            yield (crawler["name"], what, why)
 
 
 def failures(found):
@@ -51,14 +64,44 @@ def names(found, came, what):
     return "; ".join(story["story"] for story, each in both if each == what)
 
 
+def unsteady(found):
+    """Rows of a table: the stories of which runs of one crawler differ."""
+    yield ("crawler", "runs", "stories that differ between them")
+    for crawler in by_kept(found):
+        yield (crawler["name"], str(crawler["runs"]), "; ".join(crawler["unsteady"]) or "none")
+
+
+def needy(found):
+    """Rows of a table: stories that usual defaults can't keep, and who keeps them as installed."""
+    yield ("story", "a crawler has to be set", "kept as installed by")
+    for number, story in enumerate(found["stories"]):
+        if story["needs"]:
+            kept = [each["name"] for each in found["crawlers"] if not each["faults"][number]]
+            yield (story["story"], story["needs"], "; ".join(kept) or "none")
+
+
 def stories(found):
     """Rows of a table: what each story is about."""
-    yield ("story", "what it shows", "rule")
+    yield ("story", "what it shows", "about", "rule", "the sentence that decides")
     for story in found["stories"]:
-        yield (story["story"], story["shows"], story["clause"])
+        needs = story["needs"] and f" A crawler has to be set {story['needs']}."
+        yield (
+            story["story"],
+            f"{story['shows']}{needs and '.'}{needs}",
+            story["kind"],
+            story["clause"],
+            story["by"],
+        )
 
 
-TABLES = {"crawlers": summary, "failures": failures, "stories": stories}
+TABLES = {
+    "crawlers": summary,
+    "settings": settings,
+    "failures": failures,
+    "unsteady": unsteady,
+    "needy": needy,
+    "stories": stories,
+}
 
 
 def commands(found):
@@ -80,13 +123,90 @@ def verdict(faults):
     return STRICT if is_strict(faults.partition(";")[0]) else NOT_KEPT
 
 
+def worse(*faults):
+    """Return the faults of the run in which a story came out worst."""
+    return max(faults, key=lambda each: (KEPT, STRICT, NOT_KEPT).index(verdict(each)))
+
+
 def whose(story):
     return story["clause"].partition(" §")[0].partition(",")[0]
 
 
+def of(story):
+    """Return the column of a table in which a story is counted."""
+    return story["kind"] if story["kind"] in KINDS else whose(story)
+
+
+def changes(before, after):
+    """Rows of a table: the stories that came out otherwise with the same version of a crawler."""
+    yield ("story", "crawler", "before", "now")
+    then = {(each["name"], each["version"]): verdicts(before, each) for each in before["crawlers"]}
+    for crawler in after["crawlers"]:
+        old = then.get((crawler["name"], crawler["version"]), {})
+        for story, now in verdicts(after, crawler).items():
+            if old.get(story, now) != now:
+                yield (story, f"{crawler['name']} {crawler['version']}", old[story], now)
+
+
+def verdicts(found, crawler):
+    both = zip(found["stories"], crawler["faults"], strict=True)
+    return {story["story"]: verdict(faults) for story, faults in both}
+
+
+def markdown(rows):
+    """Return a table."""
+    head, *rest = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    lines = [head, ["---"] * len(head), *rest]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def page(found):
+    """Return all tables, as a page."""
+    return f"""\
+# Crawlers and robots.txt: results of the acid test
+
+Version {found["version"]} of the stories, {len(found["stories"])} of them. Drawn from `results.json` by `python -m acid.page`.
+What the words mean is in `README.md`.
+
+Each crawler runs as it is installed, and each story alone; in the last one, all are crawled at once. Of a story that differs
+between two runs, the worse counts.
+
+{markdown(summary(found))}
+Kept by whose rule: the stories about robots.txt; those about robots tags and politeness have columns of their own.
+
+## What is set
+
+{markdown(settings(found))}
+## Not kept
+
+{markdown(failures(found))}
+## Stories that usual defaults can't keep
+
+{markdown(needy(found))}
+## Runs that differ
+
+{markdown(unsteady(found))}
+## Commands
+
+```
+{commands(found)}
+```
+
+## Stories
+
+{markdown(stories(found))}"""
+
+
 def readme(found):
-    """The README with the table of what was found."""
-    head, *rows = (f"| {' | '.join(row)} |" for row in summary(found))
-    table = [head, "| --- | --: | --: | --: | --: | --: | --: |", *rows]
+    """Return the README of the project with the table of what was found."""
     before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
-    return before + BEGIN + "\n".join(["", *table, "", ""]) + END + rest.partition(END)[2]
+    table = markdown(summary(found)).replace("| --- " * 9, "| --- " + "| --: " * 8)
+    return f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}"
+
+
+def write(found):
+    """Write what was found, and the pages that have tables of it."""
+    FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    PAGE.write_text(page(found), encoding="utf-8")
+    if README.exists() and BEGIN in README.read_text(encoding="utf-8"):
+        README.write_text(readme(found), encoding="utf-8")

@@ -1,29 +1,36 @@
-"""The acid test of this crawler, all stories at once; and the tables of what was found of others."""
+"""The acid test of this crawler, all stories at once; the folder by itself; what was found of others."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 
+import jsonschema
 import pytest
 
 from tests.acid import results
-from tests.acid.__main__ import CRAWL_ENDS
-from tests.acid.compare import ALL, OURS, resolved
-from tests.acid.stories import ACID
+from tests.acid.compare import resolved
+from tests.acid.crawlers import ALL, QUICK
+from tests.acid.stories import ACID, CRAWL_ENDS
+from tests.acid.story import KINDS
 from tests.waiting import PATIENCE
 
 has_loopback = pytest.mark.skipif(
     sys.platform != "linux", reason="has one address of loopback, and the stories have many"
 )
 NAMES = [*(story.name for story in ACID), CRAWL_ENDS["story"]]
+OURS = [*resolved(ALL[0].command), *QUICK]
+NEEDY = {story.name for story in ACID if story.needs}
 
 
 def faults(tmp_path, *command):
-    """What was found of a crawler, by story."""
+    """What was found of a crawler, by story, from a copy of the folder that nothing else is beside."""
+    shutil.copytree(results.HERE, tmp_path / "acid", ignore=shutil.ignore_patterns("test_*"))
     path = tmp_path / "acid.json"
     done = subprocess.run(
-        [sys.executable, "-m", "tests.acid", "--json", str(path), "--", *command],
-        cwd=results.ROOT,
+        [sys.executable, "-m", "acid", "--json", str(path), "--", *command],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=PATIENCE,
@@ -42,39 +49,93 @@ def faults(tmp_path, *command):
 @pytest.mark.first
 @has_loopback
 def test_scrapy_rep_keeps_every_story(tmp_path):
-    assert faults(tmp_path, *resolved(OURS)) == {}
+    assert faults(tmp_path, *OURS) == {}
 
 
 @has_loopback
 @pytest.mark.parametrize(
-    "command",
+    ("command", "kept"),
     [
-        [sys.executable, "-c", "", "{start}"],
-        [*resolved(OURS), "-s", "ADDONS={}"],
+        ([sys.executable, "-c", "", "{start}"], []),
+        ([*OURS, "-s", "ADDONS={}"], NAMES[-1:]),
     ],
     ids=["sends nothing", "asks for no robots.txt"],
 )
-def test_who_does_not_look_keeps_none(tmp_path, command):
-    assert list(faults(tmp_path, *command)) == NAMES[:-1]
+def test_who_does_not_look_keeps_none(tmp_path, command, kept):
+    found = faults(tmp_path, *command)
+    assert [name for name in NAMES if name not in found] == kept
+
+
+def test_the_folder_imports_the_standard_library_alone(tmp_path):
+    shutil.copytree(results.HERE, tmp_path / "acid")
+    every = "import acid.compare, acid.__main__, acid.page"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.append('.'); {every}"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
 
 
 def test_each_story_has_its_name_and_its_rule():
     assert len(set(NAMES)) == len(NAMES)
-    for story in [*results.read()["stories"], CRAWL_ENDS]:
-        assert results.whose(story) in results.WHOSE
+    for story in results.read()["stories"]:
+        assert story["kind"] in KINDS
+        assert story["by"].endswith((".", "characters", "UTF-8 range", "0D.0A"))
+        assert results.of(story) in {*results.WHOSE, *results.KINDS}
 
 
-def test_the_docs_have_what_was_found():
+def test_the_results_are_those_of_these_stories():
     found = results.read()
+    assert found["version"] == results.VERSION
     assert [each["story"] for each in found["stories"]] == NAMES
-    clauses = [story.clause for story in ACID]
-    assert [each["clause"] for each in found["stories"]][:-1] == clauses
-    commands = {crawler.name: crawler.command for crawler in ALL}
+    for story, each in zip([*ACID, None], found["stories"], strict=True):
+        for name in ("clause", "by", "kind", "needs", "shows") if story else ():
+            assert each[name] == getattr(story, name)
+    by_name = {crawler.name: crawler for crawler in ALL}
     for each in found["crawlers"]:
-        assert each["command"] == commands[each["name"]], f"{each['name']} was run otherwise"
+        crawler = by_name[each["name"]]
+        assert each["command"] == crawler.command, f"{each['name']} was run otherwise"
+        assert [tuple(row) for row in each["settings"]] == [*crawler.settings]
         assert len(each["faults"]) == len(NAMES)
-    assert found["crawlers"][0]["faults"] == [""] * len(NAMES)
 
 
-def test_the_readme_has_what_was_found():
-    assert results.readme(results.read()) == results.README.read_text(encoding="utf-8")
+def test_the_results_are_as_their_schema_says():
+    schema = json.loads((results.HERE / "results.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(results.read())
+
+
+def test_scrapy_rep_keeps_as_installed_what_defaults_can_keep():
+    (ours,) = (each for each in results.read()["crawlers"] if each["name"] == "scrapy-rep")
+    assert {name for name, fault in zip(NAMES, ours["faults"], strict=True) if fault} <= NEEDY
+
+
+def test_the_pages_have_what_was_found():
+    found = results.read()
+    assert results.page(found) == results.PAGE.read_text(encoding="utf-8")
+    assert results.readme(found) == results.README.read_text(encoding="utf-8")
+
+
+def test_the_version_is_in_the_table_of_changes():
+    changes = (results.HERE / "CHANGES.md").read_text(encoding="utf-8")
+    assert f"\n## {results.VERSION}\n" in changes
+
+
+def test_the_licence_is_that_of_the_project():
+    licence = results.README.with_name("LICENSE").read_bytes()
+    assert (results.HERE / "LICENSE").read_bytes() == licence
+
+
+def test_what_changed_is_told():
+    story = {"story": "hangs", "kind": "robots.txt"}
+    before = {"stories": [story], "crawlers": [{"name": "a", "version": "1", "faults": [""]}]}
+    after = {
+        "stories": [story],
+        "crawlers": [{"name": "a", "version": "1", "faults": ["/ is disallowed"]}],
+    }
+    assert [*results.changes(before, after)][1:] == [("hangs", "a 1", "kept", "not kept")]
+    assert [*results.changes(before, before)][1:] == []

@@ -11,14 +11,17 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 with sync_playwright() as playwright:
     found = filter(None, map(shutil.which, BROWSERS))
     browser = playwright.chromium.launch(executable_path=next(found), args=["--no-sandbox"])
-    page = browser.new_page(user_agent="demobot/1.0", ignore_https_errors=True)
+    context = browser.new_context(user_agent="demobot/1.0", ignore_https_errors=True)
     waiting = sys.argv[1:]
     seen = set(waiting)
     while waiting:
+        # A page of its own: one that could not be loaded interrupts the next.
+        page = context.new_page()
         with suppress(Error):
-            page.goto(waiting.pop(0), timeout=8000)
+            page.goto(waiting.pop(0))
             for link in page.eval_on_selector_all("a", "all => all.map(one => one.href)"):
                 if link not in seen:
                     seen.add(link)
                     waiting.append(link)
+        page.close()
     browser.close()

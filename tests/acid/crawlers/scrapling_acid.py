@@ -19,7 +19,6 @@ class AcidSpider(Spider):
                 headers=agent,
                 verify=False,
                 stealthy_headers=False,
-                timeout=8,
                 follow_redirects=True,  # by default not to private addresses, as those of this web
             ),
         )

@@ -1,4 +1,4 @@
-"""Follows all links: ``scrapy runspider scrapy_spider.py -a start=URL``."""
+"""Follows all links: ``scrapy runspider scrapy_acid.py -a start=URL``."""
 
 import scrapy
 from scrapy.http import HtmlResponse

@@ -5,6 +5,4 @@ const crawler = new Crawler(process.argv[2]);
 crawler.userAgent = "demobot/1.0";
 crawler.filterByDomain = false;
 crawler.ignoreInvalidSSL = true;
-crawler.interval = 20;
-crawler.timeout = 8000;
 crawler.start();

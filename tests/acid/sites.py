@@ -1,4 +1,4 @@
-"""The web of the acid test: each story on an address of loopback of its own."""
+"""The sites of the acid test, each on an address of loopback of its own, and what is wrong with what reached them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import socket
 from dataclasses import replace
 from urllib.parse import unquote
 
-import web
+from .server import Site
 
 
-class AcidSite(web.Site):
+class AcidSite(Site):
     """An origin, and what is wrong with what reached it."""
 
     def __init__(self, story, host, token):
@@ -22,9 +22,9 @@ class AcidSite(web.Site):
         self.neighbours = []
         """Those on the same port."""
         self.besides = []
-        for where, other in getattr(story, "beside", {}).items():
+        for where, beside in story.beside.items():
             name = "localhost" if where == "localhost" else host
-            site = AcidSite(replace(other, name=story.name), name, token)
+            site = AcidSite(replace(beside, name=story.name), name, token)
             site.where = where
             site.scheme = "https" if where == "https" else "http"
             self.besides.append(site)
@@ -38,20 +38,31 @@ class AcidSite(web.Site):
     async def open(self, context):
         """Begin to serve, with TLS where a connection begins with it."""
         self.context = context
-        listener = socket.create_server((self.host, 0), backlog=512)
-        listener.setblocking(False)
-        self.port = listener.getsockname()[1]
-        self.accepting = asyncio.create_task(self._accept(listener))
+        self.listener = socket.socket()
+        self.listener.bind((self.host, 0))
+        self.listener.setblocking(False)
+        self.port = self.listener.getsockname()[1]
+        if not self.story.opens_later:
+            self._listen()
         for site in self.besides:
             if site in self.neighbours:
                 site.port = self.port
             else:
                 await site.open(context)
 
-    async def _accept(self, listener):
+    def change(self):
+        super().change()
+        if self.story.opens_later:
+            self._listen()
+
+    def _listen(self):
+        self.listener.listen(512)
+        self.accepting = asyncio.create_task(self._accept())
+
+    async def _accept(self):
         connections = set()
         while True:
-            connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+            connection, _ = await asyncio.get_running_loop().sock_accept(self.listener)
             task = asyncio.create_task(self._connected(connection))
             connections.add(task)
             task.add_done_callback(connections.discard)
@@ -81,7 +92,7 @@ class AcidSite(web.Site):
 
     @property
     def links(self):
-        return [(link, link) for link in getattr(self.story, "links", ())] or super().links
+        return [(link, link) for link in self.story.links] or super().links
 
     async def answer(self, target):
         answer = await super().answer(target)
@@ -107,9 +118,21 @@ class AcidSite(web.Site):
         pages = [request for request in self.log if not request.target.startswith("/robots")]
         if story.doors and not self.log:
             yield "nothing was requested"
-        elif pages and all(request.later for request in robots):
-            yield "robots.txt was not requested" + (" before it changed" if robots else "")
-        sent = set()
+        elif pages and not robots:
+            yield "robots.txt was not requested"
+        elif pages and story.robots_later and all(request.later for request in robots):
+            yield "robots.txt was not requested before it changed"
+        yield from self._wrong_pages(pages)
+        yield from (f"{path} is no robots.txt" for path in story.not_robots if path in self.asked)
+        if story.once and len(robots) > 1:
+            yield f"robots.txt was requested {len(robots)} times"
+        if self.read_to_the_end:
+            yield "64 MiB of robots.txt were read"
+        yield from self._namelessness(robots)
+        yield from self._haste(pages, robots)
+
+    def _wrong_pages(self, pages):
+        story, sent = self.story, set()
         for request in pages:
             path = unquote(request.target)
             sent.add(path)
@@ -120,17 +143,25 @@ class AcidSite(web.Site):
         yield from (
             f"{path} is allowed, and was not requested" for path in required if path not in sent
         )
-        for fault in (each for each in getattr(story, "not_robots", ()) if each in self.asked):
-            yield f"{fault} is no robots.txt"
-        if getattr(story, "once", False) and len(robots) > 1:
-            yield f"robots.txt was requested {len(robots)} times"
+
+    def _namelessness(self, robots):
+        token = self.tokens[b"DemoBot"].decode().lower()
+        for request in robots if self.story.names_itself else ():
+            agent = request.headers.get("user-agent", "")
+            if token not in agent.lower():
+                yield f"robots.txt was requested by {agent[:60] or 'nobody'}"
+
+    def _haste(self, pages, robots):
+        story = self.story
         for what, requests, gap in (
-            ("robots.txt", robots, getattr(story, "robots_gap", 0)),
-            ("pages", pages, getattr(story, "gap", 0)),
+            ("robots.txt", robots, story.robots_gap),
+            ("pages", pages, story.gap),
         ):
             gaps = [after.at - before.at for before, after in itertools.pairwise(requests)]
             # Half: it varies with what each request is on its way.
             if min(gaps, default=gap) < gap / 2:
                 yield f"{what} {min(gaps):.1f} s apart, not {gap}"
-        if self.read_to_the_end:
-            yield "64 MiB of robots.txt were read"
+        waited = [after.at - before.at for before, after in itertools.pairwise(pages[:2])]
+        # The first answer has been on its way for a part of it.
+        if min(waited, default=story.pause) < story.pause * 0.9:
+            yield f"the host was asked again after {min(waited):.1f} s, not {story.pause}"
