@@ -120,8 +120,8 @@ faults: $(INSTALLED)
 	@$(BIN)/python -m pytest tests/fetch/test_faults.py tests/stores/test_store_faults.py \
 		--fault-table -q
 
-# Each story alone, so it takes some minutes for each crawler; all of them at once are in `make test`.
-# WRITE=1 draws the tables of the docs from what was found.
+# Each story alone, twice, with the times that a crawler has by default: up to an hour for each crawler.
+# All stories at once are in `make test`. WRITE=1 draws the tables of the docs from what was found.
 acid: $(INSTALLED)
 	@$(BIN)/python -m tests.acid.compare $(if $(WRITE),--write)
 
@@ -152,11 +152,13 @@ canary:
 	@$(CANARY)/bin/python -m pytest -q -p no:cacheprovider --numprocesses=6 --ignore=tests/protocol
 
 # Other parsers are installed in an environment of their own, those for Node.js beside them. One that
-# can't be installed is left out.
+# can't be installed is left out. fast-robotstxt has a folder of its own, as its package has the name
+# of another. Those of Perl, Ruby and other versions of Python are asked where the programs are.
 conformance: $(INSTALLED)
 	@test -d $(ENGINES) || $(PYTHON) -m venv $(ENGINES)
 	@while read -r package; do \
-		$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check "$$package" \
+		case $$package in fast-*) where="--upgrade --target $(ENGINES)/fast-robotstxt";; *) where=;; esac; \
+		$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check $$where "$$package" \
 			|| echo "== $$package could not be installed"; \
 	done < $(ADAPTERS)/requirements.txt
 	@cp $(ADAPTERS)/package.json $(ENGINES)

@@ -298,13 +298,24 @@ class Passed(SphinxDirective):
         """Return the table, and when it was made below it."""
         run = answers.read()
         self.env.note_dependency(str(answers.RESULTS))
-        day = date.fromisoformat(run["date"])
+        day = date.fromisoformat(max(row["date"] for row in run["engines"]))
         text = (
             "Passed, of those that apply to the parser. "
-            f"{run['cases']} cases, {day.day} {day:%B %Y}."
+            f"{run['cases']} cases of version {run['version']}, {day.day} {day:%B %Y}."
         )
         rows = [*answers.table(run["engines"])]
-        return [table_of(rows, widths=(4, 2, 2, 2, 2, 2)), nodes.paragraph(text=text)]
+        return [table_of(rows, widths=(4, 2, 2, 2, 2, 2, 2)), nodes.paragraph(text=text)]
+
+
+class Speed(SphinxDirective):
+    """The times of engines that run in Python."""
+
+    def run(self) -> list[nodes.Node]:
+        """Return the table, and how they were taken below it."""
+        found = answers.read(answers.SPEED)
+        self.env.note_dependency(str(answers.SPEED))
+        rows = [*answers.speed_table(found)]
+        return [table_of(rows), nodes.paragraph(text=found["says"])]
 
 
 class Ratio(SphinxRole):
@@ -336,7 +347,7 @@ def bars_of(head: Sequence[str], *rows: Sequence[str]) -> str:
 
 
 class Acid(SphinxDirective):
-    """What the acid test found: ``bars``, ``crawlers``, ``failures``, ``stories``, ``commands``."""
+    """What the acid test found: ``bars``, ``commands``, or one of its tables."""
 
     required_arguments = 1
 
@@ -375,6 +386,7 @@ def setup(app: Sphinx) -> None:
     app.add_directive("acid", Acid)
     app.add_directive("measured", Measured)
     app.add_directive("passed", Passed)
+    app.add_directive("speed", Speed)
     app.add_role("ratio", Ratio())
     app.add_directive("rooms", Rooms)
     app.add_directive("usage-meanings", UsageMeanings)

@@ -2,7 +2,7 @@
 
 # A case is a line.
 # fmt: off
-from tests.conformance.writing import ALLOWED, DISALLOWED, Book, joined
+from .writing import ALLOWED, DISALLOWED, Book, joined
 
 BOOK = Book()
 
@@ -21,17 +21,17 @@ c("all-rules", "All rules behind a user-agent line are of its group.", joined("u
 
 c = BOOK.clause("rfc-2.1-last-group")
 c("own", "The last group without rules allows everything to its crawler.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot"), "/a", ALLOWED, None)
-c("others", "The last group without rules changes nothing for others.", joined("user-agent: *", "disallow: /a", "user-agent: OtherBot"), "/a", DISALLOWED, 2)
+c("others", "The last group without rules changes nothing for others.", joined("user-agent: *", "disallow: /a", "user-agent: OtherBot"), "/a", DISALLOWED, 2, by="anyone")
 c("two-names", "A last group of two names without rules allows everything to both.", joined("user-agent: *", "disallow: /", "user-agent: OtherBot", "user-agent: ExampleBot"), "/a", ALLOWED, None)
-c("with-sitemap", "A sitemap in the last group makes no rule.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "sitemap: https://example.com/s.xml"), "/a", ALLOWED, None)
-c("with-delay", "A crawl-delay in the last group makes no rule.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "crawl-delay: 5"), "/a", ALLOWED, None)
+c("with-sitemap", "A sitemap in the last group makes no rule.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "sitemap: https://example.com/s.xml"), "/a", ALLOWED, None, by="others")
+c("with-delay", "A crawl-delay in the last group makes no rule.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "crawl-delay: 5"), "/a", ALLOWED, None, by="others")
 c("star", "A last group for * without rules allows everything.", joined("user-agent: OtherBot", "disallow: /", "user-agent: *"), "/a", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.2-token")
 c("hyphen", "A token may have a hyphen.", "user-agent: Example-Bot\ndisallow: /a\n", "/a", DISALLOWED, 2, tokens=["Example-Bot"])
 c("underscore", "A token may have an underscore.", "user-agent: Example_Bot\ndisallow: /a\n", "/a", DISALLOWED, 2, tokens=["Example_Bot"])
 c("leading-hyphen", "A token may begin with a hyphen.", "user-agent: -x\ndisallow: /a\n", "/a", DISALLOWED, 2, tokens=["-x"])
-c("hyphen-counts", "A hyphen is not an underscore.", "user-agent: Example_Bot\ndisallow: /a\n", "/a", ALLOWED, None, tokens=["Example-Bot"])
+c("hyphen-counts", "A hyphen is not an underscore.", "user-agent: Example_Bot\ndisallow: /a\n", "/a", ALLOWED, None, tokens=["Example-Bot"], by="exactly")
 
 c = BOOK.clause("rfc-2.2.1-case")
 c("lower", "A token in lower case in the file matches.", "user-agent: examplebot\ndisallow: /a\n", "/a", DISALLOWED, 2)
@@ -42,13 +42,13 @@ c("two-cases", "Groups of one name in two cases are groups of one crawler.", joi
 c = BOOK.clause("rfc-2.2.1-match")
 c("first", "The crawler's own group is found first in the file.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: *", "disallow: /b"), "/a", DISALLOWED, 2)
 c("last", "The crawler's own group is found last in the file.", joined("user-agent: *", "disallow: /b", "user-agent: ExampleBot", "disallow: /a"), "/a", DISALLOWED, 4)
-c("not-star-too", "A crawler with a group of its own does not obey that of *.", joined("user-agent: *", "disallow: /b", "user-agent: ExampleBot", "disallow: /a"), "/b", ALLOWED, None)
-c("not-star-allow", "An allow of * does not allow what the crawler's own group disallows.", joined("user-agent: *", "allow: /a/b", "user-agent: ExampleBot", "disallow: /a"), "/a/b", DISALLOWED, 4)
-c("longer-name", "A group for a longer name that begins with the crawler's does not match.", "user-agent: ExampleBotNews\ndisallow: /a\n", "/a", ALLOWED, None)
-c("longer-name-hyphen", "A group for a longer name with a hyphen does not match.", "user-agent: ExampleBot-News\ndisallow: /a\n", "/a", ALLOWED, None)
-c("longer-name-at-front", "A group for a longer name that ends with the crawler's does not match.", "user-agent: MyExampleBot\ndisallow: /a\n", "/a", ALLOWED, None)
-c("longer-name-and-star", "With a group for a longer name, that of * holds.", joined("user-agent: ExampleBot-News", "allow: /", "user-agent: *", "disallow: /a"), "/a", DISALLOWED, 4)
-c("both-names-long", "With groups for a name and for a longer one, the longer has its own.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot-News", "disallow: /news"), "/a", ALLOWED, None, tokens=["ExampleBot-News"])
+c("not-star-too", "A crawler with a group of its own does not obey that of *.", joined("user-agent: *", "disallow: /b", "user-agent: ExampleBot", "disallow: /a"), "/b", ALLOWED, None, by="anyone")
+c("not-star-allow", "An allow of * does not allow what the crawler's own group disallows.", joined("user-agent: *", "allow: /a/b", "user-agent: ExampleBot", "disallow: /a"), "/a/b", DISALLOWED, 4, by="anyone")
+c("longer-name", "A group for a longer name that begins with the crawler's does not match.", "user-agent: ExampleBotNews\ndisallow: /a\n", "/a", ALLOWED, None, by="exactly")
+c("longer-name-hyphen", "A group for a longer name with a hyphen does not match.", "user-agent: ExampleBot-News\ndisallow: /a\n", "/a", ALLOWED, None, by="exactly")
+c("longer-name-at-front", "A group for a longer name that ends with the crawler's does not match.", "user-agent: MyExampleBot\ndisallow: /a\n", "/a", ALLOWED, None, by="exactly")
+c("longer-name-and-star", "With a group for a longer name, that of * holds.", joined("user-agent: ExampleBot-News", "allow: /", "user-agent: *", "disallow: /a"), "/a", DISALLOWED, 4, by="exactly")
+c("both-names-long", "With groups for a name and for a longer one, the longer has its own.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot-News", "disallow: /news"), "/a", ALLOWED, None, tokens=["ExampleBot-News"], by="exactly")
 c("others", "A group holds for no other crawler.", "user-agent: OtherBot\ndisallow: /a\n", "/a", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.2.1-combine")
@@ -56,17 +56,17 @@ TWICE = joined("user-agent: ExampleBot", "disallow: /a", "disallow: /b", "", "us
 c("first", "Of two groups for one crawler the rules of the first hold.", TWICE, "/b", DISALLOWED, 3)
 c("second", "Of two groups for one crawler the rules of the second hold.", TWICE, "/c", DISALLOWED, 6)
 c("apart", "Groups of one crawler are combined over those of others.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: OtherBot", "disallow: /b", "user-agent: ExampleBot", "disallow: /c"), "/c", DISALLOWED, 6)
-c("not-the-others", "What stands between combined groups is not combined.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: OtherBot", "disallow: /b", "user-agent: ExampleBot", "disallow: /c"), "/b", ALLOWED, None)
-c("longest-of-both", "The longest rule of combined groups decides.", joined("user-agent: ExampleBot", "allow: /a/b", "user-agent: ExampleBot", "disallow: /a"), "/a/b", ALLOWED, 2)
-c("longest-in-second", "The longest rule may stand in the second of combined groups.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot", "allow: /a/b"), "/a/b", ALLOWED, 4)
+c("not-the-others", "What stands between combined groups is not combined.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: OtherBot", "disallow: /b", "user-agent: ExampleBot", "disallow: /c"), "/b", ALLOWED, None, by="own-group")
+c("longest-of-both", "The longest rule of combined groups decides.", joined("user-agent: ExampleBot", "allow: /a/b", "user-agent: ExampleBot", "disallow: /a"), "/a/b", ALLOWED, 2, by="most-octets")
+c("longest-in-second", "The longest rule may stand in the second of combined groups.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot", "allow: /a/b"), "/a/b", ALLOWED, 4, by="most-octets")
 c("star", "Two groups for * are combined.", joined("user-agent: *", "disallow: /a", "", "user-agent: *", "disallow: /b"), "/b", DISALLOWED, 5)
 c("with-shared", "A group that is shared is combined with the crawler's own.", joined("user-agent: OtherBot", "user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot", "disallow: /b"), "/a", DISALLOWED, 3)
-c("with-empty", "A group with an empty disallow is combined with one that has a path.", joined("user-agent: ExampleBot", "disallow:", "user-agent: ExampleBot", "disallow: /a"), "/a", DISALLOWED, 4)
+c("with-empty", "A group with an empty disallow is combined with one that has a path.", joined("user-agent: ExampleBot", "disallow:", "user-agent: ExampleBot", "disallow: /a"), "/a", DISALLOWED, 4, by="most-octets")
 
 c = BOOK.clause("rfc-2.2.1-anyone")
 c("only", "The group of * holds for a crawler without one of its own.", joined("user-agent: OtherBot", "disallow: /b", "user-agent: *", "disallow: /a"), "/a", DISALLOWED, 4)
 c("middle", "The group of * may stand between others.", joined("user-agent: a", "disallow: /b", "user-agent: *", "disallow: /a", "user-agent: c", "allow: /"), "/a", DISALLOWED, 4)
-c("not-the-others", "A crawler that has the group of * has no rules of other groups.", joined("user-agent: OtherBot", "disallow: /b", "user-agent: *", "disallow: /a"), "/b", ALLOWED, None)
+c("not-the-others", "A crawler that has the group of * has no rules of other groups.", joined("user-agent: OtherBot", "disallow: /b", "user-agent: *", "disallow: /a"), "/b", ALLOWED, None, by="own-group")
 
 c = BOOK.clause("rfc-2.2.1-none")
 c("no-star", "Without a group for the crawler and one for * no rules apply.", "user-agent: OtherBot\ndisallow: /\n", "/a", ALLOWED, None)

@@ -2,24 +2,24 @@
 
 # A case is a line.
 # fmt: off
-from tests.conformance.writing import ALLOWED, DISALLOWED, Book, Repeat, joined, star
+from .writing import ALLOWED, DISALLOWED, Book, Repeat, joined, star
 
 BOOK = Book()
 
 c = BOOK.clause("rfc-2.2-line")
-c("mixed-case", "Fields are read in mixed case.", "uSeR-aGeNt: *\ndIsAlLoW: /a\n", "/a", DISALLOWED, 2)
-c("allow-upper-case", "An ALLOW in upper case is read.", star("ALLOW: /a/b", "disallow: /a"), "/a/b", ALLOWED, 2)
+c("mixed-case", "Fields are read in mixed case.", "uSeR-aGeNt: *\ndIsAlLoW: /a\n", "/a", DISALLOWED, 2, by="abnf-case")
+c("allow-upper-case", "An ALLOW in upper case is read.", star("ALLOW: /a/b", "disallow: /a"), "/a/b", ALLOWED, 2, by="abnf-case")
 c("no-blanks", "No blank is needed behind the colon.", "user-agent:*\ndisallow:/a\n", "/a", DISALLOWED, 2)
 c("tab-before-field", "A tab in front of a rule's field doesn't count.", star("\tdisallow: /a"), "/a", DISALLOWED, 2)
 c("blank-before-colon", "A blank between field and colon doesn't count.", "user-agent : *\ndisallow : /a\n", "/a", DISALLOWED, 2)
-c("tab-before-colon", "A tab between field and colon doesn't count.", "user-agent\t: *\ndisallow\t: /a\n", "/a", DISALLOWED, 2)
+c("tab-before-colon", "A tab between field and colon doesn't count.", "user-agent\t: *\ndisallow\t: /a\n", "/a", DISALLOWED, 2, by="abnf-agent")
 c("many-blanks", "Any number of blanks and tabs may stand before the value.", star("disallow: \t \t  /a"), "/a", DISALLOWED, 2)
-c("blanks-behind-value", "Blanks behind a path are not part of it.", star("disallow: /a   "), "/a", DISALLOWED, 2)
-c("blanks-behind-dollar", "Blanks behind a $ at the end don't change that it is the end.", star("disallow: /a$  "), "/a", DISALLOWED, 2)
-c("blanks-behind-token", "Blanks behind a product token are not part of it.", "user-agent: ExampleBot  \ndisallow: /a\n", "/a", DISALLOWED, 2)
-c("colon-in-path", "The first colon ends the field; others belong to the path.", star("disallow: /a:b"), "/a:b", DISALLOWED, 2)
-c("colon-in-path-counts", "A colon in a path is compared like any character.", star("disallow: /a:b"), "/a", ALLOWED, None)
-c("two-colons", "A second colon right behind the first belongs to the value.", star("disallow:: /a"), "/a", ALLOWED, None)
+c("blanks-behind-value", "Blanks behind a path are not part of it.", star("disallow: /a   "), "/a", DISALLOWED, 2, by="abnf-end")
+c("blanks-behind-dollar", "Blanks behind a $ at the end don't change that it is the end.", star("disallow: /a$  "), "/a", DISALLOWED, 2, by="abnf-end")
+c("blanks-behind-token", "Blanks behind a product token are not part of it.", "user-agent: ExampleBot  \ndisallow: /a\n", "/a", DISALLOWED, 2, by="abnf-end")
+c("colon-in-path", "The first colon ends the field; others belong to the path.", star("disallow: /a:b"), "/a:b", DISALLOWED, 2, by="abnf-path")
+c("colon-in-path-counts", "A colon in a path is compared like any character.", star("disallow: /a:b"), "/a", ALLOWED, None, by="abnf-path")
+c("two-colons", "A second colon right behind the first belongs to the value.", star("disallow:: /a"), "/a", ALLOWED, None, by="abnf-path")
 
 c = BOOK.clause("rfc-2.2-end-of-line")
 for name, words, end in [("crlf", "CR LF", "\r\n"), ("cr", "CR", "\r")]:
@@ -28,23 +28,21 @@ for name, words, end in [("crlf", "CR LF", "\r\n"), ("cr", "CR", "\r")]:
     c(f"{name}-empty-line", f"An empty line that ends with {words} counts as a line and ends no group.", end.join(["user-agent: *", "", "disallow: /a", ""]), "/a", DISALLOWED, 3)
     c(f"{name}-dollar", f"{words} is not part of the pattern: a $ before it is at the end.", end.join(["user-agent: *", "disallow: /a$", "allow: /b", ""]), "/a", DISALLOWED, 2)
 c("mixed", "A file may mix the three ends of lines.", "user-agent: *\rdisallow: /a\r\ndisallow: /b\ndisallow: /c\r", "/c", DISALLOWED, 4)
-c("none-at-end", "The last line needs no end.", "user-agent: *\ndisallow: /a", "/a", DISALLOWED, 2)
-c("none-at-end-of-agent", "A user-agent line that ends with the file begins a group without rules.", "user-agent: *\ndisallow: /\nuser-agent: ExampleBot", "/a", ALLOWED, None)
 for name, words, end in [("next-line", "U+0085", "\x85"), ("line-separator", "U+2028", "\u2028"), ("vertical-tab", "A vertical tab", "\x0b"), ("record-separator", "U+001E", "\x1e")]:
     c(name, f"{words} does not end a line.", f"user-agent: *\ndisallow: /b{end}disallow: /a\n", "/a", ALLOWED, None)
 c("line-separator-comment", "U+2028 does not end a comment.", "user-agent: *\nallow: /b # x\u2028disallow: /a\n", "/a", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.2-comment")
-c("behind-rule", "A comment behind a rule is not part of its path.", star("disallow: /a # all of it"), "/a", DISALLOWED, 2)
+c("behind-rule", "A comment behind a rule is not part of its path.", star("disallow: /a # all of it"), "/a", DISALLOWED, 2, by="abnf-end")
 c("right-behind-path", "A # right behind a path begins a comment, too.", star("disallow: /a#b"), "/ax", DISALLOWED, 2)
 c("whole-line", "A rule that is commented out is no rule.", star("# disallow: /a"), "/a", ALLOWED, None)
-c("behind-agent", "A comment behind a product token is not part of it.", "user-agent: ExampleBot # ours\ndisallow: /a\n", "/a", DISALLOWED, 2)
-c("behind-star", "A comment right behind * is not part of it.", "user-agent: *#anyone\ndisallow: /a\n", "/a", DISALLOWED, 2)
-c("before-colon", "A # before the colon leaves no rule.", star("disallow # : /a"), "/a", ALLOWED, None)
+c("behind-agent", "A comment behind a product token is not part of it.", "user-agent: ExampleBot # ours\ndisallow: /a\n", "/a", DISALLOWED, 2, by="abnf-end")
+c("behind-star", "A comment right behind * is not part of it.", "user-agent: *#anyone\ndisallow: /a\n", "/a", DISALLOWED, 2, by="abnf-end")
+c("before-colon", "A # before the colon leaves no rule.", star("disallow # : /a"), "/a", ALLOWED, None, by="abnf-rule")
 c("before-path", "A # before the path leaves a rule without path.", star("disallow: # /a"), "/a", ALLOWED, None)
-c("in-run-of-agents", "A line of comment between user-agent lines does not separate them.", joined("user-agent: ExampleBot", "# and", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
-c("ends-with-cr", "A CR ends a comment: the next line is read.", "user-agent: *\r# no more\rdisallow: /a\r", "/a", DISALLOWED, 3)
-c("behind-dollar", "A $ before a comment is at the end of its pattern.", star("disallow: /a$ # end"), "/a", DISALLOWED, 2)
+c("in-run-of-agents", "A line of comment between user-agent lines does not separate them.", joined("user-agent: ExampleBot", "# and", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4, by="abnf-end")
+c("ends-with-cr", "A CR ends a comment: the next line is read.", "user-agent: *\r# no more\rdisallow: /a\r", "/a", DISALLOWED, 3, by="abnf-end")
+c("behind-dollar", "A $ before a comment is at the end of its pattern.", star("disallow: /a$ # end"), "/a", DISALLOWED, 2, by="abnf-end")
 
 c = BOOK.clause("rfc-2.2-empty-line")
 c("behind-agent", "An empty line between user-agent and rules ends no group.", joined("user-agent: ExampleBot", "", "disallow: /a"), "/a", DISALLOWED, 3)
@@ -52,28 +50,25 @@ c("between-rules", "An empty line between rules ends no group.", joined("user-ag
 c("between-agents", "An empty line between user-agent lines does not separate them.", joined("user-agent: ExampleBot", "", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
 c("at-start", "Empty lines may stand at the start.", joined("", "", "user-agent: *", "disallow: /a"), "/a", DISALLOWED, 4)
 c("of-blanks", "A line of blanks and tabs is empty.", joined("user-agent: ExampleBot", " \t ", "disallow: /a"), "/a", DISALLOWED, 3)
-c("nothing", "An empty file has no rules.", "", "/a", ALLOWED, None)
+c("nothing", "An empty file has no rules.", "", "/a", ALLOWED, None, by="none")
 c("rules-in-blocks", "The rules of a group may stand in blocks, whose order doesn't matter.", joined("user-agent: ExampleBot", "disallow: /a", "", "allow: /a/b", "", "disallow: /c"), "/a/b/c", ALLOWED, 4)
 
 c = BOOK.clause("rfc-2.2-empty-pattern")
-c("disallow", "A disallow without path disallows nothing.", star("disallow:"), "/a", ALLOWED)
 c("allow", "An allow without path is shorter than any other.", star("disallow: /", "allow:"), "/a", DISALLOWED, 2)
 c("beside-a-path", "A disallow without path doesn't undo those with one.", star("disallow:", "disallow: /a"), "/a", DISALLOWED, 3)
 c("behind-a-path", "A disallow without path, behind one with a path, doesn't undo it.", star("disallow: /a", "disallow:"), "/a", DISALLOWED, 2)
-c("ends-run-of-agents", "A disallow without path ends a run of user-agent lines: the first crawler does not get the rules that follow.", joined("user-agent: ExampleBot", "disallow:", "user-agent: OtherBot", "disallow: /a"), "/a", ALLOWED)
-c("allow-ends-run-of-agents", "An allow without path ends a run of user-agent lines, too.", joined("user-agent: ExampleBot", "allow:", "user-agent: OtherBot", "disallow: /a"), "/a", ALLOWED)
-c("of-own-group", "A group with nothing but an empty disallow means that the rules for * do not hold for its crawler.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "disallow:"), "/a", ALLOWED)
+c("allow-ends-run-of-agents", "An allow without path ends a run of user-agent lines.", joined("user-agent: ExampleBot", "allow:", "user-agent: OtherBot", "disallow: /a"), "/a", ALLOWED, by="abnf-group")
 
 c = BOOK.clause("rfc-2.2-utf-8")
 c("two-octets", "A path in UTF-8, two octets to a character, matches the escaped URL.", star("disallow: /ñ"), "/%C3%B1", DISALLOWED, 2)
 c("four-octets", "A path in UTF-8, four octets to a character, matches the escaped URL.", star("disallow: /😀"), "/%F0%9F%98%80", DISALLOWED, 2)
-c("in-token-line", "A user-agent line with a name in UTF-8 names nobody else.", "user-agent: Éxample\ndisallow: /\n", "/a", ALLOWED, None)
-c("in-comment", "A comment may be in any language.", star("disallow: /a # für alle, 全部"), "/a", DISALLOWED, 2)
+c("in-token-line", "A user-agent line with a name in UTF-8 names nobody else.", "user-agent: Éxample\ndisallow: /\n", "/a", ALLOWED, None, by="abnf-identifier")
+c("in-comment", "A comment may be in any language.", star("disallow: /a # für alle, 全部"), "/a", DISALLOWED, 2, by="abnf-comment")
 
 c = BOOK.clause("rfc-2.2.3-hash")
 c("line-comment", "The standard's own example: a comment behind a rule.", star("disallow: /", "allow: / # comment in line"), "/a", ALLOWED, 3)
-c("escaped", "An escaped # in a path is no comment.", star("disallow: /a%23b"), "/a%23b", DISALLOWED, 2)
-c("escaped-counts", "An escaped # in a path is compared.", star("disallow: /a%23b"), "/a", ALLOWED, None)
+c("escaped", "An escaped # in a path is no comment.", star("disallow: /a%23b"), "/a%23b", DISALLOWED, 2, by="verbatim")
+c("escaped-counts", "An escaped # in a path is compared.", star("disallow: /a%23b"), "/a", ALLOWED, None, by="verbatim")
 c("in-query", "A # in the query of a path begins a comment.", star("disallow: /a?b#c"), "/a?bd", DISALLOWED, 2)
 
 c = BOOK.clause("rfc-2.2.4-other")
@@ -107,7 +102,7 @@ for name, words, line in [
     c(f"{name}-before-rule", f"A line of {words} before a rule doesn't prevent that it is read.", b"user-agent: *\n" + line + b"\ndisallow: /a\n", "/a", DISALLOWED, 3)
 c("before-agent", "A line of octets that are no UTF-8 at the start doesn't prevent that the group is read.", b"\xff\xfe\xfa\nuser-agent: *\ndisallow: /a\n", "/a", DISALLOWED, 3)
 c("between-agents", "A line that can't be read, between user-agent lines, does not separate them.", joined("user-agent: ExampleBot", "?????", "user-agent: OtherBot", "disallow: /a"), "/a", DISALLOWED, 4)
-c("is-no-rule", "A path alone on its line is no rule.", star("/a"), "/a", ALLOWED, None)
+c("is-no-rule", "A path alone on its line is no rule.", star("/a"), "/a", ALLOWED, None, by="abnf-rule")
 c("binary", "A file of octets 0 to 255 has no rules, and is no error.", bytes(range(256)), "/a", ALLOWED, None)
 
 c = BOOK.clause("rfc-2.5-limit")
@@ -122,6 +117,8 @@ c("many-agents", "The last of 20,000 user-agent lines of a group counts.", "user
 c = BOOK.clause("doc-format")
 c("cr-line-numbers", "The lines of a file with CR alone are counted.", "user-agent: *\r\r\rdisallow: /a\r", "/a", DISALLOWED, 4)
 c("crlf-line-numbers", "CR LF is the end of one line, not of two.", "user-agent: *\r\n\r\n\r\ndisallow: /a\r\n", "/a", DISALLOWED, 4)
+c("none-at-end", "The last line needs no end.", "user-agent: *\ndisallow: /a", "/a", DISALLOWED, 2)
+c("none-at-end-of-agent", "A user-agent line that ends with the file begins a group without rules.", "user-agent: *\ndisallow: /\nuser-agent: ExampleBot", "/a", ALLOWED, None)
 c("cr-comment", "With CR alone a comment ends at its line.", "# all\ruser-agent: *\rdisallow: /a\r", "/a", DISALLOWED, 3)
 
 c = BOOK.clause("doc-bom")

@@ -2,7 +2,7 @@
 
 # A case is a line.
 # fmt: off
-from tests.conformance.writing import (
+from .writing import (
     ALLOWED,
     DISALLOWED,
     Book,
@@ -27,12 +27,6 @@ matches_not(c, "in-query", "/fish", "/?id=/fish", "it begins with the path")
 matches_not(c, "two-slashes", "/fish", "//fish", "the second octet differs")
 matches(c, "two-slashes-in-both", "//fish", "//fish", "slashes are compared as they are")
 matches_not(c, "two-slashes-in-rule", "/a//b", "/a/b", "slashes are compared as they are")
-matches_not(c, "no-slash", "fish", "/fish", "the first octet differs")
-matches_not(c, "no-slash-anywhere", "fish/", "/a/fish/", "the first octet differs")
-matches_not(c, "full-url", "https://example.com/fish", "/fish", "the first octet of a path is its slash")
-matches_not(c, "host", "example.com/fish", "/fish", "a host is no part of the path")
-matches_not(c, "query-without-slash", "?id=", "/?id=1", "the first octet differs")
-c("allow-no-slash", "An allow without a slash allows nothing.", star("disallow: /", "allow: fish"), "/fish", DISALLOWED, 2)
 
 c = BOOK.clause("rfc-2.2.2-end-of-path")
 matches(c, "longer-name", "/a", "/abc", "the path of the rule is at its end before a difference")
@@ -56,15 +50,15 @@ c("only-what-matches", "A longer rule that doesn't match doesn't count.", star("
 c("three-middle", "Of three rules the longest that matches decides, not the longest.", star("allow: /a", "disallow: /a/b", "allow: /a/b/c"), "/a/b/x", DISALLOWED, 3)
 c("slash-counts", "A slash at the end is an octet more.", star("allow: /a", "disallow: /a/"), "/a/", DISALLOWED, 3)
 c("query-counts", "A query in the rule counts.", star("disallow: /a", "allow: /a?b"), "/a?b=1", ALLOWED, 3)
-c("of-pattern", "The octets of the pattern count, not those that a * stands for.", star("allow: /a/", "disallow: /*"), "/a/bcdefgh", ALLOWED, 2)
+c("of-pattern", "The octets of the pattern count, not those that a * stands for.", star("allow: /a/", "disallow: /*"), "/a/bcdefgh", ALLOWED, 2, by="longest")
 c("not-allow-first", "A shorter allow doesn't win against a longer disallow.", star("allow: /", "allow: /a", "disallow: /a/b"), "/a/b", DISALLOWED, 4)
 
 c = BOOK.clause("rfc-2.2.2-equivalent")
 c("allow-last", "Of an allow and a disallow of the same path the allow is used, where it is last.", star("disallow: /a", "allow: /a"), "/a", ALLOWED, 3)
 c("allow-first", "Of an allow and a disallow of the same path the allow is used, where it is first.", star("allow: /a", "disallow: /a"), "/a", ALLOWED, 2)
 c("wildcards", "Equal patterns with * are equivalent, too.", star("disallow: /*.php$", "allow: /*.php$"), "/a.php", ALLOWED, 3)
-c("in-two-groups", "Equal rules in two groups that are combined are equivalent, too.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot", "allow: /a"), "/a", ALLOWED, 4)
-c("escaped", "Rules are equivalent where they differ by an escape of a letter alone.", star("disallow: /ab", "allow: /%61b"), "/ab", ALLOWED, 3)
+c("in-two-groups", "Equal rules in two groups that are combined are equivalent, too.", joined("user-agent: ExampleBot", "disallow: /a", "user-agent: ExampleBot", "allow: /a"), "/a", ALLOWED, 4, by="combined")
+c("escaped", "Rules are equivalent where they differ by an escape of a letter alone.", star("disallow: /ab", "allow: /%61b"), "/ab", ALLOWED, 3, by="decode")
 c("disallow-twice", "Two disallows do not outweigh an allow.", star("disallow: /a", "disallow: /a", "allow: /a"), "/a", ALLOWED, 4)
 
 c = BOOK.clause("rfc-2.2.2-duplicates")
@@ -103,19 +97,19 @@ c = BOOK.clause("rfc-2.2.3-star")
 matches(c, "nothing", "/a*b", "/ab", "* stands for nothing")
 matches(c, "slash", "/a*b", "/a/x/y/b", "* stands for slashes, too")
 matches(c, "query", "/a*b", "/a?x=b", "* stands for a question mark, too")
-matches(c, "behind", "/a*b", "/axbc", "what is behind the pattern doesn't count")
+matches(c, "behind", "/a*b", "/axbc", "what is behind the pattern doesn't count", by="end-of-path")
 matches_not(c, "missing", "/a*b", "/axc")
 matches_not(c, "before", "/a*b", "/b/a")
 matches_not(c, "two-order", "/a*b*c", "/acb", "the parts come in their order")
 matches(c, "two-stars", "/a**b", "/ab", "two stars are as one")
-matches(c, "at-start", "*/b", "/a/b", "a pattern may begin with *")
-matches(c, "alone", "*", "/a", "* alone is anything")
+matches(c, "at-start", "*/b", "/a/b", "a pattern may begin with *", by="example-star")
+matches(c, "alone", "*", "/a", "* alone is anything", by="example-star")
 matches(c, "at-end", "/a*", "/a", "* at the end stands for nothing, too")
 matches_not(c, "at-end-needs-slash", "/a/*", "/a")
 matches(c, "backtracking", "/*ab$", "/aab", "an early a is not yet the end")
 matches(c, "backtracking-twice", "/*ab*cd$", "/abxabcdcd")
 matches(c, "overlap", "/*aba$", "/ababa")
-matches_not(c, "no-overlap", "/a*a$", "/a", "a character counts once")
+matches_not(c, "no-overlap", "/a*a$", "/a", "a character counts once", by="end-of-path")
 matches_not(c, "no-overlap-two", "/*ab*ba$", "/xaba", "a character counts once")
 matches(c, "query-key", "/*?id=", "/a/b?id=5")
 matches(c, "star-in-url", "/a*b", "/a*b", "a * in a URL is a character, for which * stands, too")
@@ -140,7 +134,10 @@ for token, path, allowed, line in [
     ("otherbot", "/publications/a.gif", ALLOWED, 4),
     ("otherbot", "/other", ALLOWED, None),
 ]:
-    c(f"{token}{path.replace('/', '-')}", f"In the standard's example {path} is {'allowed' if allowed else 'disallowed'} to {token}.", EXAMPLE, path, allowed, line, tokens=[token])
+    of = {"otherbot": "anyone", "bazbot": "barbot"}.get(token, token)
+    # Two rules match it, and the longer one decides.
+    by = "longest" if (token, path) == ("otherbot", "/publications/a.gif") else f"example-{of}"
+    c(f"{token}{path.replace('/', '-')}", f"In the standard's example {path} is {'allowed' if allowed else 'disallowed'} to {token}.", EXAMPLE, path, allowed, line, tokens=[token], by=by)
 
 c = BOOK.clause("rfc-5.2-example")
 LONGEST = joined("User-Agent: foobot", "Allow: /example/page/", "Disallow: /example/page/disallowed.gif")
@@ -182,6 +179,9 @@ c("tie-disallow-first", "Of rules of one length the least restrictive is used, i
 c = BOOK.clause("doc-no-path")
 c("disallow", "A disallow without path is ignored.", star("allow: /b", "disallow:"), "/a", ALLOWED)
 c("allow", "An allow without path is ignored.", star("disallow: /a", "allow:"), "/a", DISALLOWED, 2)
+c("alone", "A disallow without path disallows nothing.", star("disallow:"), "/a", ALLOWED)
+c("ends-run-of-agents", "A disallow without path ends a run of user-agent lines: the first crawler does not get the rules that follow.", joined("user-agent: ExampleBot", "disallow:", "user-agent: OtherBot", "disallow: /a"), "/a", ALLOWED)
+c("of-own-group", "A group with nothing but an empty disallow means that the rules for * do not hold for its crawler.", joined("user-agent: *", "disallow: /", "user-agent: ExampleBot", "disallow:"), "/a", ALLOWED)
 c("with-others", "A rule without path between others is ignored.", star("allow: /b", "disallow:", "disallow: /a"), "/a", DISALLOWED, 4)
 
 c = BOOK.clause("doc-recipes")
@@ -215,6 +215,14 @@ c = BOOK.clause("parser-length")
 c("star-at-end", "A * at the end of a pattern counts, though it changes nothing.", star("allow: /a", "disallow: /a*"), "/ab", DISALLOWED, 3)
 c("star-at-end-tie", "A * at the end makes a pattern as long as one with a letter there.", star("disallow: /ab", "allow: /a*"), "/ab", ALLOWED, 3)
 c("many-stars", "Each of several * counts.", star("allow: /ab", "disallow: /*****"), "/abc", DISALLOWED, 3)
+
+c = BOOK.clause("parser-first-octet")
+matches_not(c, "no-slash", "fish", "/fish", "the first octet differs")
+matches_not(c, "no-slash-anywhere", "fish/", "/a/fish/", "the first octet differs")
+matches_not(c, "full-url", "https://example.com/fish", "/fish", "the first octet of a path is its slash")
+matches_not(c, "host", "example.com/fish", "/fish", "a host is no part of the path")
+matches_not(c, "query-without-slash", "?id=", "/?id=1", "the first octet differs")
+c("allow-no-slash", "An allow without a slash allows nothing.", star("disallow: /", "allow: fish"), "/fish", DISALLOWED, 2)
 
 c = BOOK.clause("parser-dollar")
 matches(c, "in-the-middle", "/a$b", "/a$b")

@@ -2,7 +2,7 @@
 
 # A case is a line.
 # fmt: off
-from tests.conformance.writing import Book, joined, star
+from .writing import Book, joined, star
 
 BOOK = Book()
 S = "https://example.com/sitemap.xml"

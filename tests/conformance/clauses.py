@@ -14,12 +14,14 @@ class Clause(NamedTuple):
     where: str
     says: str
     points: tuple[str, ...] = ()
+    by: str = ""
+    """The sentence of RFC 9309 that decides its cases, where these don't name another."""
 
 
 def _of(whose, source, rows):
     return {
-        name: Clause(whose, f"{source}{where}", says, tuple(points.split()))
-        for name, where, says, points in rows
+        name: Clause(whose, f"{source}{where}", says, tuple(points.split()), *by)
+        for name, where, says, points, *by in rows
     }
 
 
@@ -27,43 +29,43 @@ RFC = _of(
     "rfc",
     "RFC 9309, section ",
     [
-        ("rfc-2.1-group", "2.1", "A group is one or more user-agent lines followed by rules; a user-agent line or the end of the file ends it.", "G-1"),
-        ("rfc-2.1-last-group", "2.1", "The last group may have no rules, which means that it implicitly allows everything.", "G-2"),
-        ("rfc-2.2-line", "2.2", "A line is a field in any case, a colon and a value, with blanks and tabs around each.", "L-2 L-4"),
-        ("rfc-2.2-token", "2.2", "An identifier is made of letters, hyphens and underscores; the other product token is *.", "G-3"),
-        ("rfc-2.2-end-of-line", "2.2", "A line ends with CR, LF or CR LF, and with nothing else.", "L-1"),
-        ("rfc-2.2-comment", "2.2", "A line may end with a comment, which begins with #.", "L-2"),
-        ("rfc-2.2-empty-line", "2.2", "Empty lines may stand anywhere in a group and end nothing.", "G-1"),
-        ("rfc-2.2-empty-pattern", "2.2", "A rule may have an empty pattern, and is a rule.", "M-1 G-1"),
-        ("rfc-2.2-utf-8", "2.2", "A path pattern may have any UTF-8 character but controls, space and #.", "L-1 M-2"),
-        ("rfc-2.2.1-case", "2.2.1", "Crawlers MUST use case-insensitive matching to find the group that matches the product token.", "G-3"),
-        ("rfc-2.2.1-match", "2.2.1", "The crawler obeys the rules of the group that matches its product token.", "G-4"),
-        ("rfc-2.2.1-combine", "2.2.1", "If there is more than one group matching the user-agent, their rules MUST be combined into one group.", "G-5"),
-        ("rfc-2.2.1-anyone", "2.2.1", "If no matching group exists, crawlers MUST obey the group with a user-agent line with the * value, if present.", "G-4"),
-        ("rfc-2.2.1-none", "2.2.1", "If no group matches and there is none for *, or there are no groups at all, no rules apply.", "G-4"),
-        ("rfc-2.2.2-case", "2.2.2", "The matching SHOULD be case sensitive.", "M-1"),
-        ("rfc-2.2.2-first-octet", "2.2.2", "The matching MUST start with the first octet of the path.", "M-1"),
-        ("rfc-2.2.2-most-octets", "2.2.2", "The most specific match found MUST be used. It is the match that has the most octets.", "M-4"),
-        ("rfc-2.2.2-equivalent", "2.2.2", "If an allow rule and a disallow rule are equivalent, then the allow rule SHOULD be used.", "M-4"),
-        ("rfc-2.2.2-duplicates", "2.2.2", "Duplicate rules in a group MAY be deduplicated.", "M-4"),
-        ("rfc-2.2.2-no-match", "2.2.2", "If no match is found among the rules of the group, or there are no rules, the URI is allowed.", "M-5"),
-        ("rfc-2.2.2-robots-txt", "2.2.2", "The /robots.txt URI is implicitly allowed.", "S-9"),
-        ("rfc-2.2.2-encode", "2.2.2", "Octets outside ASCII and those in the reserved range, in the URI and in the paths, MUST be percent-encoded as RFC 3986 defines prior to comparison.", "M-2"),
-        ("rfc-2.2.2-reserved", "2.2.2", "An escape in the URI is not decoded if it is of a reserved character, or of one outside the unreserved range.", "M-2"),
-        ("rfc-2.2.2-decode", "2.2.2", "An escape of an unreserved character in the URI MUST be decoded prior to comparison.", "M-2"),
+        ("rfc-2.1-group", "2.1", "A group is one or more user-agent lines followed by rules; a user-agent line or the end of the file ends it.", "G-1", "group"),
+        ("rfc-2.1-last-group", "2.1", "The last group may have no rules, which means that it implicitly allows everything.", "G-2", "last-group"),
+        ("rfc-2.2-line", "2.2", "A line is a field in any case, a colon and a value, with blanks and tabs around each.", "L-2 L-4", "abnf-rule"),
+        ("rfc-2.2-token", "2.2", "An identifier is made of letters, hyphens and underscores; the other product token is *.", "G-3", "abnf-identifier"),
+        ("rfc-2.2-end-of-line", "2.2", "A line ends with CR, LF or CR LF, and with nothing else.", "L-1", "abnf-newline"),
+        ("rfc-2.2-comment", "2.2", "A line may end with a comment, which begins with #.", "L-2", "abnf-comment"),
+        ("rfc-2.2-empty-line", "2.2", "Empty lines may stand anywhere in a group and end nothing.", "G-1", "abnf-group"),
+        ("rfc-2.2-empty-pattern", "2.2", "A rule may have an empty pattern, which has no octets.", "M-1 G-1", "most-octets"),
+        ("rfc-2.2-utf-8", "2.2", "A path pattern may have any UTF-8 character but controls, space and #.", "L-1 M-2", "encode"),
+        ("rfc-2.2.1-case", "2.2.1", "Crawlers MUST use case-insensitive matching to find the group that matches the product token.", "G-3", "own-group"),
+        ("rfc-2.2.1-match", "2.2.1", "The crawler obeys the rules of the group that matches its product token.", "G-4", "own-group"),
+        ("rfc-2.2.1-combine", "2.2.1", "If there is more than one group matching the user-agent, their rules MUST be combined into one group.", "G-5", "combined"),
+        ("rfc-2.2.1-anyone", "2.2.1", "If no matching group exists, crawlers MUST obey the group with a user-agent line with the * value, if present.", "G-4", "anyone"),
+        ("rfc-2.2.1-none", "2.2.1", "If no group matches and there is none for *, or there are no groups at all, no rules apply.", "G-4", "none"),
+        ("rfc-2.2.2-case", "2.2.2", "The matching SHOULD be case sensitive.", "M-1", "case"),
+        ("rfc-2.2.2-first-octet", "2.2.2", "The matching MUST start with the first octet of the path.", "M-1", "first-octet"),
+        ("rfc-2.2.2-most-octets", "2.2.2", "The most specific match found MUST be used. It is the match that has the most octets.", "M-4", "most-octets"),
+        ("rfc-2.2.2-equivalent", "2.2.2", "If an allow rule and a disallow rule are equivalent, then the allow rule SHOULD be used.", "M-4", "equivalent"),
+        ("rfc-2.2.2-duplicates", "2.2.2", "Duplicate rules in a group MAY be deduplicated.", "M-4", "duplicates"),
+        ("rfc-2.2.2-no-match", "2.2.2", "If no match is found among the rules of the group, or there are no rules, the URI is allowed.", "M-5", "no-match"),
+        ("rfc-2.2.2-robots-txt", "2.2.2", "The /robots.txt URI is implicitly allowed.", "S-9", "robots-txt"),
+        ("rfc-2.2.2-encode", "2.2.2", "Octets outside ASCII and those in the reserved range, in the URI and in the paths, MUST be percent-encoded as RFC 3986 defines prior to comparison.", "M-2", "encode"),
+        ("rfc-2.2.2-reserved", "2.2.2", "An escape in the URI is not decoded if it is of a reserved character, or of one outside the unreserved range; the table keeps / ? = where they separate.", "M-2", "decode"),
+        ("rfc-2.2.2-decode", "2.2.2", "An escape of an unreserved character in the URI MUST be decoded prior to comparison.", "M-2", "decode"),
         ("rfc-2.2.2-table", "2.2.2", "The table of percent-encoded paths and of the paths that they match.", "M-2"),
-        ("rfc-2.2.2-end-of-path", "2.2.2", "It matches if and only if the end of the path from the rule is reached before a difference in octets.", "M-1"),
-        ("rfc-2.2.2-no-group", "2.2.2", "The crawler SHOULD ignore rules that are not in any group.", "G-8"),
-        ("rfc-2.2.3-hash", "2.2.3", "# designates a line comment.", "L-2"),
-        ("rfc-2.2.3-dollar", "2.2.3", "$ designates the end of the match pattern.", "M-3"),
-        ("rfc-2.2.3-star", "2.2.3", "* designates 0 or more instances of any character.", "M-3"),
-        ("rfc-2.2.3-verbatim", "2.2.3", "Special characters that are meant verbatim are percent-encoded in the pattern.", "M-3"),
-        ("rfc-2.2.4-other", "2.2.4", "Parsing of other records MUST NOT interfere with the records of the protocol; a Sitemaps record MUST NOT terminate a group.", "G-7 L-4"),
-        ("rfc-2.3-name", "2.3", "The file is named /robots.txt, all lowercase, in the top-level path of the service.", "S-9"),
-        ("rfc-2.3.1.5-each-line", "2.3.1.5", "Crawlers MUST try to parse each line, and MUST use the parseable rules.", "L-3"),
-        ("rfc-2.5-limit", "2.5", "The parsing limit MUST be at least 500 kibibytes.", "F-13"),
+        ("rfc-2.2.2-end-of-path", "2.2.2", "It matches if and only if the end of the path from the rule is reached before a difference in octets.", "M-1", "end-of-path"),
+        ("rfc-2.2.2-no-group", "2.2.2", "The crawler SHOULD ignore rules that are not in any group.", "G-8", "no-group"),
+        ("rfc-2.2.3-hash", "2.2.3", "# designates a line comment.", "L-2", "hash"),
+        ("rfc-2.2.3-dollar", "2.2.3", "$ designates the end of the match pattern.", "M-3", "dollar"),
+        ("rfc-2.2.3-star", "2.2.3", "* designates 0 or more instances of any character.", "M-3", "star"),
+        ("rfc-2.2.3-verbatim", "2.2.3", "Special characters that are meant verbatim are percent-encoded in the pattern.", "M-3", "verbatim"),
+        ("rfc-2.2.4-other", "2.2.4", "Parsing of other records MUST NOT interfere with the records of the protocol; a Sitemaps record MUST NOT terminate a group.", "G-7 L-4", "others"),
+        ("rfc-2.3-name", "2.3", "The file is named /robots.txt, all lowercase, in the top-level path of the service.", "S-9", "name"),
+        ("rfc-2.3.1.5-each-line", "2.3.1.5", "Crawlers MUST try to parse each line, and MUST use the parseable rules.", "L-3", "each-line"),
+        ("rfc-2.5-limit", "2.5", "The parsing limit MUST be at least 500 kibibytes.", "F-13", "limit"),
         ("rfc-5.1-example", "5.1", "The simple example.", "G-4 M-4"),
-        ("rfc-5.2-example", "5.2", "The example of the longest match.", "M-4"),
+        ("rfc-5.2-example", "5.2", "The example of the longest match.", "M-4", "longest"),
     ],
 )  # fmt: skip
 
@@ -112,6 +114,7 @@ GOOGLE_PARSER = _of(
         ("parser-separator", "HandleAllow, HandleDisallow", "allow and disallow, empty or not, end a run of user-agent lines; no other field does.", "G-1 G-7"),
         ("parser-index-file", "HandleAllow", "An allow whose last segment begins with index.htm allows the directory, too.", "M-4"),
         ("parser-length", "LongestMatchRobotsMatchStrategy", "A rule is as long as its pattern is written, also with * at the end.", "M-4"),
+        ("parser-first-octet", "Matches", "A pattern is compared from the first octet of the path, also one that begins with neither / nor *, which the grammar of RFC 9309 does not have.", "M-1"),
         ("parser-dollar", "Matches", "A $ that is not the last character of a pattern is a character.", "M-3"),
         ("parser-url", "GetPathParamsQuery", "Matched is the path with parameters and query; / is put before where there is none; the fragment is none of it.", "M-1"),
     ],

@@ -2,83 +2,228 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from datetime import datetime, timezone
 from itertools import combinations
 from pathlib import Path
 
-from tests.conformance.running import judge
+from .running import judge
 
-CASES = Path(__file__).parent / "cases.json"
-RESULTS = Path(__file__).parents[2] / "docs" / "_static" / "conformance" / "results.json"
+VERSION = "2.0"
+"""Of the cases. CHANGES.md says what changed with it."""
+HERE = Path(__file__).parent
+CASES = HERE / "cases.json"
+RESULTS = HERE / "results.json"
+SPEED = HERE / "speed.json"
+PAGE = HERE / "RESULTS.md"
 WHOSE = ("rfc", "google-doc", "google-parser", "decision")
+PASSED, FAILED, LATE, UNASKED = "passed", "failed", "no answer in time", "not asked"
 
 
-def read_cases():
-    return json.loads(CASES.read_text(encoding="utf-8"))["cases"]
+def read_cases(path=CASES):
+    return json.loads(path.read_text(encoding="utf-8"))["cases"]
 
 
-def read():
-    return json.loads(RESULTS.read_text(encoding="utf-8"))
+def read(path=RESULTS):
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-def write(path, cases, engines):
-    """Write the results of engines, a line for each."""
-    rows = [summary(cases, *engine) for engine in engines]
-    head = {"date": datetime.now(timezone.utc).date().isoformat(), "cases": len(cases)}
-    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'{json.dumps(head)[:-1]}, "engines": [\n{lines}\n]}}\n', encoding="utf-8")
+def digest():
+    """Return what tells these cases from others."""
+    return hashlib.sha256(CASES.read_bytes()).hexdigest()[:16]
+
+
+def gathered(cases, rows, order):
+    """Return the rows of engines beside those that are known of others, of the same cases."""
+    before = read() if RESULTS.exists() else {}
+    known = before["engines"] if before.get("digest") == digest() else []
+    both = {row["name"]: row for row in [*known, *rows]}
+    names = [*order, *(name for name in both if name not in order)]
+    return {
+        "version": VERSION,
+        "digest": digest(),
+        "cases": len(cases),
+        "engines": [both[name] for name in names if name in both],
+    }
+
+
+def write(found):
+    """Write the results of engines, a line for each, and the page that has tables of them."""
+    head = {key: value for key, value in found.items() if key != "engines"}
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in found["engines"])
+    RESULTS.write_text(f'{json.dumps(head)[:-1]}, "engines": [\n{lines}\n]}}\n', encoding="utf-8")
+    PAGE.write_text(page(found), encoding="utf-8")
 
 
 def summary(cases, name, version, answers):
     """Return a row: what isn't said of a case is as expected."""
-    failed, unasked, wrong_lines, lines = {}, [], [], 0
+    failed, late, unasked, wrong_lines, lines = {}, [], [], [], 0
     asked, passes = Counter(), Counter()
     for case in cases:
         answer = answers[case["id"]]
         passed, line = judge(case, answer)
-        asked[case["whose"]] += passed is not None
-        passes[case["whose"]] += passed is True
-        if passed is None:
+        if "late" in answer:
+            late.append(case["id"])
+        elif passed is None:
             unasked.append(case["id"])
+            continue
         elif not passed:
             kept = {*case["expected"], "error"} - {"line"}
             failed[case["id"]] = {key: value for key, value in answer.items() if key in kept}
+        asked[case["whose"]] += 1
+        passes[case["whose"]] += passed is True
         lines += line is not None
         if line is False:
             wrong_lines.append(case["id"])
     return {
         "name": name,
         "version": version,
+        "date": datetime.now(timezone.utc).date().isoformat(),
         "passed": {whose: [passes[whose], asked[whose]] for whose in WHOSE},
         "lines": lines,
         "wrong_lines": wrong_lines,
         "unasked": unasked,
+        "late": late,
         "failed": failed,
     }
 
 
 def table(rows):
     """Return rows of text, the head first: cases passed, of those asked, by whose they are."""
-    yield ("engine", *WHOSE, "deciding lines")
+    yield ("engine", *WHOSE, LATE, "deciding lines")
     for row in rows:
         yield (
-            f"{row['name']} {row['version']}".strip(),
+            label(row),
             *("{} of {}".format(*row["passed"][whose]) for whose in WHOSE),
+            str(len(row["late"])),
             f"{row['lines'] - len(row['wrong_lines'])} of {row['lines']}" if row["lines"] else "",
         )
 
 
+def label(row):
+    """Return name and version of an engine, whose name may have a part of the version."""
+    name, _, last = row["name"].rpartition(" ")
+    known = name if row["version"].startswith(f"{last}.") else row["name"]
+    return f"{known} {row['version']}".strip()
+
+
 def told_apart(cases, rows):
     """Return, by pair of engines, the ids of cases that both answer, and not alike."""
+    outside = {row["name"]: {*row["unasked"], *row["late"]} for row in rows}
     return {
         (one["name"], other["name"]): [
             case["id"]
             for case in cases
-            if case["id"] not in {*one["unasked"], *other["unasked"]}
+            if case["id"] not in outside[one["name"]] | outside[other["name"]]
             and one["failed"].get(case["id"]) != other["failed"].get(case["id"])
         ]
         for one, other in combinations(rows, 2)
     }
+
+
+def changes(before, after):
+    """Rows of a table: what came out otherwise with the same version of an engine.
+
+    *before* and *after* are cases and results. A case is known by what it asks, whatever its name.
+    """
+    yield ("case", "engine", "before", "now")
+    (old_cases, old), (new_cases, new) = before, after
+    asked = {question(case): case for case in old_cases}
+    then = {(row["name"], row["version"]): row for row in old["engines"]}
+    for row in new["engines"]:
+        known = then.get((row["name"], row["version"]))
+        for case in new_cases if known else ():
+            same = asked.get(question(case))
+            was = verdict(known, same) if same else UNASKED
+            now = verdict(row, case)
+            if was != now and not all(each.startswith((PASSED, UNASKED)) for each in (was, now)):
+                yield (case["id"], label(row), was, now)
+
+
+def question(case):
+    asks = {key: case.get(key) for key in ("body", "repeat", "url", "tokens")}
+    return json.dumps([asks, sorted(case["expected"])])
+
+
+def verdict(row, case):
+    """Return what came of a case, and whose it is."""
+    name = case["id"]
+    error = row["failed"].get(name, {}).get("error", "")
+    if name in row["unasked"]:
+        return UNASKED
+    if name in row.get("late", ()) or error.startswith("no answer in"):
+        return LATE
+    return f"{FAILED if name in row['failed'] else PASSED} ({case['whose']})"
+
+
+def markdown(rows):
+    """Return a table."""
+    head, *rest = ([cell.replace("|", "\\|") for cell in row] for row in rows)
+    lines = [head, ["---"] * len(head), *rest]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def page(found):
+    """Return all tables, as a page."""
+    rows = found["engines"]
+    dates = sorted({row["date"] for row in rows})
+    failures = (
+        (row["name"], whose, "; ".join(names) or "none")
+        for row in rows
+        for whose, names in by_whose(row).items()
+        if names
+    )
+    slow = [(row["name"], "; ".join(row["late"])) for row in rows if row["late"]]
+    return f"""\
+# Engines and robots.txt: results of the conformance cases
+
+Version {found["version"]} of the cases, {found["cases"]} of them. Run from {dates[0]} to {dates[-1]}. Drawn from `results.json` by
+`python -m conformance.page`. What the words mean is in `README.md`.
+
+{markdown(table(rows))}
+Passed, of those that apply to the engine. An engine that gives no answer in time has not passed, and has not failed either.
+{speed()}
+## Not passed
+
+{markdown([("engine", "whose", "cases"), *failures])}
+## No answer in time
+
+{markdown([("engine", "cases"), *slow])}"""
+
+
+def by_whose(row):
+    """Return the ids of failed cases by whose they are."""
+    whose = {case["id"]: case["whose"] for case in read_cases()}
+    return {name: [case for case in row["failed"] if whose[case] == name] for name in WHOSE}
+
+
+def speed():
+    """Return the section about times, if they were taken."""
+    if not SPEED.exists():
+        return ""
+    found = read(SPEED)
+    return f"""
+## Speed
+
+{markdown(speed_table(found))}
+{found["says"]}
+"""
+
+
+def speed_table(found):
+    """Rows of a table: the time of a first verdict and of a further one, in microseconds."""
+    yield (
+        "engine",
+        "parse and first verdict, us",
+        "further verdict, us",
+        "files that it can't read",
+    )
+    for row in found["engines"]:
+        yield (
+            label(row),
+            f"{row['first']:,.1f}",
+            f"{row['further']:,.1f}",
+            str(row["errors"]),
+        )

@@ -1,7 +1,7 @@
 """Asks an engine for each case over a pipe, and judges what it answers.
 
-An engine that crashes, or doesn't answer in time, fails that case, and is started again for the
-next one.
+An engine that crashes fails that case. One that doesn't answer in time has not passed it, and not
+failed it either. It is started again for the next one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import threading
 from contextlib import suppress
 from typing import NamedTuple
 
-from tests.conformance.writing import body_of
+from .writing import body_of
 
 SECONDS = 10.0
 """For an answer, the start of the engine included."""
@@ -30,7 +30,7 @@ class Engine:
         self.process = None
 
     def ask(self, case):
-        """Return the answer as a dict; one with ``error`` where there is none."""
+        """Return the answer as a dict; one with ``error`` or ``late`` where there is none."""
         if self.process is None:
             self._start()
         question = {
@@ -49,7 +49,8 @@ class Engine:
         timer.cancel()
         timer.join()
         if late.is_set():
-            return self._failed(f"no answer in {self.seconds:g} s")
+            self.close()
+            return {"late": self.seconds}
         if not line:
             return self._failed("crashed")
         try:
@@ -94,7 +95,7 @@ class Engine:
 
 
 class Judged(NamedTuple):
-    """What an answer is worth; None where nothing was answered of what is asked."""
+    """What an answer is worth; None where nothing was answered of what is asked, or not in time."""
 
     passed: bool | None
     line: bool | None
@@ -109,7 +110,7 @@ def judge(case, answer):
     fields = [name for name in expected if name != "line" and name in answer]
     if "error" in answer:
         passed = False
-    elif not fields:
+    elif "late" in answer or not fields:
         passed = None
     else:
         passed = all(answer[name] == expected[name] for name in fields)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import shutil
+import subprocess
 import sys
 from collections import Counter
 
@@ -12,7 +16,8 @@ import pytest
 from tests.conformance import results, write
 from tests.conformance.clauses import CLAUSES, POINTS
 from tests.conformance.running import judge, run
-from tests.conformance.writing import body_of
+from tests.conformance.sentences import SENTENCES
+from tests.conformance.writing import body_of, sentence
 from tests.waiting import PATIENCE
 
 FOLDER = results.CASES.parent
@@ -26,10 +31,20 @@ def test_the_file_is_what_the_sources_say():
     )
 
 
-def test_the_file_is_as_its_schema_says():
-    schema = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("schema.json", FILE), ("results.schema.json", results.read())],
+    ids=["cases", "results"],
+)
+def test_the_files_are_as_their_schemas_say(name, file):
+    schema = json.loads((FOLDER / name).read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.Draft202012Validator(schema).validate(FILE)
+    jsonschema.Draft202012Validator(schema).validate(file)
+
+
+def test_each_sentence_decides_a_case():
+    cited = {case["by"] for case in CASES if case["whose"] == "rfc"}
+    assert cited == {sentence(name) for name in SENTENCES}
 
 
 def test_each_case_has_an_id_of_its_own():
@@ -73,11 +88,67 @@ def test_scrapy_rep_passes_all():
     assert [name for name, each in judged.items() if not each.passed or each.line is False] == []
 
 
-def test_the_results_of_the_docs_say_that_scrapy_rep_passes_all():
+def test_the_results_are_of_these_cases_and_scrapy_rep_passes_all():
     run = results.read()
     (ours,) = (row for row in run["engines"] if row["name"] == "scrapy-rep")
     assert ours["failed"] == {}
+    assert ours["late"] == []
     assert run["cases"] == len(CASES)
+    assert run["digest"] == results.digest(), "python -m tests.conformance --write"
+    assert run["version"] == FILE["version"] == results.VERSION
+
+
+def test_the_page_has_the_results():
+    assert results.page(results.read()) == results.PAGE.read_text(encoding="utf-8")
+
+
+def test_the_version_is_in_the_table_of_changes():
+    changes = (FOLDER / "CHANGES.md").read_text(encoding="utf-8")
+    assert f"\n## {results.VERSION}\n" in changes
+
+
+def test_what_changed_is_told():
+    case = {
+        "id": "a/b",
+        "whose": "rfc",
+        "body": "",
+        "url": "/",
+        "tokens": ["x"],
+        "expected": {"allowed": True},
+    }
+    row = {"name": "e", "version": "1", "unasked": [], "late": [], "failed": {}}
+    passes = [case], {"engines": [row]}
+    fails = [case | {"id": "c/b"}], {"engines": [row | {"failed": {"c/b": {"allowed": False}}}]}
+    assert [*results.changes(passes, passes)][1:] == []
+    assert [*results.changes(passes, fails)][1:] == [("c/b", "e 1", "passed (rfc)", "failed (rfc)")]
+    assert [*results.changes(([], {"engines": [row]}), fails)][1:] == [
+        ("c/b", "e 1", "not asked", "failed (rfc)")
+    ]
+
+
+def test_the_licence_is_that_of_the_project():
+    licence = FOLDER.parents[1] / "LICENSE"
+    assert (FOLDER / "LICENSE").read_bytes() == licence.read_bytes()
+
+
+def test_a_copy_of_the_folder_asks_an_engine_with_the_standard_library_alone(tmp_path):
+    shutil.copytree(FOLDER, tmp_path / "copied", ignore=shutil.ignore_patterns("test_*"))
+    program = "print('{\"allowed\": true}', flush=True)"
+    engine = [sys.executable, "-c", f"import sys\nfor line in sys.stdin: {program}"]
+    done = subprocess.run(
+        [sys.executable, "-S", "-m", "copied", "--engine", "yes", shlex.join(engine)],
+        cwd=tmp_path,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE,
+    )
+    allowed = sum(
+        case["expected"].get("allowed", False) for case in CASES if case["whose"] == "rfc"
+    )
+    rfc = sum(case["whose"] == "rfc" for case in CASES)
+    assert f"{allowed} of {rfc}" in done.stdout, done.stderr
 
 
 def test_half_of_the_cases_tell_engines_apart():

@@ -1,4 +1,4 @@
-"""Write cases.json from what cases_*.py say: ``python -m tests.conformance.write``."""
+"""Write cases.json from what cases_*.py say: ``python -m conformance.write``."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import json
 from itertools import chain
 from pathlib import Path
 
-from tests.conformance import (
+from . import (
     cases_encoding,
     cases_groups,
     cases_lines,
     cases_matching,
     cases_others,
 )
-from tests.conformance.clauses import CLAUSES
+from .clauses import CLAUSES
+from .results import VERSION
 
 PATH = Path(__file__).parent / "cases.json"
 SOURCES = (cases_lines, cases_groups, cases_matching, cases_encoding, cases_others)
@@ -21,16 +22,20 @@ SOURCES = (cases_lines, cases_groups, cases_matching, cases_encoding, cases_othe
 
 def text():
     """Return cases.json: a clause and a case to each line, so that a change shows as one."""
-    clauses = {name: clause._asdict() for name, clause in CLAUSES.items()}
+    clauses = {name: fields(clause) for name, clause in CLAUSES.items()}
     cases = chain.from_iterable(source.BOOK.cases for source in SOURCES)
     lines = [
-        '{"clauses": {',
+        f'{{"version": "{VERSION}", "clauses": {{',
         ",\n".join(f"{dumped(name)}: {dumped(clause)}" for name, clause in clauses.items()),
         '}, "cases": [',
         ",\n".join(map(dumped, cases)),
         "]}\n",
     ]
     return "\n".join(lines)
+
+
+def fields(clause):
+    return {name: value for name, value in clause._asdict().items() if name != "by"}
 
 
 def dumped(value):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 from typing import NamedTuple
 
-from tests.conformance.clauses import CLAUSES
+from .clauses import CLAUSES
+from .sentences import SENTENCES
 
 ALLOWED, DISALLOWED = True, False
 UNASKED = object()
@@ -29,9 +30,11 @@ class Book:
         """Return a function that adds a case of *clause*.
 
         A line of None is where no rule decides; none is given where no document says which rule
-        does. *others* are other fields of the answer, such as ``sitemaps``.
+        does. *others* are other fields of the answer, such as ``sitemaps``. *by* is the sentence of
+        RFC 9309 that decides, where it is not that of the clause.
         """
         whose = CLAUSES[clause].whose
+        usual = CLAUSES[clause].by
 
         def add(
             name,
@@ -43,6 +46,7 @@ class Book:
             *,
             tokens=("ExampleBot",),
             repeat=None,
+            by=usual,
             **others,
         ):
             octets = body.encode() if isinstance(body, str) else body
@@ -52,6 +56,7 @@ class Book:
                     "id": f"{clause}/{name}",
                     "clause": clause,
                     "whose": whose,
+                    **({"by": sentence(by)} if whose == "rfc" else {}),
                     "asks": asks,
                     "text": octets.decode("utf-8", "backslashreplace"),
                     "body": base64.b64encode(octets).decode(),
@@ -72,15 +77,20 @@ def star(*lines):
     return joined("user-agent: *", *lines)
 
 
-def matches(c, name, pattern, path, why="", *, does=True):
+def sentence(name):
+    section, words = SENTENCES[name]
+    return f"RFC 9309, section {section}: {words}"
+
+
+def matches(c, name, pattern, path, why="", *, does=True, **how):
     """Add a case: a rule for *pattern* holds for *path*, or doesn't."""
     asks = f"{pattern} {'matches' if does else 'does not match'} {path}{why and f': {why}'}."
-    c(name, asks, star(f"disallow: {pattern}"), path, not does, 2 if does else None)
+    c(name, asks, star(f"disallow: {pattern}"), path, not does, 2 if does else None, **how)
 
 
-def matches_not(*case):
+def matches_not(*case, **how):
     """Add a case: a rule for a pattern doesn't hold for a path."""
-    matches(*case, does=False)
+    matches(*case, does=False, **how)
 
 
 def joined(*lines):

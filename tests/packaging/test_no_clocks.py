@@ -34,7 +34,8 @@ ALLOWED = {
     ("downloadermiddlewares/test_actions.py", "an answer after put off s"): "the name of a row",
     ("downloadermiddlewares/test_actions.py", "reads time.time"): "until when an entry holds",
     ("waiting.py", "calls sleep"): "between two looks at what is waited for",
-    ("acid/crawlers/scrapling_acid.py", "a limit of 8 s"): "is to be over, as a site hangs",
+    ("acid/server.py", "reads time.monotonic"): "the journal tells when a request came",
+    ("acid/server.py", "calls sleep"): "what a story says",
     ("crawling/mode_crawl.py", "calls sleep"): "the same",
     ("crawling/server.py", "reads time.time"): "the journal tells when a request came",
     ("crawling/server.py", "calls sleep"): "what a story says",
@@ -45,6 +46,7 @@ ALLOWED = {
     ("stores/test_guarded.py", "a limit of 0 s"): "is over, as the file is locked",
     ("scheduler/test_broad.py", "calls sleep"): "counts pauses in pauses, however long each is",
     ("fetch/faults.py", "an answer after 0.1 s"): "what was sent before comes by itself; or not",
+    ("conformance/adapters/pipe.py", "reads time.process_time"): "times engines, when asked to",
     ("conformance/running.py", "calls Timer"): "stops an engine that doesn't answer",
     ("test_spiders.py", "an answer after 0.3 s"): "leaves time for a line that is not to come",
 }

@@ -2,8 +2,12 @@ from gpyrobotstxt.robots_cc import RobotsMatcher
 from pipe import escaped, serve
 
 
-def answer(body, token, url):
-    return {"allowed": RobotsMatcher().one_agent_allowed_by_robots(body, token, escaped(url))}
+def parse(body):
+    return body
 
 
-serve(answer, "gpyrobotstxt")
+def allowed(body, token, url):
+    return RobotsMatcher().one_agent_allowed_by_robots(body, token, escaped(url))
+
+
+serve(parse, allowed, package="gpyrobotstxt")

@@ -2,14 +2,17 @@ from pipe import serve
 from protego import Protego
 
 
-def answer(body, token, url):
+def parse(body):
     # As Scrapy decodes it.
-    robots = Protego.parse(body.decode("utf-8-sig", "ignore"))
-    return {
-        "allowed": robots.can_fetch(url, token),
-        "sitemaps": list(robots.sitemaps),
-        "crawl_delay": robots.crawl_delay(token),
-    }
+    return Protego.parse(body.decode("utf-8-sig", "ignore"))
 
 
-serve(answer, "Protego")
+def allowed(robots, token, url):
+    return robots.can_fetch(url, token)
+
+
+def more(robots, token, url):
+    return {"sitemaps": list(robots.sitemaps), "crawl_delay": robots.crawl_delay(token)}
+
+
+serve(parse, allowed, more, package="Protego")

@@ -2,10 +2,17 @@ from pipe import serve
 from robots import RobotsParser
 
 
-def answer(body, token, url):
+def parse(body):
     # Its from_uri decodes so, too.
-    robots = RobotsParser.from_string(body.decode("utf-8-sig", "replace"))
-    return {"allowed": robots.can_fetch(token, url), "sitemaps": robots.sitemaps or []}
+    return RobotsParser.from_string(body.decode("utf-8-sig", "replace"))
 
 
-serve(answer, "robotspy")
+def allowed(robots, token, url):
+    return robots.can_fetch(token, url)
+
+
+def more(robots, token, url):
+    return {"sitemaps": robots.sitemaps or []}
+
+
+serve(parse, allowed, more, package="robotspy")

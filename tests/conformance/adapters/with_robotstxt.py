@@ -2,9 +2,12 @@ from pipe import serve
 from robotstxt import RobotsFile
 
 
-def answer(body, token, url):
-    robots = RobotsFile(body.decode("utf-8", "replace"))
-    return {"allowed": not robots.test_url(url, token)["disallowed"]}
+def parse(body):
+    return RobotsFile(body.decode("utf-8", "replace"))
 
 
-serve(answer, "robotstxt")
+def allowed(robots, token, url):
+    return not robots.test_url(url, token)["disallowed"]
+
+
+serve(parse, allowed, package="robotstxt")

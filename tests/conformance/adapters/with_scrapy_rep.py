@@ -1,3 +1,5 @@
+"""The only file here that imports scrapy-rep."""
+
 from pipe import serve
 
 from scrapy_rep.protocol import RobotsTxt
@@ -9,9 +11,11 @@ WORDS = {
 }
 
 
-def answer(body, tokens, url):
-    robots = RobotsTxt.parse(body)
-    verdict = robots.verdict(url, *tokens)
+def allowed(robots, tokens, url):
+    return robots.verdict(url, *tokens).allowed
+
+
+def more(robots, tokens, url):
     delay = delay_in(robots.fields_for(*tokens, names=DELAY_FIELDS))
     statements = robots.usage(url, *tokens).statements
     said = {
@@ -23,12 +27,11 @@ def answer(body, tokens, url):
         for source, words in WORDS.items()
     }
     return {
-        "allowed": verdict.allowed,
-        "line": verdict.line,
+        "line": robots.verdict(url, *tokens).line,
         "sitemaps": robots.sitemaps,
         "crawl_delay": delay and delay.seconds,
         **said,
     }
 
 
-serve(answer, "scrapy-rep", takes_several=True)
+serve(RobotsTxt.parse, allowed, more, package="scrapy-rep", takes_several=True)
