@@ -3,13 +3,14 @@
 To read a file line by line would take most of the time of the parser, but most lines are rules for
 other crawlers, and nearly all rules are written in the same way. So the ``User-agent`` lines of the
 crawler are found by a search for its names. The rules below them are read many at a time, by
-splitting the text at ``Disallow:``. Only lines that are written in another way are read one by one.
+splitting the text at ``Disallow:`` and ``Allow:``. Only lines that are written in another way are
+read one by one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -36,6 +37,7 @@ _USER_AGENT_LINE: Final = line_pattern(LineKind.USER_AGENT).match
 _RULE: Final = line_pattern(LineKind.ALLOW, LineKind.DISALLOW)
 _RUN: Final = line_pattern(LineKind.USER_AGENT, LineKind.ALLOW, LineKind.DISALLOW)
 _SITEMAP: Final = line_pattern(LineKind.SITEMAP)
+_split_at_rules: Final = re.compile(rb"\n(?:Disa|(A))llow: ").split
 _END_OF_RUN: Final = FIELD_BUT_SITEMAP.search
 _OF_FIRST_KIND: Final = 2
 """Number of regex groups for the first kind of line in a pattern of ``line_pattern``."""
@@ -177,33 +179,39 @@ def read_rules(part: Part) -> tuple[list[bytes], list[int]]:
     A word is an integer: twice the line number, plus one for ``Allow``. The first line of the part
     is a ``User-agent`` line, and is skipped.
     """
-    # Most lines are Disallow lines that directly follow each other: such a run is read at once. A
-    # chunk that contains LF is the last value of a run, followed by the lines after the run.
-    chunks = part.text.split(b"\nDisallow: ")
-    values: list[bytes] = []
-    words: list[int] = []
-    number, start = part.number - 2, 0
-    for last in [index for index, chunk in enumerate(chunks) if _LF in chunk]:
-        others = chunks[last]
-        chunks[last], _, _ = others.partition(b"\n")
-        stop = last + 1
-        values += chunks[start:stop]
-        words += range(2 * number + 2, 2 * (number + 1 + stop - start), 2)
-        number += stop - start
+    # Most rules directly follow each other: such a run is read at once. A value that contains LF is
+    # the last one of a run, followed by the lines after the run.
+    pieces = _split_at_rules(part.text)
+    values, allows = pieces[::2], [None, *pieces[1::2]]
+    all_values: list[bytes] = []
+    all_words: list[int] = []
+    number, start = part.number - 1, 0
+    for stop in [index + 1 for index, value in enumerate(values) if _LF in value]:
+        others = values[stop - 1]
+        values[stop - 1], _, _ = others.partition(b"\n")
+        all_values += values[start:stop]
+        all_words += _words(number, allows[start:stop])
+        number += stop - 1 - start
         start = stop
         counted = 0
         for rule in _RULE.finditer(others):
             begin = rule.start() + 1
             number += others.count(b"\n", counted, begin)
             counted = begin
-            values.append(_value_of(rule))
-            words.append(2 * number + _is_of_first_kind(rule))
-        number += others.count(b"\n", counted)
-    values += chunks[start:]
-    words += range(2 * number + 2, 2 * (number + 1 + len(chunks) - start), 2)
+            all_values.append(_value_of(rule))
+            all_words.append(2 * number + _is_of_first_kind(rule))
+        number += others.count(b"\n", counted) + 1
+    all_values += values[start:]
+    all_words += _words(number, allows[start:])
     if _HASH in part.text:
-        values = [value[: value.index(b"#")] if _HASH in value else value for value in values]
-    return list(map(bytes.strip, values[1:])), words[1:]
+        all_values = [
+            value[: value.index(b"#")] if _HASH in value else value for value in all_values
+        ]
+    return list(map(bytes.strip, all_values[1:])), all_words[1:]
+
+
+def _words(number: int, allows: Iterable[bytes | None]) -> list[int]:
+    return [2 * line + (allow is not None) for line, allow in enumerate(allows, number)]
 
 
 @lru_cache

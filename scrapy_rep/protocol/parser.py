@@ -26,10 +26,6 @@ from scrapy_rep.protocol.verdict import Rule, Verdict
 ANYONE: Final = "*"
 """The token of the group that applies to all crawlers without a group of their own."""
 
-_SHORT: Final = 8_192
-"""Maximum size in bytes of groups whose compiled rules are kept in an LRU cache."""
-_SHARED: Final = 64
-"""Number of groups in the LRU cache. Many sites have the same file: the default of their CMS."""
 _FIELDS: Final = frozenset({LineKind.ALLOW, LineKind.DISALLOW, LineKind.OTHER})
 _ANYONE: Final = re.compile(rb"\*(?:[ \t\v\f]|\Z)").match
 _TOKEN: Final = re.compile(r"[a-z_-]+").match
@@ -149,10 +145,8 @@ class RobotsTxt:
         """Return the compiled rules of the group that group_for returns for *tokens*."""
         if self._last and self._last[0] == tokens:
             return self._last[1]
-        parts = tuple(map(self._contents.part, self._spans_of(tokens)[1]))
-        is_short = sum(len(part.text) for part in parts) <= _SHORT
-        compiled = _compile if is_short else _compile.__wrapped__
-        rules = compiled(parts, index_files=self._index_files)
+        parts = map(self._contents.part, self._spans_of(tokens)[1])
+        rules = RuleSet(*_rules_in(parts), index_files=self._index_files)
         self._last = tokens, rules
         return rules
 
@@ -229,11 +223,6 @@ class RobotsTxt:
                 fields_of[line.kind].append(_field(line))
         rules = rules_of(*_rules_in(map(self._contents.part, spans)))
         return Group(tuple(agents), tuple(rules), tuple(others))
-
-
-@lru_cache(_SHARED)
-def _compile(parts: tuple[Part, ...], *, index_files: bool) -> RuleSet:
-    return RuleSet.compile(*_rules_in(parts), index_files=index_files)
 
 
 def _rules_in(parts: Iterable[Part]) -> tuple[list[bytes], list[int]]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scrapy_rep.protocol import Field, RobotsTxt
+from scrapy_rep.protocol import Field, Reason, RobotsTxt
 
 URL = "https://example.com"
 
@@ -30,7 +30,7 @@ def test_four_groups():
         (("h",), []),
     ]
     assert robots.verdict(f"{URL}/c", "h").allowed
-    assert not robots.rules_for("h")
+    assert robots.verdict("https://a.example/", "h").reason is Reason.NO_RULE
 
 
 @pytest.mark.spec("G-3")

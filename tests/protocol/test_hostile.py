@@ -11,6 +11,7 @@ from scrapy_rep.protocol.crawl_delay import DELAY_FIELDS
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES, MAX_EFFORT, MAX_META_ELEMENTS
 from scrapy_rep.protocol.matching.effort import Effort
 from scrapy_rep.protocol.usage.usage import Usage
+from tests.protocol.asking import TIMES
 from tests.protocol.hostile import FILES, URL_LENGTH, URLS, shuffled
 
 SIZE = 8 * 1024
@@ -36,11 +37,19 @@ def parse(body):
     return RobotsTxt.parse(body).rules_for("scrapy")
 
 
+def index(rules):
+    for _ in range(TIMES):
+        rules.verdict_for("/a")
+    return rules
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_twice_the_file_costs_at_most_twice(name):
-    once, twice = (calls(parse, FILES[name](size)) for size in (SIZE, 2 * SIZE))
+    once, twice = (
+        calls(lambda body: index(parse(body)), FILES[name](size)) for size in (SIZE, 2 * SIZE)
+    )
     assert twice <= 2.2 * once + 4_000  # an index begins at a number of rules
-    assert once < 3 * SIZE
+    assert once < 20 * SIZE
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -58,6 +67,8 @@ def test_memory_is_that_of_32_mib_for_500_kib(name):
     tracemalloc.start()
     try:
         rules = parse(body)
+        estimated = rules.nbytes
+        index(rules)
         gc.collect()
         with_rules, peak = tracemalloc.get_traced_memory()
         nbytes = rules.nbytes
@@ -68,7 +79,9 @@ def test_memory_is_that_of_32_mib_for_500_kib(name):
         tracemalloc.stop()
     assert peak < 32 * 2**20 // 8
     assert nbytes < 16 * 2**20 // 8
-    assert nbytes > 0.9 * held - 1_024  # threads of the test runner allocate something, too
+    assert estimated < 32 * 2**20 // 8
+    # Threads of the test runner allocate something, too.
+    assert min(estimated, nbytes) > 0.9 * held - 1_024
 
 
 STAGES = {

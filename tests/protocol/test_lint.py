@@ -144,5 +144,5 @@ def test_a_rule_that_never_wins_never_wins(rules, target):
     result = lint(GROUP + b"\n".join(lines))
     losers = {finding.line for finding in result.findings if finding.code == "never-wins"}
     words = [2 * number + allow for number, (allow, _) in enumerate(rules, 2)]
-    verdict = RuleSet.compile([value for _, value in rules], words).verdict_for(target)
+    verdict = RuleSet([value for _, value in rules], words).verdict_for(target)
     assert verdict.line not in losers

@@ -13,7 +13,8 @@ from scrapy_rep.protocol.lexer import as_text
 from scrapy_rep.protocol.matching.effort import Effort, TooCostlyError
 from scrapy_rep.protocol.matching.literals import END, HEAD, Literals
 from scrapy_rep.protocol.matching.packed import precedence
-from scrapy_rep.protocol.matching.wildcards import Wildcards
+from scrapy_rep.protocol.matching.rule_list import RuleList, directory_of
+from scrapy_rep.protocol.matching.wildcards import Wildcards, is_match
 from scrapy_rep.protocol.origin import ROBOTSTXT
 from scrapy_rep.protocol.verdict import ALLOWED_ROBOTSTXT, Reason, Rule, Verdict
 
@@ -21,7 +22,13 @@ _NO_RULE: Final = Verdict(allowed=True, reason=Reason.NO_RULE)
 _TOO_COSTLY: Final = Verdict(allowed=False, reason=Reason.TOO_COSTLY)
 _VERDICTS: Final = 256
 """Number of verdicts in the LRU cache. All URLs for which one rule decides share a verdict."""
-_INDEX_FILE: Final = "/index.htm"
+_SCANS: Final = 4
+"""Number of verdicts without an index. Building the index takes about as long as five of them."""
+_MAX_STARS: Final = 256
+"""Number of ``*`` in the patterns of a group above which the index is always used."""
+_MAX_SCAN: Final = 2**24
+"""Length of all patterns times length of a target above which the index is always used. So no
+verdict without an index takes much longer than 10 ms."""
 _FIRST: Final = ("/", "*")
 """First characters of patterns that can match (SPEC M-1)."""
 _BEHIND_SLASH: Final = chr(ord("/") + 1)
@@ -40,20 +47,41 @@ def rules_of(values: Sequence[bytes], words: Sequence[int]) -> Iterator[Rule]:
 
 
 class RuleSet:
-    """The compiled rules for one crawler: immutable, and small in memory."""
+    """The rules for one crawler, small in memory.
 
-    __slots__ = ("_literals", "_raws", "_wildcards")
+    For the first verdicts, the target is compared with all patterns, as most sites of a broad crawl
+    have few pages. Then an index is built: ``Literals`` and ``Wildcards``.
+    """
 
-    def __init__(self, patterns: dict[str, int], raws: dict[str, bytes]) -> None:
-        """``patterns`` has for each pattern an int that encodes its rule (see ``rules_of``).
+    __slots__ = ("_list", "_literals", "_raws", "_scans", "_wildcards")
 
-        ``raws`` has, by pattern, the values as written that differ from their pattern.
+    def __init__(
+        self, values: Sequence[bytes], words: Sequence[int], *, index_files: bool = True
+    ) -> None:
+        """``values``, as written, and ``words`` are those of the rules of a group (``rules_of``).
+
+        With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
+        the directory itself, as in Google's parser.
         """
-        literals = dict(patterns)
+        self._list: RuleList | None = RuleList(values, words, index_files=index_files)
+        self._scans = _SCANS
+        self._literals = _NO_LITERALS
+        self._wildcards = _NO_WILDCARDS
+        self._raws: dict[str, bytes] | None = None
+        if self._list.patterns.count("*") > _MAX_STARS:
+            self._build_index(self._list)
+
+    def _build_index(self, rules: RuleList) -> None:
+        patterns, words, values = rules.unpacked()
+        literals = dict(zip(patterns, words, strict=False))
+        if len(literals) < len(words):
+            literals = _deciding_words(patterns, words)
+        if values is not None:
+            self._raws = _raws_by_pattern(literals, values, words)
         literals.pop("", None)
         tails: dict[str, str] = {}
         wildcards: dict[str, int] = {}
-        for pattern in [pattern for pattern in patterns if "*" in pattern]:
+        for pattern in [pattern for pattern in literals if "*" in pattern]:
             word = literals.pop(pattern)
             text = pattern.rstrip("*$")
             if not pattern.startswith(_FIRST):
@@ -70,38 +98,17 @@ class RuleSet:
         # M-1). All other texts are at the two ends of the sorted list.
         if texts and (texts[0] < "/" or texts[-1] >= _BEHIND_SLASH):
             texts = [text for text in texts if not text or text.startswith("/")]
-        self._literals = Literals(texts, literals, tails) if texts else _NO_LITERALS
-        self._wildcards = Wildcards(wildcards) if wildcards else _NO_WILDCARDS
-        self._raws = raws or None
-
-    @classmethod
-    def compile(
-        cls, values: Sequence[bytes], words: Sequence[int], *, index_files: bool = True
-    ) -> RuleSet:
-        """Compile the rules of a group from their values, as written, and their words.
-
-        With *index_files*, an ``Allow`` whose last segment begins with ``index.htm`` also allows
-        the directory itself, as in Google's parser.
-        """
-        written = b"\n".join(values)
-        form = canonical_patterns(written)
-        patterns = form.split("\n")
-        chosen = dict(zip(patterns, words, strict=False))
-        if len(chosen) < len(words):
-            chosen = _deciding_words(patterns, words)
-        # Most values already are in canonical form.
-        is_as_written = form.encode() == written
-        if index_files and _INDEX_FILE in form:
-            is_as_written &= not _add_directories(chosen)
-        return cls(chosen, {} if is_as_written else _raws_by_pattern(chosen, values, words))
-
-    def __bool__(self) -> bool:
-        """Whether any rule can match."""
-        return self._literals is not _NO_LITERALS or self._wildcards is not _NO_WILDCARDS
+        if texts:
+            self._literals = Literals(texts, literals, tails)
+        if wildcards:
+            self._wildcards = Wildcards(wildcards)
+        self._list = None
 
     @property
     def nbytes(self) -> int:
-        """Estimated size in memory, in bytes."""
+        """Estimated size in memory, in bytes, with the index, even if it is not built yet."""
+        if self._list is not None:
+            return getsizeof(self) + self._list.nbytes
         literals = 0 if self._literals is _NO_LITERALS else self._literals.nbytes
         wildcards = 0 if self._wildcards is _NO_WILDCARDS else self._wildcards.nbytes
         raws = chain(*(self._raws or {}).items())
@@ -116,6 +123,13 @@ class RuleSet:
         """
         if target == ROBOTSTXT:
             return ALLOWED_ROBOTSTXT
+        rules = self._list
+        if rules is not None:
+            if self._scans and len(rules.patterns) * len(target) <= _MAX_SCAN:
+                self._scans -= 1
+                found = rules.decide(target)
+                return _NO_RULE if found is None else _verdict_of(*found)
+            self._build_index(rules)
         deciding = None
         literals, wildcards = self._literals, self._wildcards
         # For most targets these fast checks find that no rule matches.
@@ -175,28 +189,9 @@ def matching_rules(rules: Iterable[Rule], target: str) -> Iterator[Rule]:
     An ``Allow`` of an index file also matches its directory; then the directory is its pattern.
     """
     for rule in rules:
-        patterns = {rule.pattern: 2 * rule.line + rule.allow}
-        _add_directories(patterns)
-        found = RuleSet(patterns, {}).verdict_for(target).rule
-        if found:
-            yield found._replace(raw=rule.raw)
-
-
-def _add_directories(rules: dict[str, int]) -> bool:
-    """Add rules that allow the directories of allowed index files, as in Google's parser.
-
-    Return whether any rule was added.
-    """
-    added = False
-    for pattern in [pattern for pattern in rules if _INDEX_FILE in pattern]:
-        folder, _, name = pattern.rpartition("/")
-        directory = f"{folder}/$"
-        word = rules[pattern]
-        if (
-            name.startswith(_INDEX_FILE[1:])
-            and word & 1
-            and precedence((directory, word)) > precedence((directory, rules.get(directory, 0)))
-        ):
-            rules[directory] = word
-            added = True
-    return added
+        patterns = [rule.pattern]
+        if rule.allow and (directory := directory_of(rule.pattern)):
+            patterns.append(directory)
+        for pattern in patterns:
+            if pattern.startswith(_FIRST) and is_match(pattern, target):
+                yield rule._replace(pattern=pattern)

@@ -2,8 +2,9 @@
 
 import pytest
 
-from scrapy_rep.protocol import RobotsTxt
+from scrapy_rep.protocol import Reason, RobotsTxt
 from scrapy_rep.protocol.matching.packed import pack_numbers, pack_strings, string_at
+from tests.protocol.asking import TIMES
 
 
 def rules_of(lines):
@@ -68,7 +69,8 @@ def test_many_candidates_for_one_target():
 
 
 def test_a_wildcard_without_slash_or_star_at_its_start_matches_nothing():
-    assert not rules_of(["disallow: a*b", "disallow: $*b"])
+    rules = rules_of(["disallow: a*b", "disallow: $*b"])
+    assert {rules.verdict_for("/ab").reason for _ in range(TIMES)} == {Reason.NO_RULE}
     assert rules_of(["disallow: /a", "disallow: a*b"]).verdict_for("/ab").line == 2
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.protocol import RobotsTxt
 from scrapy_rep.protocol.matching.wildcards import matches_wildcards
-from tests.protocol import reference
+from tests.protocol import asking, reference
 from tests.protocol.made_up import PIECES, QUERY_PIECES, joined, pattern_and_path
 
 LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
@@ -64,7 +64,7 @@ tokens = st.lists(st.sampled_from(["a", "b", "a-b", "a1", "a.b", "A", "*"]), max
 @example(b"user-agent: a\nDisallow\nuser-agent: b\nallow: /a**\ndisallow: /a*$\n", "/a", ["a"])
 @example(b"user-agent: a\ndisallow: /a***\nallow: /ab\n", "/ab", ["a"])
 def test_engine_and_reference_agree(body, path, names):
-    verdict = RobotsTxt.parse(body).verdict(f"http://h{path}", *names)
+    verdict = asking.verdict(body, f"http://h{path}", *names)
     allowed, octets = reference.verdict(body, path, names)
     assert (verdict.allowed, verdict.rule and len(verdict.rule.pattern)) == (allowed, octets)
 
@@ -77,7 +77,7 @@ def test_engine_and_reference_agree(body, path, names):
 def test_engine_and_reference_agree_on_escapes_in_queries(pattern_and_path):
     pattern, path = pattern_and_path
     body = f"user-agent: *\ndisallow: {pattern}\n".encode()
-    verdict = RobotsTxt.parse(body).verdict(f"http://h{path}")
+    verdict = asking.verdict(body, f"http://h{path}")
     expected = reference.verdict(body, path, ())
     assert (verdict.allowed, verdict.rule and len(verdict.rule.pattern)) == expected
 
