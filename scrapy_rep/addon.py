@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from math import inf, nextafter
 from typing import Any, Final, NoReturn
 
@@ -22,8 +21,9 @@ from scrapy_rep.extensions.report import RobotsReport
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.metatags import RobotsTagsMiddleware
 from scrapy_rep.spidermiddlewares.usage import RobotsUsageMiddleware
+from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _ORDER: Final = 100
 """The order of Scrapy's built-in RobotsTxtMiddleware."""

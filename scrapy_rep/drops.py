@@ -19,17 +19,18 @@ from scrapy_rep.exceptions import message_prefix
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer, as_meta
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.text import printable_request, without_credentials
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _REASON_COUNTS: Final = {
     reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
 }
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
 _MAX_SHOWN: Final = 10
-"""Maximum number of causes whose first drop is logged at INFO, and of causes in the summary."""
+"""Maximum number of causes in the summary."""
 _MAX_CAUSES: Final = 10_000
 """Maximum number of causes that are counted separately."""
 _NOFOLLOW: Final = (None, Reason.NOFOLLOW, None)
@@ -67,8 +68,8 @@ class Drops:
     ) -> None:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
-        The first drop of each of the first causes is logged at INFO, other drops at DEBUG. In a dry
-        run, the request is sent, and the log shows that it would be dropped. If nofollow is the
+        The first drop of each cause is logged at INFO, other drops at DEBUG. In a dry run, the
+        request is sent, and the log shows that it would be dropped. If nofollow is the
         reason, ``page`` is the URL of the page with nofollow. If usage preferences are the reason,
         ``usage`` is the judgement about them.
         """
@@ -83,17 +84,17 @@ class Drops:
             store_judgement(request, usage)
         stats.count(self._crawler, stats.FORBIDDEN)
         stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
-        level, more = self._count_cause(verdict, usage)
+        level = logging.INFO if self._is_new_cause(verdict, usage) else logging.DEBUG
         if logger.isEnabledFor(level):
-            line = _log_line(request, verdict, page, usage)
-            logger.log(level, "%s%s", line, more, extra={"spider": self._crawler.spider})
+            message, *values = _log_line(request, verdict, page, usage)
+            logger.log(level, message, *values, extra={"spider": self._crawler.spider})
         if self._is_interactive:
             # The hint is written to standard error, not logged, so that --nolog doesn't hide it.
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
-            line = _log_line(request, verdict, page, usage)
-            sys.stderr.write(f"{line}. To ignore {what}: -s {setting}=False\n")
+            message, *values = _log_line(request, verdict, page, usage)
+            sys.stderr.write(f"{message % tuple(values)}. To ignore {what}: -s {setting}=False\n")
 
     def _log_would_drop(
         self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
@@ -140,29 +141,30 @@ class Drops:
             extra={"spider": self._crawler.spider},
         )
 
-    def _count_cause(self, verdict: Verdict, usage: Judgement | None) -> tuple[int, str]:
-        """Count a drop; return the level of its log line, and the text to append to the line."""
+    def _is_new_cause(self, verdict: Verdict, usage: Judgement | None) -> bool:
+        """Count a drop; return whether it is the first one with its cause."""
         self._dropped += 1
         cause = _cause_of(verdict, usage)
         count = self._by_cause.get(cause, 0)
         if not count and len(self._by_cause) >= _MAX_CAUSES:
-            return logging.DEBUG, ""
+            return False
         self._by_cause[cause] = count + 1
         if not count or verdict.rule is None:  # the text for a state changes with time
             self._in_words[cause] = describe_decision(verdict, usage)
-        if count or len(self._by_cause) > _MAX_SHOWN:
-            return logging.DEBUG, ""
-        is_last = len(self._by_cause) == _MAX_SHOWN
-        return logging.INFO, " - further drops are logged at DEBUG level" if is_last else ""
+        return not count
 
 
-def _log_line(request: Request, verdict: Verdict, page: str | None, usage: Judgement | None) -> str:
+def _log_line(
+    request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
+) -> tuple[str, ...]:
+    """Return the message of a log line, and its values."""
+    shown = printable_request(request)
     if page is not None:
-        return f"Ignoring link ({_describe_nofollow(page)}): {printable_request(request)}"
+        return "Ignoring link (%s): %s", _describe_nofollow(page), shown
     why = describe_decision(verdict, usage)
     if usage is not None:
-        return f"Forbidden by {why}: {printable_request(request)}"
-    return f"{message_prefix(verdict)}: {printable_request(request)}: {why}"
+        return "Forbidden by %s: %s", why, shown
+    return f"{message_prefix(verdict)}: %s: %s", shown, why
 
 
 def _describe_nofollow(page: str) -> str:

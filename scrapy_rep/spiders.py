@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import AsyncIterator, Sequence
 from time import monotonic, time
@@ -17,9 +16,10 @@ from scrapy_rep.protocol.origin import absolute_url, origin_of
 from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import as_completed, sleep
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import short, without_credentials
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _PAUSE: Final = 0.05
 """Minimum seconds to wait before robots.txt is looked up again, as a timer may end too early."""
@@ -62,7 +62,11 @@ class RobotsSitemapMixin:
         except (CrawlClosingError, CancelledError):
             pass  # Twisted's CancelledError is an Exception: the next clause would log it
         except Exception:
-            logger.exception("Error while looking for the sitemaps of %a", without_credentials(url))
+            logger.exception(
+                "Error while looking for the sitemaps of %a",
+                without_credentials(url),
+                extra={"spider": self},
+            )
         return []
 
     async def sitemaps_of(self, url: str) -> list[str]:
@@ -86,7 +90,12 @@ class RobotsSitemapMixin:
                 found.append(absolute)
         if not found:
             known = robots.next_try(url) is None
-            logger.warning("No sitemaps: %s %s", where, "names none" if known else "is unreachable")
+            logger.warning(
+                "No sitemaps: %s %s",
+                where,
+                "names none" if known else "is unreachable",
+                extra={"spider": self},
+            )
         return found
 
 

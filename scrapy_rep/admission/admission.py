@@ -10,7 +10,6 @@ To add a reason, write its class in a module of its own, and add it to ``Admissi
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol
@@ -39,11 +38,12 @@ from scrapy_rep.settings import Options
 from scrapy_rep.stores.base import PAUSE, Lease
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import Route, host_of
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import get_part
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import printable_request
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 
 class _Leased(Reason):

@@ -38,9 +38,10 @@ from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
 from scrapy_rep.utils.downloads import default_download_timeout
 from scrapy_rep.utils.expiring import ExpiringDict
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.once import Once
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _TOO_MANY_REQUESTS: Final = 429
 _SERVICE_UNAVAILABLE: Final = 503

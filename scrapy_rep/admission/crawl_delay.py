@@ -10,7 +10,6 @@ store until the delay is over. All origins of a host (http, https, other ports) 
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,9 +31,10 @@ from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.download_slots import delay_of_slot
 from scrapy_rep.utils.expiring import ExpiringDict
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _KEY: Final = "delay"
 _LATEST: Final = 2.0

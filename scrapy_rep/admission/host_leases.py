@@ -8,7 +8,6 @@ refused. So a worker that first meets the host after its pause knows that it mus
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -19,10 +18,10 @@ from scrapy_rep.stores.base import PAUSE, REFUSED, Lease, Store, host_of_key, ke
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import Promise
+from scrapy_rep.utils.log import LimitedLogger
 
 Call = Callable[[], Awaitable[None]]
 
-logger: Final = logging.getLogger(__name__)
 
 _REFUSED_FOR: Final = 600.0
 """Seconds after a pause in which a worker that first meets the host sends a probe, if no worker
@@ -36,6 +35,7 @@ class HostLeases:
         self._store = store
         self._clock = clock
         self._name = uuid4().hex
+        self._logger = LimitedLogger(__name__)
         self._background = Background()
         self._calls: dict[str, deque[Call]] = {}
         """Calls of the store to end something, which are made one after the other for each host."""
@@ -64,7 +64,7 @@ class HostLeases:
         try:
             lease = (await self._store.claim(key_of_host(host), self._name, seconds)).lease
         except Exception:
-            logger.exception("Error while claiming the lease of %s", host)
+            self._logger.exception("Error while claiming the lease of %s", host)
             return None
         return None if lease is None or lease.holder == self._name else lease
 
@@ -105,7 +105,7 @@ class HostLeases:
             try:
                 await calls[0]()
             except Exception:
-                logger.exception("Error while ending the lease of %s", host)
+                self._logger.exception("Error while ending the lease of %s", host)
             del calls[0]
         del self._calls[host]
         for claim in self._claiming.pop(host, ()):

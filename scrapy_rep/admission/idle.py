@@ -8,7 +8,6 @@ raises DontCloseSpider, so that the crawl is not closed.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -21,10 +20,11 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.protocol.verdict import Outage
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import has_only_downloads_with
 from scrapy_rep.utils.text import counted
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _PATIENCE: Final = 1.0
 """Seconds in which deferred requests count as requests after a spider that was idle has added one.

@@ -15,7 +15,6 @@ on the route, for example because the proxy is down, the next try uses a request
 
 from __future__ import annotations
 
-import logging
 import math
 from collections import deque
 from collections.abc import Callable, Collection
@@ -33,9 +32,10 @@ from scrapy_rep.exceptions import CrawlClosingError
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.utils.concurrency import trap_cancelled
 from scrapy_rep.utils.downloads import Route, route_of
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 MOST_COMPARED: Final = 100
 """Maximum number of requests of an origin that are searched for one with another route."""
@@ -144,7 +144,11 @@ class Lookups(Reason):
                     request = request or self._head(origin, self._failed_routes.get(origin) or ())
                 except Exception:
                     # The result None means an error of the lookup.
-                    logger.exception("Error while reading a request to %s", origin)
+                    logger.exception(
+                        "Error while reading a request to %s",
+                        origin,
+                        extra={"spider": self._crawler.spider},
+                    )
                     request, self._results[origin] = None, None
                 if request is None:
                     self._unfinished.discard(origin)
@@ -175,7 +179,11 @@ class Lookups(Reason):
             return
         except Exception:
             # The request leaves; the middleware gets the same error, and drops the request.
-            logger.exception("Error while looking up robots.txt of %s", origin)
+            logger.exception(
+                "Error while looking up robots.txt of %s",
+                origin,
+                extra={"spider": self._crawler.spider},
+            )
         finally:
             self._unfinished.discard(origin)
             self._store_failed_route(origin, request)

@@ -8,7 +8,6 @@ fetches robots.txt.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -27,11 +26,12 @@ from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.product_tokens import Tokens
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 
 Parsed = Callable[[RobotsTxt, Request], Awaitable[None]]
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _MANY_RETURNS: Final = 1_000
 """Number of lookups of origins whose entry was evicted, after which the log suggests to increase
@@ -99,6 +99,7 @@ class Cache:
         self._count = count
         self._time = context.clock.time
         self._began = self._time()
+        self._spider = context.spider
         self._returns = 0
         self._limit = context.limit
         self._flights: Flights[_LookupResult] = Flights(self._look_up, self._store_and_send_parsed)
@@ -225,7 +226,9 @@ class Cache:
         except Exception as error:
             if self.closing and isinstance(error, CancelledError):
                 raise
-            logger.exception("Error while looking up robots.txt of %s", origin)
+            logger.exception(
+                "Error while looking up robots.txt of %s", origin, extra={"spider": self._spider}
+            )
             return _LookupResult(self._disallow_all(origin), None)
         # If the origin had a valid entry, its robots.txt was only parsed again for other tokens.
         is_new = robots is not None and record.copy is record.last and not is_known
@@ -243,6 +246,7 @@ class Cache:
                 len(self._entries),
                 self._entries.max_bytes,
                 self._returns,
+                extra={"spider": self._spider},
             )
 
     async def _store_and_send_parsed(

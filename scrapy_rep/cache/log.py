@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from typing import Final
+
+from scrapy import Spider
 
 from scrapy_rep.protocol.outcome import Unreachable
 from scrapy_rep.protocol.policy import Access, Grant
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.site_file import SiteFile
+from scrapy_rep.utils.log import LimitedLogger
+from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import counted, utc_time_text
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
-_MAX_LOGGED: Final = 10
-"""Maximum number of lines of each kind that are logged above DEBUG, as a crawl may have very many
-sites."""
-_DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s%s"
-_STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s%s"
+_MAX_DOWN: Final = 10_000
+"""Maximum number of files that are remembered as unreachable."""
+_DOWN: Final = "%s is unreachable: %s; %s, next try in %.1f s"
+_STILL_DOWN: Final = "%s is still unreachable, since %s: %s; %s, next try in %.1f s"
 _KNOWN_DOWN: Final = (
-    "%s has been unreachable since %s, known from an earlier try: %s; %s, next try at %s%s"
+    "%s has been unreachable since %s, known from an earlier try: %s; %s, next try at %s"
 )
-_BACK: Final = "%s is reachable again, after being unreachable since %s: %s%s"
+_BACK: Final = "%s is reachable again, after being unreachable since %s: %s"
 _MEANWHILE: Final = {
     Grant.NONE: "its pages may not be fetched",
     Grant.RULES: "its last copy is used",
@@ -32,16 +34,15 @@ _MEANWHILE: Final = {
 
 
 class LookupLog:
-    """Logs the results of the lookups of a crawl, and limits the number of lines above DEBUG."""
+    """Logs the results of the lookups of a crawl."""
 
-    def __init__(self, began: float) -> None:
+    def __init__(self, began: float, spider: Spider | None) -> None:
         """``began`` is the time at which the crawl began, in seconds since the epoch."""
         self._began = began
-        self._lines: Counter[str] = Counter()
-        """Number of lines of each kind."""
-        self._down: dict[SiteFile, float] = {}
-        """Files that were logged as unreachable above DEBUG, with the times since which they have
-        been unreachable."""
+        self._extra = {"spider": spider}
+        self._down: BoundedCache[SiteFile, float] = BoundedCache(max_entries=_MAX_DOWN)
+        """Files that were logged as unreachable, with the times since which they have been
+        unreachable."""
 
     def log_fetched(self, record: Record, previous: Record | None, access: Access) -> None:
         """Log how a fetch ended. ``previous`` is the record before the fetch."""
@@ -85,30 +86,19 @@ class LookupLog:
 
         ``since`` is the time in the former record since which it was unreachable, or None.
         """
-        since = self._down.pop(record.file, since)
+        since = self._down.get(record.file) or since
         if since is None:
             return False
-        self._log(logging.INFO, _BACK, record, utc_time_text(since), _describe_answer(record))
+        self._down.discard(record.file)
+        logger.info(
+            _BACK, record.file, utc_time_text(since), _describe_answer(record), extra=self._extra
+        )
         return True
 
     def _log_unreachable(self, level: int, line: str, record: Record, *what: object) -> None:
-        if self._log(level, line, record, *what) and record.unreachable_since is not None:
-            self._down[record.file] = record.unreachable_since
-
-    def _log(self, level: int, line: str, record: Record, *what: object) -> bool:
-        """Log a line; return whether it was logged above DEBUG.
-
-        After the first lines of a kind, all further lines of this kind are logged at DEBUG.
-        """
-        more = ""
-        if level > logging.DEBUG:
-            self._lines[line] += 1
-            if self._lines[line] == _MAX_LOGGED:
-                more = " - further ones are logged at DEBUG level"
-            elif self._lines[line] > _MAX_LOGGED:
-                level = logging.DEBUG
-        logger.log(level, line, record.file, *what, more)
-        return level > logging.DEBUG
+        logger.log(level, line, record.file, *what, extra=self._extra)
+        if level > logging.DEBUG and record.unreachable_since is not None:
+            self._down.put(record.file, record.unreachable_since)
 
 
 def _describe_answer(record: Record) -> str:

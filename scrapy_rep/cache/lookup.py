@@ -8,12 +8,11 @@ after some time, so that another worker gets it if the worker with the lease was
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Final, TypeGuard
 
-from scrapy import Request
+from scrapy import Request, Spider
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
@@ -28,12 +27,13 @@ from scrapy_rep.stores.base import Lease, RecordAndLease, Store, StoreError
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import sleep
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 
 Fetch = Callable[[SiteFile, Request], Awaitable[Outcome]]
 SendRecord = Callable[[Record, Record | None, Request], None]
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _POLL: Final = 0.05
 """Seconds after which the store is read again the first time while another worker fetches."""
@@ -67,6 +67,8 @@ class LookupContext:
     """Name of this worker. It is unique among the workers with the same store."""
     lease: float
     """Duration of the lease under which a worker fetches, in seconds."""
+    spider: Spider | None = None
+    """The spider of the crawl, for the log."""
 
 
 class Lookup:
@@ -96,7 +98,7 @@ class Lookup:
         """Number of lookups that wait for the record of another worker."""
         self._claims = 0
         self._began = context.clock.time()
-        self._log = LookupLog(self._began)
+        self._log = LookupLog(self._began, context.spider)
         self._background = Background()
         self._being_stored: dict[Origin, tuple[Record, str]] = {}
         """Fetched records that are not stored yet, each with the holder of its lease."""
@@ -265,7 +267,9 @@ class Lookup:
         except CancelledError:  # in Twisted an Exception, which the next clause would catch
             raise
         except Exception:
-            logger.exception("Error while a record was stored")
+            logger.exception(
+                "Error while a record was stored", extra={"spider": self._context.spider}
+            )
 
     async def _store_for_other(self, origin: Origin, outcome: Outcome) -> None:
         """Store ``outcome`` for ``origin``, the origin that the redirects led to.

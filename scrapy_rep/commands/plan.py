@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterator
@@ -41,9 +40,10 @@ from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.utils.concurrency import Workers
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted, printable, printable_request, without_credentials
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _AT_A_TIME: Final = 500
 """Number of lines that are read at a time."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from functools import partial
 from typing import Final
@@ -44,10 +43,11 @@ from scrapy_rep.settings import Options
 from scrapy_rep.signals import Announcer
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.log import LimitedLogger, log_further_lines
 from scrapy_rep.utils.per_crawl import add_part
 from scrapy_rep.utils.scrapy_internals import ClosingWatch, remove_connection_limits
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _LEASE_SLACK: Final = 5.0
 """Seconds that a lease (the right of one worker to fetch a robots.txt) lasts after REP_TIMEOUT. In
@@ -123,6 +123,7 @@ class CrawlParts:
             limit=FetchLimit(options.concurrent_fetches),
             name=uuid4().hex,
             lease=options.timeout + _LEASE_SLACK,
+            spider=self._crawler.spider,
         )
 
     def _spider_opened(self) -> None:
@@ -156,10 +157,14 @@ class CrawlParts:
         self._close()
         self._subresources.close()
         self.drops.log_summary()
+        log_further_lines(self._crawler.spider)
         try:
             await within(_CLOSING_TIME, self._finish())
         except TimeoutError:
-            logger.warning("Some records of robots.txt may not have been stored")
+            logger.warning(
+                "Some records of robots.txt may not have been stored",
+                extra={"spider": self._crawler.spider},
+            )
         finally:
             await self._shared.remove_user(self)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from inspect import signature
 from typing import Any, Final
@@ -18,9 +17,10 @@ from scrapy_rep.decision.decider import Decider
 from scrapy_rep.decision.usage import replace_judgement
 from scrapy_rep.exceptions import RobotsTxtDisallowed
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 CLOSING: Final = Verdict(allowed=False, reason=Reason.CLOSING)
 """The verdict on a request of an unknown origin while the crawl closes."""

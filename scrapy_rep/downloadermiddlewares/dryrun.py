@@ -6,7 +6,6 @@ here, would handle in another way.
 
 from __future__ import annotations
 
-import logging
 from time import time
 from typing import Any, Final
 
@@ -32,10 +31,11 @@ from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robotparser import RobotParser
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.text import printable_request
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _MAX_PARSERS: Final = 1_000
 _MAX_BYTES: Final = 64 * 1024 * 1024
@@ -119,7 +119,9 @@ class DryRun:
             await self._log_differences(request, decision, source)
         except Exception:
             logger.exception(
-                "Error in a dry run, the request is sent: %s", printable_request(request)
+                "Error in a dry run, the request is sent: %s",
+                printable_request(request),
+                extra={"spider": self._crawler.spider},
             )
             stats.count(self._crawler, stats.ERROR_COUNT)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from scrapy import Request
@@ -15,10 +14,11 @@ from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.usage.license import asks_for_license
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.text import printable, short, without_credentials
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 STATUSES: Final = (401, 402, 403)
 """Statuses of responses that may require a license."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 from scrapy import Request
@@ -11,8 +10,9 @@ from scrapy.crawler import Crawler
 from scrapy_rep import stats
 from scrapy_rep.overrides import Override, Overrides
 from scrapy_rep.signals import Announcer
+from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 
 class OverrideLog:

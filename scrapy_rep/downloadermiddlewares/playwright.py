@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
@@ -17,12 +16,13 @@ from scrapy_rep.exceptions import CrawlClosingError, describe
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import parts_of_all_crawls, remove_part
 from scrapy_rep.utils.text import printable, printable_request, without_credentials
 
 Answer = tuple[str, dict[str, Any]]
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _BLANK: Final = {"", "about:blank"}
 """URLs of a frame that has loaded nothing yet."""
@@ -123,6 +123,7 @@ class Subresources:
             logger.exception(
                 "Error while obeying robots.txt, the browser is not to fetch %a",
                 without_credentials(url),
+                extra={"spider": self._crawler.spider},
             )
             stats.count(self._crawler, stats.ERROR_COUNT)
             aborts = True
@@ -148,7 +149,11 @@ class Subresources:
         except CrawlClosingError:
             pass
         except Exception:
-            logger.exception("Error while looking up robots.txt for %s", printable_request(request))
+            logger.exception(
+                "Error while looking up robots.txt for %s",
+                printable_request(request),
+                extra={"spider": self._crawler.spider},
+            )
 
 
 async def keep_from_disallowed(page: Any, request: Request) -> None:

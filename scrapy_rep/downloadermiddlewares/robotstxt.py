@@ -8,7 +8,6 @@ the component from which the engine got it.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Awaitable, Generator
 from typing import TYPE_CHECKING, Final
@@ -44,13 +43,14 @@ from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.protocol.origin import origin_of
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import META_KEY
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.per_crawl import add_part, remove_part
 from scrapy_rep.utils.text import printable_request
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _PRIORITY_CUT: Final = 1_000
 """Amount by which the priority of a request is lowered when too many requests wait here."""
@@ -331,6 +331,7 @@ class RobotsTxtMiddleware:
             "dropped" if self._dry_run is None else "sent, as this is a dry run",
             printable_request(request),
             exc_info=error,
+            extra={"spider": self._crawler.spider},
         )
         stats.count(self._crawler, stats.ERROR_COUNT)
         if self._dry_run is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from operator import gt, lt
 from typing import Any, Final
 
@@ -21,8 +20,9 @@ from scrapy_rep.protocol.product_tokens import is_product_token
 from scrapy_rep.settings import Options, unknown_settings
 from scrapy_rep.stores import registry
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _SHOWN_ANYWAY: Final = {"ROBOTSTXT_USER_AGENT", "REP_STORE", "REP_OVERRIDES"}
 _SCRAPYS_TOKENS: Final = ("Scrapy",)

@@ -59,11 +59,12 @@ from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import within
 from scrapy_rep.utils.download_slots import slot_without_delay
 from scrapy_rep.utils.downloads import default_download_timeout, download_timeout_of
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.once import Once
 from scrapy_rep.utils.scrapy_internals import raised_concurrency
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
@@ -224,6 +225,7 @@ class Fetcher:
                 "robots.txt of %s is an HTML page: most likely it contains no rules; if it does, "
                 "they are obeyed",
                 origin,
+                extra={"spider": self._crawler.spider},
             )
         return outcome
 
@@ -268,6 +270,7 @@ class Fetcher:
             _MEANWHILE if chain.file.is_robotstxt else "",
             _UNTIL if chain.file.is_robotstxt and not obstacle.permanent else "",
             obstacle.advice,
+            extra={"spider": self._crawler.spider},
         )
         evidence = chain.evidence(answer, error=sanitised_message(str(obstacle)))
         return Unreachable(evidence, of_origin=False, permanent=obstacle.permanent)

@@ -12,7 +12,6 @@ come next.
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections.abc import Iterable
@@ -38,8 +37,9 @@ from scrapy_rep.scheduler.slots_on_disk import RETRY_DELAYS, SlotsOnDisk, log_er
 from scrapy_rep.scheduler.waiting_lanes import WaitingLanes
 from scrapy_rep.utils import download_slots, scrapy_internals
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _FILE_CHECK_INTERVAL: Final = 5
 """Seconds between two checks that the file still exists. The engine pops at least every five

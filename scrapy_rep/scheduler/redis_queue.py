@@ -16,7 +16,6 @@ Requests that wait for the next try of an unreachable robots.txt are called defe
 
 from __future__ import annotations
 
-import logging
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, ClassVar, Final
@@ -48,10 +47,11 @@ from scrapy_rep.scheduler.requests_in_redis import (
 )
 from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.downloads import Route, first_by_other_route
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import wake_engine
 from scrapy_rep.utils.text import printable_request
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _CHECK_INTERVAL: Final = 1.0
 """Seconds between two checks for due origins while there is no room for lookups."""

@@ -9,7 +9,6 @@ crawl.
 
 from __future__ import annotations
 
-import logging
 import marshal
 import math
 import pickle
@@ -27,10 +26,11 @@ from scrapy.utils.request import request_from_dict
 from scrapy_rep.protocol.origin import Origin
 from scrapy_rep.scheduler.lanes import Lane
 from scrapy_rep.scheduler.request_file import BEFORE_ALL, LEAST, Key, LaneName, RequestFile
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.scrapy_internals import requests_in_progress
 from scrapy_rep.utils.text import printable_request, without_credentials
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _RETRY_DELAY: Final = 1.0
 """Seconds after a first failure to delete rows until the next try; doubled after each failure."""

@@ -10,7 +10,6 @@ once. All lanes of a slot are loaded together, as any of them may have its highe
 
 from __future__ import annotations
 
-import logging
 import math
 import sqlite3
 from collections.abc import Callable
@@ -25,8 +24,9 @@ from scrapy_rep.protocol.origin import Origin, origin_of
 from scrapy_rep.scheduler.lanes import Lane, Lanes
 from scrapy_rep.scheduler.requests_on_disk import RequestsOnDisk
 from scrapy_rep.utils.clock import Clock
+from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 RETRY_DELAYS: Final = (1, 2, 4, 8, 16, 32)
 """Seconds between the tries to read requests from disk; after the last try they stay on disk."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -14,9 +13,10 @@ from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import stats
 from scrapy_rep.protocol.limits import MAX_META_ELEMENTS
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_url
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _HAS_SOME: Final = re.compile(r"<meta\b", re.IGNORECASE).search
 _logged: Final[WeakSet[Response]] = WeakSet()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from time import time
 from typing import Any, Final
 
@@ -20,9 +19,10 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
 from scrapy_rep.spidermiddlewares.items import set_item_field
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request, printable_url
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 TAGS_KEY: Final = "robots_tags"
 """Key of ``Response.meta`` with the robots tags of the page: ``noindex`` and ``nofollow``."""
@@ -83,11 +83,15 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
         page = printable_url(response)
         if self._drops_items:
             if self._dry_run:
-                logger.info("Dry run, would drop item (noindex): %s", page)
+                logger.info(
+                    "Dry run, would drop item (noindex): %s",
+                    page,
+                    extra={"spider": self.crawler.spider},
+                )
                 return item
             logger.debug("Dropped item (noindex): %s", page)
             return None
-        set_item_field(item, ITEM_FIELD, True, response)
+        set_item_field(item, ITEM_FIELD, True, response, self.crawler.spider)
         return item
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:

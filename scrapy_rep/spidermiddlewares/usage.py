@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Final
 
 from scrapy.crawler import Crawler
@@ -16,9 +15,10 @@ from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
 from scrapy_rep.settings import Options
 from scrapy_rep.spidermiddlewares.elements import meta_elements
 from scrapy_rep.spidermiddlewares.items import set_item_field
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_url
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 ITEM_FIELD: Final = "robots_usage"
 """Field of items that is set to the results for their page, by purpose."""
@@ -68,10 +68,14 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         if self._judge.drops_items and self._judge.refuses(values["results"]):
             page = printable_url(response)
             if self._dry_run:
-                logger.info("Dry run, would drop item (usage preferences): %s", page)
+                logger.info(
+                    "Dry run, would drop item (usage preferences): %s",
+                    page,
+                    extra={"spider": self.crawler.spider},
+                )
                 return item
             stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
             logger.debug("Dropped item (usage preferences): %s", page)
             return None
-        set_item_field(item, ITEM_FIELD, dict(values["results"]), response)
+        set_item_field(item, ITEM_FIELD, dict(values["results"]), response, self.crawler.spider)
         return item

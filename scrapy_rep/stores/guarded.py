@@ -11,7 +11,6 @@ can be read, but not written.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
@@ -25,11 +24,10 @@ from scrapy_rep.protocol.record import Record
 from scrapy_rep.stores.base import RecordAndLease, Store, StoreError
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import counted
 
 T = TypeVar("T")
-
-logger: Final = logging.getLogger(__name__)
 
 _PAUSE: Final = 1.0
 """Seconds without a call of the store after a failure; doubled with each further failure."""
@@ -112,6 +110,7 @@ class GuardedStore:
         self._store = store
         self._fallback = fallback
         self._name = name
+        self._logger = LimitedLogger(__name__)
         self._timeout = timeout
         self._clock = clock
         self._reading = Breaker(clock)
@@ -194,7 +193,7 @@ class GuardedStore:
         lost = len(self._fallback)
         if lost:
             records = counted(lost, "record")
-            logger.warning("%s: %s of robots.txt could not be stored", self._name, records)
+            self._logger.warning("%s: %s of robots.txt could not be stored", self._name, records)
         try:
             await within(_CLOSING, self._store.close())
         except Exception as error:  # noqa: BLE001 - an error must not disturb the end of the crawl
@@ -259,13 +258,13 @@ class GuardedStore:
         return result
 
     def _warn(self, error: Exception) -> None:
-        logger.debug("%s: %s", self._name, error)
+        self._logger.debug("%s: %s", self._name, error)
         if self._clock() < self._quiet_until:
             return
         self._quiet_until = self._clock() + _QUIET
         self._has_warned = True
         why = str(error) if isinstance(error, StoreError | TimeoutError) else repr(error)
-        logger.warning(
+        self._logger.warning(
             "%s can't be used, records of robots.txt are kept in memory: %s",
             self._name,
             why,
@@ -274,7 +273,7 @@ class GuardedStore:
     def _log_recovery(self) -> None:
         if self._has_warned:
             self._has_warned = False
-            logger.info("%s can be used again", self._name)
+            self._logger.info("%s can be used again", self._name)
 
     async def _release(self, key: str, holder: str) -> bool:
         await self._store.release(key, holder)

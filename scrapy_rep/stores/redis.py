@@ -8,7 +8,6 @@ program, and is not used: each worker then acts without that lease.
 
 from __future__ import annotations
 
-import logging
 import math
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -22,11 +21,10 @@ from scrapy_rep.protocol.record import Record, RecordError, max_encoded_size
 from scrapy_rep.stores.base import PAUSE, Lease, RecordAndLease, StoreError
 from scrapy_rep.stores.redis_client import ERRORS, Connector
 from scrapy_rep.utils.concurrency import Job, Workers, deliver_results
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.once import Once
 
 T = TypeVar("T")
-
-logger: Final = logging.getLogger(__name__)
 
 _THREADS: Final = 4
 """Number of threads for calls of a cluster, which are not sent in pipelines."""
@@ -93,6 +91,7 @@ class RedisStore:
         self._max_size = max_size
         self._max_age = max(1, round(max_age * 1000))
         self._logged = Once()
+        self._logger = LimitedLogger(__name__)
         # A cluster gets each call separately: one node that is down would fail a whole pipeline.
         at_a_time = {"threads": _THREADS} if self._connector.is_cluster else {"batch": _BATCH}
         self._calls = Workers("robots.txt-redis", run=self._run, **at_a_time)
@@ -298,7 +297,7 @@ class RedisStore:
         if not isinstance(reply, ResponseError) or not str(reply).startswith("WRONGTYPE"):
             return False
         if self._logged.add_if_new(name):
-            logger.warning(
+            self._logger.warning(
                 "The Redis key %a was not written by scrapy-rep and is not used: each worker "
                 "acts without it",
                 name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +10,7 @@ from threading import Lock
 from typing import Final, TypeVar
 
 from scrapy_rep.stores.base import PAUSE, StoreError
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.sqlite import (
     DamagedFileError,
     FileError,
@@ -30,8 +30,6 @@ except ImportError:  # Windows: no lock is needed, as a file that is open can't 
 
 
 T = TypeVar("T")
-
-logger: Final = logging.getLogger(__name__)
 
 STEPS: Final = (
     (
@@ -128,6 +126,7 @@ class DatabaseFile:
         self._path = path
         self._timeout = timeout
         self._deletes_damaged = deletes_damaged
+        self._logger = LimitedLogger(__name__)
 
     def identity(self) -> Identity:
         """Return device and inode of the file; None if there is no file."""
@@ -137,7 +136,7 @@ class DatabaseFile:
         """Create the file and its directory, unless they exist; return device and inode."""
         if not self._path.parent.is_dir():
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            logger.info("Made the directory of REP_STORE: %s", self._path.parent)
+            self._logger.info("Made the directory of REP_STORE: %s", self._path.parent)
         # An existing file must not be opened here: if a process closes a file, POSIX releases all
         # locks of the process on this file, also those of its open connections.
         with _CREATING:
@@ -168,7 +167,7 @@ class DatabaseFile:
             for suffix in ("-wal", "-shm", ""):
                 Path(f"{self._path}{suffix}").unlink(missing_ok=True)
         self._deletes_damaged = False
-        logger.warning("%s is %s: it was deleted, and a new file is made", self._path, why)
+        self._logger.warning("%s is %s: it was deleted, and a new file is made", self._path, why)
 
     def _has_our_id(self) -> bool:
         with self._path.open("rb") as file:

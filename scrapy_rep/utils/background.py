@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any
 
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-logger: Final = logging.getLogger(__name__)
+from scrapy_rep.utils.log import LimitedLogger
 
 
 class Background:
@@ -19,6 +18,7 @@ class Background:
 
     def __init__(self) -> None:
         self._tasks: set[Deferred[None]] = set()
+        self._logger = LimitedLogger(__name__)
         self._ended: list[Deferred[None]] = []
 
     def start(self, coroutine: Coroutine[Any, Any, None]) -> Deferred[None]:
@@ -36,10 +36,9 @@ class Background:
             self._ended.append(ended)
             await maybe_deferred_to_future(ended)
 
-    @staticmethod
-    def _log_failure(failure: Failure) -> None:
+    def _log_failure(self, failure: Failure) -> None:
         if not isinstance(failure.value, CancelledError | asyncio.CancelledError):
-            logger.error("Error in a task in the background", exc_info=failure.value)
+            self._logger.error("Error in a task in the background", exc_info=failure.value)
 
     def _remove(self, _: None, task: Deferred[None]) -> None:
         self._tasks.discard(task)

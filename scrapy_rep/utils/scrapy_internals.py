@@ -8,7 +8,6 @@ them.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,7 +19,9 @@ from scrapy.http import Response
 from scrapy.utils.asyncio import AsyncioLoopingCall, create_looping_call
 from twisted.internet.task import LoopingCall
 
-logger: Final = logging.getLogger(__name__)
+from scrapy_rep.utils.log import LimitedLogger
+
+logger: Final = LimitedLogger(__name__)
 
 _INTERVAL: Final = 0.25
 """Seconds between two checks whether the engine has begun to close the spider."""

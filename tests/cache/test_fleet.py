@@ -313,7 +313,7 @@ async def test_what_a_crawl_with_other_bounds_has_stored_opens_nothing(
 async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     web, tmp_path, monkeypatch, clock
 ):
-    monkeypatch.setattr("scrapy_rep.cache.log._MAX_LOGGED", 2)
+    monkeypatch.setattr("scrapy_rep.utils.log.MAX_LINES", 2)
     settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite", "REP_RETRY_DELAY_MAX": LONG}
     sites = [web.site(answer(503)) for _ in range(3)]
     host = sites[0].url("").rpartition(":")[0]
@@ -339,7 +339,7 @@ async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     await run(phases=1)
     await run(phases=1)
     assert [len(site.robots_requests) for site in sites] == [2 + 3 + 1] * 3
-    further = " - further ones are logged at DEBUG level"
+    further = " - further lines of this kind are logged at DEBUG level"
     for lines, begin in zip(
         told,
         [
@@ -413,7 +413,7 @@ async def test_crawls_of_one_process_at_a_time_cut_nothing_for_each_other(web, s
 async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_asked_for(
     web, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("scrapy_rep.cache.log._MAX_LOGGED", 2)
+    monkeypatch.setattr("scrapy_rep.utils.log.MAX_LINES", 2)
     settings = {
         "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
         "REP_RETRY_DELAY": LONG,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
+from scrapy import Spider
 
 from scrapy_rep.cache.log import LookupLog
 from scrapy_rep.protocol.policy import Policy
@@ -23,7 +24,7 @@ def scene(caplog):
 
 class Scene:
     def __init__(self, caplog):
-        self.log = LookupLog(BEGAN)
+        self.log = LookupLog(BEGAN, Spider("any"))
         self.caplog = caplog
 
     def fetched(self, record, previous=None):
@@ -54,7 +55,10 @@ def test_of_each_kind_ten_lines_are_above_debug(scene):
         (BACK, logging.INFO),
     ):
         lines = scene.told(what, level)
-        assert [line.endswith(" - further ones are logged at DEBUG level") for line in lines] == [
+        assert [
+            line.endswith(" - further lines of this kind are logged at DEBUG level")
+            for line in lines
+        ] == [
             *[False] * 9,
             True,
         ]

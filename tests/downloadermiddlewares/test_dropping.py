@@ -126,7 +126,7 @@ async def test_the_first_drops_are_told_at_info_up_to_a_bound_and_most_at_the_en
     result = await crawl(*(site.url(path) for path in [*paths, "/c/1", "/c/2"]))
     lines = told(result, "Forbidden by robots.txt: ")
     assert len(lines) == 10
-    assert lines[-1].endswith(" - further drops are logged at DEBUG level")
+    assert lines[-1].endswith(" - further lines of this kind are logged at DEBUG level")
     (summary,) = told(result, "Requests dropped because of robots.txt: ")
     first, *rows = summary.splitlines()
     where = site.url("/robots.txt")

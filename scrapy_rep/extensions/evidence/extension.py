@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -35,6 +34,7 @@ from scrapy_rep.robots import Robots
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.background import Background
 from scrapy_rep.utils.concurrency import within
+from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
 from scrapy_rep.utils.scrapy_internals import user_agents_of
 from scrapy_rep.utils.text import without_credentials
@@ -42,7 +42,7 @@ from scrapy_rep.utils.text import without_credentials
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _MAX_FILES: Final = 10_000
 """Maximum number of robots.txt files in memory. Further ones are read from the store again."""
@@ -263,7 +263,10 @@ class RobotsEvidence:
         try:
             record = await Robots.of(self._crawler).record(request)
         except Exception:
-            logger.exception("Error while asking by which robots.txt it was decided")
+            logger.exception(
+                "Error while asking by which robots.txt it was decided",
+                extra={"spider": self._crawler.spider},
+            )
             record = None
         if record is None or not entry.is_from(self._policy.access(record, at)):
             self._writing.put(Line(values))  # the store no longer has the text that decided
@@ -302,7 +305,9 @@ class RobotsEvidence:
             self._write_line("end", {"finish_reason": reason, "lost": writing.lost})
             await within(_CLOSING_TIME, writing.stop())
         except TimeoutError:
-            logger.warning("Some evidence may not have been written")
+            logger.warning(
+                "Some evidence may not have been written", extra={"spider": self._crawler.spider}
+            )
         stats.count(self._crawler, stats.EVIDENCE_WRITTEN, writing.written)
         if writing.lost:
             stats.count(self._crawler, stats.EVIDENCE_LOST, writing.lost)

@@ -5,7 +5,6 @@ The crawl never waits for the thread. If the disk is too slow, lines are lost, a
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,8 +16,9 @@ from typing import Final, Protocol
 from scrapy_rep.extensions.evidence.lines import Line
 from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.utils.concurrency import in_thread
+from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 _MAX_LINES: Final = 10_000
 """Maximum number of lines that wait to be written; further lines are lost."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from time import time
 from typing import TYPE_CHECKING, Any, Final
@@ -30,11 +29,12 @@ from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.utils.concurrency import in_thread
+from scrapy_rep.utils.log import LimitedLogger
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-logger: Final = logging.getLogger(__name__)
+logger: Final = LimitedLogger(__name__)
 
 
 class RobotsReport:
@@ -138,7 +138,7 @@ class RobotsReport:
         try:
             await in_thread(lambda: self._write_report(crawl, counts))
         except Exception:
-            logger.exception("The report was not written: %s", self._path)
+            logger.exception("The report was not written: %s", self._path, extra={"spider": spider})
         else:
             logger.info("robots.txt report: %s", self._path, extra={"spider": spider})
         finally:

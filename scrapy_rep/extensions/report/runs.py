@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -19,8 +18,7 @@ from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.extensions.report.writers import open_replacement
 from scrapy_rep.extensions.robots_file import as_json
 from scrapy_rep.settings import Options
-
-logger: Final = logging.getLogger(__name__)
+from scrapy_rep.utils.log import LimitedLogger
 
 _NAME: Final = "robots-report.json"
 _FIGURES: Final = {
@@ -44,6 +42,7 @@ class Runs:
     def __init__(self, jobdir: str | None) -> None:
         self._path = None if jobdir is None else Path(jobdir, _NAME)
         self._before: dict[str, Any] = {}
+        self._logger = LimitedLogger(__name__)
 
     def read(self) -> Counts:
         """Return the counts of earlier runs; empty ones if there are none, or after an error."""
@@ -63,7 +62,9 @@ class Runs:
                 check_type(value, str if name == "started" else int)
             counts = Counts.from_dict(report)
         except Exception:
-            logger.exception("Can't read %s, the report does not include earlier runs", self._path)
+            self._logger.exception(
+                "Can't read %s, the report does not include earlier runs", self._path
+            )
             return Counts()
         self._before = before
         return counts
@@ -88,7 +89,7 @@ class Runs:
             with open_replacement(self._path) as file:
                 file.write(as_json(report))
         except OSError:
-            logger.exception(
+            self._logger.exception(
                 "Can't write %s, the report of the next run will not include this one", self._path
             )
 

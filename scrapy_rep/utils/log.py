@@ -1,0 +1,69 @@
+"""The loggers of scrapy-rep: what repeats is logged ten times, then at DEBUG level."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from scrapy import Spider
+
+MAX_LINES: Final = 10
+"""Number of lines with the same message that a crawl logs above DEBUG."""
+_FURTHER: Final = " - further lines of this kind are logged at DEBUG level"
+_PLACEHOLDER: Final = re.compile(r"%[-.0-9]*[a-z]")
+_counts: Final[WeakKeyDictionary[Spider, Counter[str]]] = WeakKeyDictionary()
+"""Number of lines above DEBUG by spider, and by message without its values."""
+
+
+class LimitedLogger(logging.LoggerAdapter):  # type: ignore[type-arg] # no generic before 3.11
+    """A logger that limits the number of lines above DEBUG.
+
+    After MAX_LINES lines with the same message, further ones are logged at DEBUG level. The lines
+    of a crawl, with ``extra={"spider": …}``, are counted by the spider, others by this object.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(logging.getLogger(name), {})
+        self._counts: Counter[str] = Counter()
+
+    def log(
+        self,
+        level: int,
+        msg: object,
+        *args: object,
+        extra: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Log a line, at DEBUG level if there were MAX_LINES with the message ``msg`` before."""
+        if level > logging.DEBUG:
+            spider = extra and extra["spider"]
+            counts = _counts.setdefault(spider, Counter()) if spider else self._counts
+            counts[str(msg)] += 1
+            if counts[str(msg)] > MAX_LINES:
+                level = logging.DEBUG
+            elif counts[str(msg)] == MAX_LINES:
+                msg = f"{msg}{_FURTHER}"
+        self.logger.log(level, msg, *args, extra=extra, stacklevel=2, **kwargs)
+
+
+_logger: Final = LimitedLogger(__name__)
+
+
+def log_further_lines(spider: Spider | None) -> None:
+    """Log how many lines of a crawl were logged at DEBUG level because of MAX_LINES."""
+    counts = _counts.get(spider, Counter()) if spider else Counter()
+    lines = [
+        f"{number - MAX_LINES:>8}  {_PLACEHOLDER.sub('…', message)}"
+        for message, number in counts.most_common()
+        if number > MAX_LINES
+    ]
+    if lines:
+        _logger.info(
+            "Further lines, which were logged at DEBUG level:\n%s",
+            "\n".join(lines),
+            extra={"spider": spider},
+        )

@@ -1,0 +1,112 @@
+"""What repeats is bounded in the log: each line of ours goes through one class, which counts it."""
+
+from __future__ import annotations
+
+import ast
+import logging
+from pathlib import Path
+
+import pytest
+import pytest_twisted
+
+import scrapy_rep
+from scrapy_rep.utils.log import MAX_LINES, LimitedLogger
+from tests.crawling.crawl import crawl
+from tests.crawling.web import answer, robots
+
+PACKAGE = Path(scrapy_rep.__file__).parent
+ABOVE_DEBUG = {"info", "warning", "error", "exception", "critical", "log"}
+PERIODIC = {"extensions/logstats.py": "one line in LOGSTATS_INTERVAL, as Scrapy's LogStats"}
+OF_PROCESS = {
+    "addon.py": "logged once, before there is a crawl",
+    "commands/plan.py": "the process has one command",
+    "downloadermiddlewares/playwright.py": "Playwright calls it without the crawl",
+}
+"""Modules whose lines are counted in the process, as they belong to no crawl."""
+FURTHER = " - further lines of this kind are logged at DEBUG level"
+
+
+def calls():
+    for path in PACKAGE.rglob("*.py"):
+        name = str(path.relative_to(PACKAGE))
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                yield name, node, ast.unparse(node.func.value), node.func.attr
+
+
+def test_every_logger_limits_its_lines():
+    made = {
+        name
+        for name, _, what, attribute in calls()
+        if (what, attribute) == ("logging", "getLogger")
+    }
+    assert made == {"utils/log.py", *PERIODIC}
+
+
+def test_every_line_has_a_constant_message_and_the_spider_whose_lines_are_counted():
+    found = 0
+    for name, node, what, attribute in calls():
+        if what not in {"logger", "self._logger", "_logger"} or attribute not in ABOVE_DEBUG:
+            continue
+        found += 1
+        message = node.args[attribute == "log"]
+        where = f"{name}, line {node.lineno}"
+        assert isinstance(message, ast.Constant | ast.Name), (
+            f"{where}: a message of its own for each call"
+        )
+        given = {keyword.arg for keyword in node.keywords}
+        # A logger of an object, such as a store, counts the lines of this object.
+        assert "extra" in given or what == "self._logger" or name in {*PERIODIC, *OF_PROCESS}, where
+    assert found > 40
+
+
+@pytest.fixture
+def lines(caplog):
+    caplog.set_level(logging.DEBUG)
+    return lambda: [(record.levelno, record.getMessage()) for record in caplog.records]
+
+
+def test_lines_of_a_kind_are_logged_ten_times_then_at_debug(lines):
+    logger = LimitedLogger("scrapy_rep.x")
+    for number in range(12):
+        logger.warning("site %d", number)
+    logger.info("another")
+    assert lines() == [
+        *((logging.WARNING, f"site {number}") for number in range(9)),
+        (logging.WARNING, f"site 9{FURTHER}"),
+        *((logging.DEBUG, f"site {number}") for number in (10, 11)),
+        (logging.INFO, "another"),
+    ]
+
+
+def test_lines_without_a_crawl_are_counted_by_their_object(lines):
+    for _ in range(2):
+        logger = LimitedLogger("scrapy_rep.x")
+        for number in range(MAX_LINES):
+            logger.error("site %d", number)
+    assert {level for level, _ in lines()} == {logging.ERROR}
+
+
+@pytest.mark.parametrize("runs", [2])
+@pytest_twisted.ensureDeferred
+async def test_each_crawl_logs_ten_lines_of_a_kind_and_counts_the_others(web, runs):
+    slow = [web.site(robots("User-agent: *\nCrawl-delay: 0.1\n")) for _ in range(13)]
+    failing = [web.site(answer(503)) for _ in range(12)]
+    for _ in range(runs):
+        result = await crawl(*(site.url("/") for site in slow + failing))
+        for begin, level in (("robots.txt of", logging.INFO), ("robots.txt of", logging.WARNING)):
+            told = [
+                record
+                for record in result.records
+                if record.levelno == level and record.getMessage().startswith(begin)
+            ]
+            assert len(told) == MAX_LINES
+            assert told[-1].getMessage().endswith(FURTHER)
+        (summary,) = [
+            text for text in result.messages(logging.INFO) if text.startswith("Further lines")
+        ]
+        assert summary.splitlines() == [
+            "Further lines, which were logged at DEBUG level:",
+            "       3  robots.txt of … asks for … s between two requests (…: …, line …): …",
+            "       2  … is unreachable: …; …, next try in … s",
+        ]
