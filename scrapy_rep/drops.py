@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Hashable
-from typing import Any, Final
+from heapq import nlargest
+from typing import Final
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -16,7 +17,7 @@ from scrapy.crawler import Crawler
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import Judgement, describe_decision, store_judgement
 from scrapy_rep.exceptions import message_prefix
-from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import Options
 from scrapy_rep.signals import META_KEY, Announcer, as_meta
 from scrapy_rep.utils.log import LimitedLogger
@@ -25,16 +26,50 @@ from scrapy_rep.utils.text import printable_request, without_credentials
 
 logger: Final = LimitedLogger(__name__)
 
-_REASON_COUNTS: Final = {
-    reason: stats.FORBIDDEN_REASON_COUNT.format(reason=reason.value) for reason in Reason
-}
+_COUNTS: Final = stats.FORBIDDEN, stats.FORBIDDEN_REASON_COUNT
+_DRY_RUN_COUNTS: Final = stats.DRY_RUN_FORBIDDEN, stats.DRY_RUN_REASON_COUNT
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
 _MAX_SHOWN: Final = 10
 """Maximum number of causes in the summary."""
 _MAX_CAUSES: Final = 10_000
 """Maximum number of causes that are counted separately."""
-_NOFOLLOW: Final = (None, Reason.NOFOLLOW, None)
-"""The cause of links that are ignored because of nofollow."""
+
+
+class Causes:
+    """Counts requests by the cause of their verdict: a rule, or a state such as unreachable."""
+
+    def __init__(self) -> None:
+        self.total: int = 0
+        """Number of all requests."""
+        self._counts: dict[Hashable, int] = {}
+        self._in_words: dict[Hashable, str] = {}
+        """The text of each cause, for the summary. Long rules are cut, as there may be thousands
+        of causes."""
+
+    def add(self, verdict: Verdict, usage: Judgement | None) -> bool:
+        """Count a request; return whether it is the first one with its cause.
+
+        ``usage`` is the judgement about usage preferences if they are the reason.
+        """
+        self.total += 1
+        detail = verdict.line if usage is None else describe_decision(verdict, usage)
+        cause = verdict.robotstxt_url, verdict.reason, detail
+        count = self._counts.get(cause, 0)
+        if not count and len(self._counts) >= _MAX_CAUSES:
+            return False
+        self._counts[cause] = count + 1
+        if not count or verdict.rule is None:  # the text for a state changes with time
+            self._in_words[cause] = describe_decision(verdict, usage)
+        return not count
+
+    def table(self) -> str:
+        """Return the causes of most requests, a line for each, with a line break before them."""
+        most = nlargest(_MAX_SHOWN, self._counts, key=self._counts.__getitem__)
+        rows = [(self._counts[cause], self._in_words[cause]) for cause in most]
+        others = self.total - sum(count for count, _ in rows)
+        if others:
+            rows.append((others, "others"))
+        return "".join(f"\n{count:>8}  {text}" for count, text in rows)
 
 
 class Drops:
@@ -46,13 +81,11 @@ class Drops:
         self._dry_run = options.dry_run
         self.announcer = announcer
         """Sends the signals of the crawl."""
-        self._by_cause: dict[Hashable, int] = {}
-        """Number of drops by cause: a rule, or the state of a robots.txt, such as unreachable."""
-        self._in_words: dict[Hashable, str] = {}
-        """The text of each cause, for the summary. Long rules are cut, as there may be thousands
-        of causes."""
-        self._dropped = 0
+        self.causes: Causes = Causes()
+        """The causes of drops; in a dry run, of the requests that would be dropped."""
         self._exempt = 0
+        self._links = 0
+        """Number of links that were ignored because of nofollow."""
 
     @classmethod
     def of(cls, crawler: Crawler) -> Drops | None:
@@ -69,44 +102,34 @@ class Drops:
         """Log and count ``request``, which is dropped because of ``verdict``, and send its signal.
 
         The first drop of each cause is logged at INFO, other drops at DEBUG. In a dry run, the
-        request is sent, and the log shows that it would be dropped. If nofollow is the
-        reason, ``page`` is the URL of the page with nofollow. If usage preferences are the reason,
+        request is sent, and the log shows that it would be dropped. If nofollow is the reason,
+        ``page`` is the URL of the page with nofollow. If usage preferences are the reason,
         ``usage`` is the judgement about them.
         """
-        (self._log_would_drop if self._dry_run else self._log_drop)(request, verdict, page, usage)
-        self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
-
-    def _log_drop(
-        self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
-    ) -> None:
-        request.meta[META_KEY] = as_meta(verdict)
-        if usage is not None:
-            store_judgement(request, usage)
-        stats.count(self._crawler, stats.FORBIDDEN)
-        stats.count(self._crawler, _REASON_COUNTS[verdict.reason])
-        level = logging.INFO if self._is_new_cause(verdict, usage) else logging.DEBUG
+        total, by_reason = _DRY_RUN_COUNTS if self._dry_run else _COUNTS
+        stats.count(self._crawler, total)
+        stats.count(self._crawler, by_reason.format(reason=verdict.reason.value))
+        if page is None or self._dry_run:
+            is_new = self.causes.add(verdict, usage)
+        else:
+            is_new = not self._links
+            self._links += 1
+        if not self._dry_run:
+            request.meta[META_KEY] = as_meta(verdict)
+            if usage is not None:
+                store_judgement(request, usage)
+        level = logging.INFO if is_new else logging.DEBUG
         if logger.isEnabledFor(level):
-            message, *values = _log_line(request, verdict, page, usage)
+            message, *values = self._line(request, verdict, page, usage)
             logger.log(level, message, *values, extra={"spider": self._crawler.spider})
-        if self._is_interactive:
+        if self._is_interactive and not self._dry_run:
             # The hint is written to standard error, not logged, so that --nolog doesn't hide it.
+            message, *values = self._line(request, verdict, page, usage)
             what, setting = (
                 ("robots.txt", "ROBOTSTXT_OBEY") if page is None else ("nofollow", "REP_META_TAGS")
             )
-            message, *values = _log_line(request, verdict, page, usage)
             sys.stderr.write(f"{message % tuple(values)}. To ignore {what}: -s {setting}=False\n")
-
-    def _log_would_drop(
-        self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
-    ) -> None:
-        stats.count(self._crawler, stats.DRY_RUN_FORBIDDEN)
-        stats.count(self._crawler, stats.DRY_RUN_REASON_COUNT.format(reason=verdict.reason.value))
-        logger.info(
-            "Dry run, would drop %s: %s",
-            printable_request(request),
-            describe_decision(verdict, usage) if page is None else _describe_nofollow(page),
-            extra={"spider": self._crawler.spider},
-        )
+        self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
 
     def count_exempt(self) -> None:
         """Count a request that is sent because its meta has ``dont_obey_robotstxt``."""
@@ -114,65 +137,39 @@ class Drops:
         stats.count(self._crawler, stats.EXEMPT)
 
     def log_summary(self) -> None:
-        """Log the numbers of ignored links, exempt and dropped requests, and the main causes.
-
-        An exempt request is one with ``dont_obey_robotstxt``.
-        """
-        ignored = self._by_cause.pop(_NOFOLLOW, 0)
-        if ignored:
-            self._dropped -= ignored
-            logger.info(_LINKS_IGNORED, ignored, extra={"spider": self._crawler.spider})
+        """Log the numbers of ignored links, exempt and dropped requests, and the main causes."""
+        extra = {"spider": self._crawler.spider}
+        if self._links:
+            logger.info(_LINKS_IGNORED, self._links, extra=extra)
         if self._exempt:
             logger.info(
                 "Requests sent regardless of robots.txt (dont_obey_robotstxt): %d",
                 self._exempt,
-                extra={"spider": self._crawler.spider},
+                extra=extra,
             )
-        if not self._dropped:
-            return
-        most = sorted(self._by_cause.items(), key=lambda item: -item[1])[:_MAX_SHOWN]
-        lines = [f"{count:>8}  {self._in_words[cause]}" for cause, count in most]
-        others = self._dropped - sum(count for _, count in most)
-        if others:
-            lines.append(f"{others:>8}  others")
-        logger.info(
-            "Requests dropped because of robots.txt: %(count)d\n%(lines)s",
-            {"count": self._dropped, "lines": "\n".join(lines)},
-            extra={"spider": self._crawler.spider},
-        )
+        if self.causes.total and not self._dry_run:
+            logger.info(
+                "Requests dropped because of robots.txt: %d%s",
+                self.causes.total,
+                self.causes.table(),
+                extra=extra,
+            )
 
-    def _is_new_cause(self, verdict: Verdict, usage: Judgement | None) -> bool:
-        """Count a drop; return whether it is the first one with its cause."""
-        self._dropped += 1
-        cause = _cause_of(verdict, usage)
-        count = self._by_cause.get(cause, 0)
-        if not count and len(self._by_cause) >= _MAX_CAUSES:
-            return False
-        self._by_cause[cause] = count + 1
-        if not count or verdict.rule is None:  # the text for a state changes with time
-            self._in_words[cause] = describe_decision(verdict, usage)
-        return not count
-
-
-def _log_line(
-    request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
-) -> tuple[str, ...]:
-    """Return the message of a log line, and its values."""
-    shown = printable_request(request)
-    if page is not None:
-        return "Ignoring link (%s): %s", _describe_nofollow(page), shown
-    why = describe_decision(verdict, usage)
-    if usage is not None:
-        return "Forbidden by %s: %s", why, shown
-    return f"{message_prefix(verdict)}: %s: %s", shown, why
+    def _line(
+        self, request: Request, verdict: Verdict, page: str | None, usage: Judgement | None
+    ) -> tuple[str, ...]:
+        """Return the message of a log line, and its values."""
+        shown = printable_request(request)
+        why = _describe_nofollow(page) if page else describe_decision(verdict, usage)
+        if self._dry_run:
+            return "Dry run, would drop %s: %s", shown, why
+        if page is not None:
+            return "Ignoring link (%s): %s", why, shown
+        if usage is not None:
+            return "Forbidden by %s: %s", why, shown
+        return f"{message_prefix(verdict)}: %s: %s", shown, why
 
 
 def _describe_nofollow(page: str) -> str:
     url = ascii(without_credentials(page))[1:-1]
     return f"nofollow in robots meta tag or X-Robots-Tag of {url}"
-
-
-def _cause_of(verdict: Verdict, usage: Judgement | None) -> tuple[Any, ...]:
-    """Return the cause of a drop as a key: equal for drops by one rule, or one state of a file."""
-    detail = verdict.line if usage is None else describe_decision(verdict, usage)
-    return verdict.robotstxt_url, verdict.reason, detail

@@ -6,6 +6,9 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
+PREFIX: Final = "robotstxt/"
+"""The begin of the names of all stats."""
+
 # Stats that Scrapy's built-in middleware has, too.
 FORBIDDEN: Final = "robotstxt/forbidden"
 REQUEST_COUNT: Final = "robotstxt/request_count"
@@ -43,6 +46,8 @@ OVERRIDE_COUNT: Final = "robotstxt/override_count/{policy}"
 DRY_RUN_FORBIDDEN: Final = "robotstxt/dry_run/forbidden"
 DRY_RUN_DEFERRED: Final = "robotstxt/dry_run/deferred"
 DRY_RUN_REASON_COUNT: Final = "robotstxt/dry_run/forbidden_reason_count/{reason}"
+DRY_RUN_HOSTS_WITH_DELAY: Final = "robotstxt/dry_run/hosts_with_delay"
+DRY_RUN_SECONDS: Final = "robotstxt/dry_run/seconds_with_delays"
 DRY_RUN_DIFFERS: Final = "robotstxt/dry_run/differs_from_builtin"
 TAGS_NOFOLLOW: Final = "robotstxt/tags/nofollow"
 TAGS_NOINDEX: Final = "robotstxt/tags/noindex"

@@ -52,8 +52,8 @@ class DelayLimits:
     """The delays of sites, within the limits of the settings."""
 
     def __init__(self, crawler: Crawler, options: Options) -> None:
-        self.min: float = 0.0 if options.dry_run else options.crawl_delay_min
-        self.max: float = 0.0 if options.dry_run else options.crawl_delay_max
+        self.min: float = options.crawl_delay_min
+        self.max: float = options.crawl_delay_max
         self.hosts_with_own_delay: set[str] = {
             name
             for name, own in crawler.settings.getdict("DOWNLOAD_SLOTS").items()
@@ -115,7 +115,8 @@ class CrawlDelay(Reason):
         self._crawler = crawler
         self._announcer = Announcer(crawler)
         self._limits = DelayLimits(crawler, options)
-        self.for_all = self._limits.min > 0
+        self._dry_run = options.dry_run
+        self.for_all = self._limits.min > 0 and not options.dry_run
         self._logged: BoundedCache[Origin, float] = BoundedCache(max_entries=_MAX_LOGGED)
         self._clock = clock
         self._listener = listener
@@ -132,7 +133,7 @@ class CrawlDelay(Reason):
         if asked is not None and self._limits.max and self._logged.get(origin) != asked.seconds:
             self._logged.put(origin, asked.seconds)
             self._log(origin, asked)
-        return self._limits.seconds(origin, asked)
+        return 0.0 if self._dry_run else self._limits.seconds(origin, asked)
 
     def hold(self, ask: Ask) -> Hold | None:
         host = self._hosts.get(ask.host)
@@ -197,13 +198,14 @@ class CrawlDelay(Reason):
 
     def _log(self, origin: Origin, delay: Delay) -> None:
         taken: float | None = None
+        word = "would be" if self._dry_run else "is"
         stats.count(self._crawler, stats.CRAWL_DELAY)
         if origin.host in self._limits.hosts_with_own_delay:
-            what = f"the delay in DOWNLOAD_SLOTS[{origin.host!a}] is used"
+            what = f"the delay in DOWNLOAD_SLOTS[{origin.host!a}] {word} used"
         else:
             seconds = self._limits.seconds(origin, delay)
             taken = max(delay_of_slot(self._crawler, origin.host), seconds)
-            what = f"the delay is {taken:g} s"
+            what = f"the delay {word} {taken:g} s"
             if delay.seconds > self._limits.max:
                 stats.count(self._crawler, stats.CRAWL_DELAY_CAPPED)
                 what += " (REP_CRAWL_DELAY_MAX)" if taken == self._limits.max else ""

@@ -26,7 +26,7 @@ _KNOWN_DOWN: Final = (
 )
 _BACK: Final = "%s is reachable again, after being unreachable since %s: %s"
 _MEANWHILE: Final = {
-    Grant.NONE: "its pages may not be fetched",
+    Grant.NONE: "its pages are disallowed",
     Grant.RULES: "its last copy is used",
     Grant.ALL: "all its pages are allowed",
 }

@@ -22,11 +22,10 @@ from scrapy_rep.commands.terminal import (
     EXIT_OK,
     EXIT_UNKNOWN,
     coloured,
-    describe_duration,
     scheme_hint,
 )
 from scrapy_rep.extensions.evidence.reading import DAMAGE, Found, find_lines
-from scrapy_rep.utils.text import counted, printable, without_credentials
+from scrapy_rep.utils.text import counted, describe_duration, printable, without_credentials
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _WORDS = {"allow": "allowed", "disallow": "disallowed"}

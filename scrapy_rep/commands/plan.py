@@ -31,7 +31,6 @@ from scrapy_rep.commands.terminal import (
     EXIT_UNKNOWN,
     Progress,
     coloured,
-    describe_duration,
     scheme_hint,
 )
 from scrapy_rep.decision.decider import Decision
@@ -41,7 +40,13 @@ from scrapy_rep.protocol.product_tokens import tokens_of_setting
 from scrapy_rep.utils.concurrency import Workers
 from scrapy_rep.utils.download_slots import configured_delay, slot_name
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import counted, printable, printable_request, without_credentials
+from scrapy_rep.utils.text import (
+    counted,
+    describe_duration,
+    printable,
+    printable_request,
+    without_credentials,
+)
 
 logger: Final = LimitedLogger(__name__)
 

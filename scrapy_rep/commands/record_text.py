@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from scrapy_rep.commands.terminal import describe_age, describe_duration
+from scrapy_rep.commands.terminal import describe_age
 from scrapy_rep.protocol.outcome import Evidence
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.settings import Options
-from scrapy_rep.utils.text import counted, printable, utc_time_text
+from scrapy_rep.utils.text import counted, describe_duration, printable, utc_time_text
 
 
 def as_dict(record: Record, options: Options, now: float) -> dict[str, Any]:

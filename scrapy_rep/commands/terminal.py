@@ -7,6 +7,7 @@ import sys
 from typing import Final
 
 from scrapy_rep.protocol.origin import origin_of
+from scrapy_rep.utils.text import describe_duration
 
 EXIT_OK: Final = 0
 """Exit status if a URL is allowed, if there are no findings, or if the command succeeded."""
@@ -27,7 +28,6 @@ _COLOURS: Final = {
 }
 _WIDTH: Final = 30
 """Width of the progress bar in characters."""
-_UNITS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 
 
 def coloured(kind: str, text: str) -> str:
@@ -96,11 +96,3 @@ class Progress:
 def describe_age(seconds: float) -> str:
     """Return in words approximately how long ago an event was, such as ``3 hours ago``."""
     return "just now" if seconds < 1 else f"{describe_duration(seconds)} ago"
-
-
-def describe_duration(seconds: float) -> str:
-    """Return in words approximately how long a duration is, such as ``3 hours``."""
-    for unit, name in _UNITS:
-        if seconds >= 2 * unit:
-            return f"{seconds / unit:.0f} {name}"
-    return f"{max(seconds, 0):.0f} s"

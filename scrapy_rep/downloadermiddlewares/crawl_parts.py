@@ -92,7 +92,9 @@ class CrawlParts:
         )
         self._wire: Wire | None = None
         self.dry_run: DryRun | None = (
-            DryRun(crawler, cache, self.drops, self.admission, builtin) if builtin else None
+            DryRun(crawler, options, cache, self.drops, self.admission, builtin, clock)
+            if builtin
+            else None
         )
         self._subresources = Subresources(crawler, decider, cache, options)
         # Scrapy's signals don't keep their receivers alive, so the crawler keeps the parts.
@@ -157,6 +159,8 @@ class CrawlParts:
         self._close()
         self._subresources.close()
         self.drops.log_summary()
+        if self.dry_run is not None:
+            self.dry_run.log_summary()
         log_further_lines(self._crawler.spider)
         try:
             await within(_CLOSING_TIME, self._finish())

@@ -6,6 +6,7 @@ here, would handle in another way.
 
 from __future__ import annotations
 
+import logging
 from time import time
 from typing import Any, Final
 
@@ -17,12 +18,13 @@ from scrapy.utils.misc import build_from_crawler, load_object
 
 from scrapy_rep import stats
 from scrapy_rep.admission.admission import Admission
+from scrapy_rep.admission.crawl_delay import DelayLimits
 from scrapy_rep.admission.ticket import Source
 from scrapy_rep.cache.cache import Cache
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.usage import describe_decision, store_judgement
-from scrapy_rep.drops import Drops
+from scrapy_rep.drops import Causes, Drops
 from scrapy_rep.fetch.decoding import DecodingError, decode
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.limits import MAX_BODY_BYTES
@@ -31,9 +33,11 @@ from scrapy_rep.protocol.outcome import Available, Evidence
 from scrapy_rep.protocol.record import Record
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.robotparser import RobotParser
+from scrapy_rep.settings import Options
+from scrapy_rep.utils.clock import Clock
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.lru import BoundedCache
-from scrapy_rep.utils.text import printable_request
+from scrapy_rep.utils.text import counted, describe_duration, printable_request
 
 logger: Final = LimitedLogger(__name__)
 
@@ -97,10 +101,12 @@ class DryRun:
     def __init__(
         self,
         crawler: Crawler,
+        options: Options,
         cache: Cache,
         drops: Drops,
         admission: Admission,
         builtin: BuiltIn,
+        clock: Clock,
     ) -> None:
         self._crawler = crawler
         self._cache = cache
@@ -108,6 +114,13 @@ class DryRun:
         self._drops = drops
         self._admission = admission
         self._builtin = builtin
+        self._delays = DelayLimits(crawler, options)
+        self._monotonic = clock.monotonic
+        self._began = self._monotonic()
+        self._deferred = Causes()
+        self._differing = Causes()
+        self._slow_hosts: dict[str, tuple[int, float]] = {}
+        """Number of allowed requests, and the delay in seconds, by host with a delay."""
 
     async def log(self, request: Request, decision: Decision, source: Source) -> None:
         """Log and count if ``request`` would be dropped or would wait without the dry run.
@@ -140,14 +153,20 @@ class DryRun:
         if would_wait:
             # Not logged as dropped: without the dry run, the site might be reachable again in time.
             stats.count(self._crawler, stats.DRY_RUN_DEFERRED)
-            logger.info("Dry run, would defer %s: %s", printable_request(request), why, extra=extra)
+            level = self._level(self._deferred, verdict, decision)
+            logger.log(
+                level, "Dry run, would defer %s: %s", printable_request(request), why, extra=extra
+            )
             return
-        if not verdict.allowed:
+        if verdict.allowed:
+            self._count_delay(decision)
+        else:
             self._drops.log(request, verdict, usage=decision.usage)
         allows = await self._builtin_allows(request, origin, decision.override)
         if allows is not None and allows != verdict.allowed:
             stats.count(self._crawler, stats.DRY_RUN_DIFFERS)
-            logger.info(
+            logger.log(
+                self._level(self._differing, verdict, decision),
                 "Dry run, Scrapy's built-in would %s %s, scrapy-rep would %s it: %s",
                 "send" if allows else "drop",
                 printable_request(request),
@@ -156,6 +175,39 @@ class DryRun:
                 extra=extra,
             )
             self._announcer.send_differs(request, verdict, builtin_allows=allows)
+
+    @staticmethod
+    def _level(causes: Causes, verdict: Verdict, decision: Decision) -> int:
+        return logging.INFO if causes.add(verdict, decision.usage) else logging.DEBUG
+
+    def _count_delay(self, decision: Decision) -> None:
+        self._admission.terms(decision)  # logs a delay that the site asks for
+        seconds = self._delays.seconds_before(decision)
+        if seconds and decision.origin is not None:
+            host = decision.origin.host
+            requests, _ = self._slow_hosts.get(host, (0, 0.0))
+            self._slow_hosts[host] = requests + 1, seconds
+
+    def log_summary(self) -> None:
+        """Log and count how many requests would be treated in another way without the dry run."""
+        took = self._monotonic() - self._began
+        hosts = self._slow_hosts.values()
+        least = max((took, *((requests - 1) * delay for requests, delay in hosts)))
+        stats.count(self._crawler, stats.DRY_RUN_HOSTS_WITH_DELAY, len(hosts))
+        stats.count(self._crawler, stats.DRY_RUN_SECONDS, round(least))
+        logger.info(
+            "Dry run: %d would have been dropped, %d deferred; the built-in decides differently on "
+            "%d; %s%s",
+            self._drops.causes.total,
+            self._deferred.total,
+            self._differing.total,
+            f"with the delays of {counted(len(hosts), 'site')} this crawl takes at least "
+            f"{describe_duration(least)} ({describe_duration(took)} without)"
+            if hosts
+            else "no site has a delay",
+            self._drops.causes.table(),
+            extra={"spider": self._crawler.spider},
+        )
 
     def _would_wait(
         self, request: Request, verdict: Verdict, entry: Entry | None, source: Source

@@ -55,14 +55,19 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
     extra = {"spider": crawler.spider}
     changed = {k: v for k, v in options.non_default().items() if k not in _SHOWN_ANYWAY}
     logger.info(
-        "Obeying robots.txt as %s, records in %s%s",
+        "%s robots.txt as %s, records in %s%s",
+        "Reading" if options.dry_run else "Obeying",
         ", ".join(map(ascii, tokens)) or "'*' (no product token)",
         registry.without_secrets(options.store),
         "".join(f", {name}={value!r}" for name, value in changed.items()),
         extra=extra,
     )
     if options.dry_run:
-        logger.warning("Dry run: robots.txt is not obeyed, nothing is dropped", extra=extra)
+        logger.warning(
+            "Dry run: all requests are sent. No Crawl-delay is kept, and no pause after status 429 "
+            "or 503",
+            extra=extra,
+        )
     _log_tokens(options, tokens, extra)
     if options.max_size < limits.MAX_BODY_BYTES:
         logger.warning(
@@ -88,13 +93,13 @@ def _log_tokens(options: Options, tokens: tuple[str, ...], extra: dict[str, Any]
     """Log if there are no product tokens, invalid ones, or those of Scrapy's default User-Agent."""
     if not tokens:
         logger.warning(
-            "The User-Agent contains no product token, so only the '*' groups of robots.txt are "
-            "obeyed. Set ROBOTSTXT_USER_AGENT or USER_AGENT",
+            "The User-Agent contains no product token, so only the '*' groups of robots.txt "
+            "apply. Set ROBOTSTXT_USER_AGENT or USER_AGENT",
             extra=extra,
         )
     if options.tokens is None and tokens == _SCRAPYS_TOKENS:
         logger.info(
-            "robots.txt is obeyed as 'Scrapy', the name in Scrapy's default User-Agent. To name "
+            "The product token is 'Scrapy', the name in Scrapy's default User-Agent. To name "
             "your crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'",
             extra=extra,
         )

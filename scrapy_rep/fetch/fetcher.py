@@ -70,7 +70,7 @@ _LATER: Final = 1.0
 """Seconds by which ``download_timeout`` is longer than the fetcher's own time limit."""
 _MAX_LIMITS: Final = 10_000
 """Maximum number of files for which the time limit of the next fetch is remembered."""
-_MEANWHILE: Final = ". Its pages may not be fetched"
+_MEANWHILE: Final = ". Its pages are disallowed"
 _UNTIL: Final = " until the next try"
 
 

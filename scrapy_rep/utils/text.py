@@ -11,6 +11,7 @@ from scrapy.http import Response
 
 MAX_SHOWN: Final = 200
 """Maximum number of characters of a rule or another text of a site, in log lines and reports."""
+_UNITS: Final = ((86_400, "days"), (3_600, "hours"), (60, "minutes"))
 _CREDENTIALS: Final = re.compile(r"^([^:/?#@]*:[/\\]*)[^/?#]*@")
 
 
@@ -45,6 +46,14 @@ def short(text: str, width: int = MAX_SHOWN) -> str:
 def counted(number: int, noun: str) -> str:
     """Return ``number`` and ``noun``, with an ``s`` if the number is not 1."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def describe_duration(seconds: float) -> str:
+    """Return in words approximately how long a duration is, such as ``3 hours``."""
+    for unit, name in _UNITS:
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(seconds, 0):.0f} s"
 
 
 def utc_time_text(seconds: float) -> str:

@@ -343,8 +343,8 @@ async def test_what_is_down_and_what_is_back_is_told_once_in_each_crawl(
     for lines, begin in zip(
         told,
         [
-            "is unreachable: status 503; its pages may not be fetched, next try in ",
-            f"is still unreachable, since {utc_time_text(since)}: status 503; its pages may not be ",
+            "is unreachable: status 503; its pages are disallowed, next try in ",
+            f"is still unreachable, since {utc_time_text(since)}: status 503; its pages are ",
             f"is reachable again, after being unreachable since {utc_time_text(since)}: available (",
         ],
         strict=False,
@@ -422,13 +422,13 @@ async def test_what_an_earlier_crawl_could_not_reach_is_told_when_it_is_not_aske
     urls = [web.site(answer(503)).url("/") for _ in range(3)]
     await crawl(*urls, settings=settings)
     again = await crawl(*urls, settings=settings)
-    lines = [text for text in again.messages(logging.INFO) if "an earlier try" in text]
+    told = [text for text in again.messages(logging.INFO) if text.startswith("robots.txt of ")]
+    lines = [text for text in told if "an earlier try" in text]
     since = again.failures[0].value.verdict.outage.since
     assert lines[0].startswith(
         f"robots.txt of {urls[0][:-1]} has been unreachable since {utc_time_text(since)}"
     )
     assert (
-        ", known from an earlier try: status 503; its pages may not be fetched, next try "
-        in lines[0]
+        ", known from an earlier try: status 503; its pages are disallowed, next try " in lines[0]
     )
     assert [line.endswith("logged at DEBUG level") for line in lines] == [False, True]

@@ -169,7 +169,7 @@ async def test_one_warning_per_unreachable_origin(web):
     result = await crawl(*(site.url(f"/{i}") for i in range(5)))
     (warning,) = result.messages(logging.WARNING)
     assert warning.startswith(
-        f"robots.txt of {site.url('')} is unreachable: status 503; its pages may not be fetched, "
+        f"robots.txt of {site.url('')} is unreachable: status 503; its pages are disallowed, "
         "next try in "
     )
 
@@ -221,10 +221,10 @@ async def test_a_warning_at_the_start(web, settings, warning):
 async def test_a_hint_for_who_has_not_named_the_crawler(web, settings, hints):
     result = await crawl(web.site(robots("")).url("/"), settings=settings)
     line = (
-        "robots.txt is obeyed as 'Scrapy', the name in Scrapy's default User-Agent. To name your "
+        "The product token is 'Scrapy', the name in Scrapy's default User-Agent. To name your "
         "crawler, set USER_AGENT, for example to 'mybot/1.0 (+https://mybot.example)'"
     )
-    assert told(result, "robots.txt is obeyed as") == [line] * hints
+    assert told(result, "The product token is") == [line] * hints
 
 
 @pytest_twisted.ensureDeferred

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 
 import pytest
@@ -37,7 +38,88 @@ async def test_a_dry_run_drops_nothing_and_tells_what_it_would(web):
     begin = f"{would} send <GET {failing.url('/')}>, scrapy-rep would drop it: robots.txt is unreachable: "
     assert any(line.startswith(f"{begin}status 503, next try at ") for line in lines)
     assert f"{would} drop <GET {differs.url('/')}>, scrapy-rep would send it: " in " ".join(lines)
-    assert "Dry run: robots.txt is not obeyed, nothing is dropped" in result.messages(30)
+    assert lines[0].startswith("Reading robots.txt as 'testbot', records in memory://, ")
+    assert result.messages(logging.WARNING)[0] == (
+        "Dry run: all requests are sent. No Crawl-delay is kept, and no pause after status 429 or 503"
+    )
+    assert [line for line in lines if "obey" in line.lower()] == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
+    plain = web.site(robots("User-agent: *\nDisallow: /private\nDisallow: /cgi\n"))
+    slow = [
+        web.site(robots("User-agent: *\nCrawl-delay: 60\n"), host=f"127.0.0.{n}") for n in (2, 3)
+    ]
+    failing = web.site(answer(503), host="127.0.0.4")
+    # Protego takes 'testbot' for a part of the group's name; here tokens are equal or not.
+    differs = web.site(robots("User-agent: test\nDisallow: /\n"), host="127.0.0.5")
+    urls = [
+        plain.url(f"/{name}/{n}")
+        for name, times in (("private", 4), ("cgi", 2))
+        for n in range(times)
+    ]
+    urls += [slow[0].url(f"/{n}") for n in range(3)] + [slow[1].url("/")]
+    urls += [site.url(f"/{n}") for site in (failing, differs) for n in range(3)]
+    settings = {
+        "REP_DRY_RUN": True,
+        "REP_UNREACHABLE_ACTION": "defer",
+        "REP_REPORT": tmp_path / "report.json",
+        "REP_EVIDENCE": tmp_path / "evidence",
+    }
+    ear = Ear("robotstxt_crawl_delay")
+    result = await crawl(*urls, settings=settings, opened=ear.listen)
+    assert sorted(result.fetched) == sorted(urls)
+    lines = result.messages(logging.INFO)
+    told = [line.partition(": ")[2] for line in lines if line.startswith("Dry run, would drop ")]
+    where = plain.url("/robots.txt")
+    assert told == [
+        f"Disallow: /private (line 2 of {where})",
+        f"Disallow: /cgi (line 3 of {where})",
+    ]
+    assert len([line for line in lines if line.startswith("Dry run, would defer ")]) == 1
+    assert len([line for line in lines if line.startswith("Dry run, Scrapy's built-in would")]) == 1
+    assert (
+        len(
+            [
+                line
+                for line in lines
+                if line.endswith("(crawl-delay: 60, line 2): the delay would be 60 s")
+            ]
+        )
+        == 2
+    )
+    (summary,) = [line for line in lines if line.startswith("Dry run: ") and "would have" in line]
+    begin, *rows = summary.splitlines()
+    assert begin.startswith(
+        "Dry run: 6 would have been dropped, 3 deferred; the built-in decides differently on 3; "
+        "with the delays of 2 sites this crawl takes at least 2 minutes ("
+    )
+    assert rows == [f"       4  {told[0]}", f"       2  {told[1]}"]
+    told = {
+        "robotstxt/dry_run/forbidden": 6,
+        "robotstxt/dry_run/deferred": 3,
+        "robotstxt/dry_run/differs_from_builtin": 3,
+        "robotstxt/dry_run/hosts_with_delay": 2,
+        "robotstxt/dry_run/seconds_with_delays": 120,
+    }
+    assert {name: result.stats[name] for name in told} == told
+    report = json.loads((tmp_path / "report.json").read_text())["crawl"]
+    names = ("would_drop", "would_defer", "hosts_with_delay", "seconds_with_delays")
+    assert [report[name] for name in names] == [6, 3, 2, 120]
+    end = json.loads((tmp_path / "evidence" / "part-00001.jsonl").read_text().splitlines()[-1])
+    assert {name: end["stats"][name] for name in told} == told
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_dry_run_without_delays_says_so(web):
+    site = web.site(robots("User-agent: *\nCrawl-delay: 60\n"))
+    settings = {"REP_DRY_RUN": True, "REP_CRAWL_DELAY_MAX": 0}
+    result = await crawl(site.url("/1"), site.url("/2"), settings=settings)
+    assert result.messages(logging.INFO)[-1] == (
+        "Dry run: 0 would have been dropped, 0 deferred; the built-in decides differently on 0; "
+        "no site has a delay"
+    )
 
 
 @pytest_twisted.ensureDeferred
@@ -104,7 +186,7 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
     )
     assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
     (warning,) = [text for text in result.messages(logging.WARNING) if "503" in text]
-    assert "its pages may not be fetched" in warning
+    assert "its pages are disallowed" in warning
 
 
 @pytest.mark.parametrize("dry", [True, False])

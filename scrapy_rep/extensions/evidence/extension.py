@@ -302,7 +302,9 @@ class RobotsEvidence:
         writing = self._writing
         try:
             await within(_CLOSING_TIME, self._background.finish())
-            self._write_line("end", {"finish_reason": reason, "lost": writing.lost})
+            counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
+            ours = {name: n for name, n in counts.items() if name.startswith(stats.PREFIX)}
+            self._write_line("end", {"finish_reason": reason, "lost": writing.lost, "stats": ours})
             await within(_CLOSING_TIME, writing.stop())
         except TimeoutError:
             logger.warning(

@@ -18,8 +18,6 @@ from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger
 
-logger: Final = LimitedLogger(__name__)
-
 _MAX_LINES: Final = 10_000
 """Maximum number of lines that wait to be written; further lines are lost."""
 _MAX_BYTES: Final = 64 * 1024**2
@@ -44,6 +42,7 @@ class WriterThread:
         """``form`` writes to ``path``. ``what`` is the name of the evidence in log messages."""
         self._form = form
         self._what = what
+        self._logger = LimitedLogger(__name__)
         self._path = path
         self._queue: SimpleQueue[Line | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
@@ -115,7 +114,7 @@ class WriterThread:
     def _log_failure(self, error: Exception) -> None:
         if not self._has_logged:
             self._has_logged = True
-            logger.error(
+            self._logger.error(
                 "%s can't be written, the crawl continues: %s: %s",
                 self._what,
                 self._path,

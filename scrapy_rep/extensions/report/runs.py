@@ -26,6 +26,8 @@ _FIGURES: Final = {
     "responses": "response_received_count",
     "deferred": stats.DEFERRED,
     "would_defer": stats.DRY_RUN_DEFERRED,
+    "hosts_with_delay": stats.DRY_RUN_HOSTS_WITH_DELAY,
+    "seconds_with_delays": stats.DRY_RUN_SECONDS,
     "nofollow": stats.TAGS_NOFOLLOW,
     "noindex": stats.TAGS_NOINDEX,
     "too_many_tags": stats.TAGS_TOO_MANY,
