@@ -29,6 +29,13 @@ logger: Final = LimitedLogger(__name__)
 _COUNTS: Final = stats.FORBIDDEN, stats.FORBIDDEN_REASON_COUNT
 _DRY_RUN_COUNTS: Final = stats.DRY_RUN_FORBIDDEN, stats.DRY_RUN_REASON_COUNT
 _LINKS_IGNORED: Final = "Links ignored (nofollow in robots meta tag or X-Robots-Tag): %d"
+_SUMMARIES: Final = {
+    "Items of pages with noindex: %d": stats.TAGS_NOINDEX,
+    "Pages of which usage preferences disallow a declared use: %d": stats.USAGE_DISALLOWED,
+    "Items dropped because of usage preferences: %d": stats.USAGE_ITEMS_DROPPED,
+    "Requests sent regardless of robots.txt (dont_obey_robotstxt): %d": stats.EXEMPT,
+}
+"""Lines at the end of a crawl, and the stats that they show."""
 _MAX_SHOWN: Final = 10
 """Maximum number of causes in the summary."""
 _MAX_CAUSES: Final = 10_000
@@ -83,9 +90,7 @@ class Drops:
         """Sends the signals of the crawl."""
         self.causes: Causes = Causes()
         """The causes of drops; in a dry run, of the requests that would be dropped."""
-        self._exempt = 0
-        self._links = 0
-        """Number of links that were ignored because of nofollow."""
+        self._links = Causes()
 
     @classmethod
     def of(cls, crawler: Crawler) -> Drops | None:
@@ -109,11 +114,8 @@ class Drops:
         total, by_reason = _DRY_RUN_COUNTS if self._dry_run else _COUNTS
         stats.count(self._crawler, total)
         stats.count(self._crawler, by_reason.format(reason=verdict.reason.value))
-        if page is None or self._dry_run:
-            is_new = self.causes.add(verdict, usage)
-        else:
-            is_new = not self._links
-            self._links += 1
+        causes = self.causes if page is None or self._dry_run else self._links
+        is_new = causes.add(verdict, usage)
         if not self._dry_run:
             request.meta[META_KEY] = as_meta(verdict)
             if usage is not None:
@@ -131,22 +133,14 @@ class Drops:
             sys.stderr.write(f"{message % tuple(values)}. To ignore {what}: -s {setting}=False\n")
         self.announcer.send_forbidden(request, verdict, dropped=not self._dry_run)
 
-    def count_exempt(self) -> None:
-        """Count a request that is sent because its meta has ``dont_obey_robotstxt``."""
-        self._exempt += 1
-        stats.count(self._crawler, stats.EXEMPT)
-
     def log_summary(self) -> None:
-        """Log the numbers of ignored links, exempt and dropped requests, and the main causes."""
+        """Log the number of requests dropped with the main causes, and of what else was obeyed."""
         extra = {"spider": self._crawler.spider}
-        if self._links:
-            logger.info(_LINKS_IGNORED, self._links, extra=extra)
-        if self._exempt:
-            logger.info(
-                "Requests sent regardless of robots.txt (dont_obey_robotstxt): %d",
-                self._exempt,
-                extra=extra,
-            )
+        if self._links.total:
+            logger.info(_LINKS_IGNORED, self._links.total, extra=extra)
+        for message, stat in _SUMMARIES.items():
+            if number := stats.value(self._crawler, stat):
+                logger.info(message, number, extra=extra)
         if self.causes.total and not self._dry_run:
             logger.info(
                 "Requests dropped because of robots.txt: %d%s",

@@ -101,5 +101,9 @@ def usage_decision_of(
     where, statement = verdict.robotstxt_url or "robots.txt", usage.first_disallowing(results)
     if statement is not None and statement.place == TDMREP_JSON:
         where = where.removesuffix(ROBOTSTXT) + TDMREP_PATH
-    in_words = ", ".join(f"{purpose}: {result}" for purpose, result in results.items())
-    return where, statement, in_words
+    return where, statement, describe_results(results)
+
+
+def describe_results(results: Mapping[str, str]) -> str:
+    """Return the results of usage preferences by purpose as text."""
+    return ", ".join(f"{purpose}: {result}" for purpose, result in results.items())

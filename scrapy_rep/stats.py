@@ -54,6 +54,7 @@ TAGS_NOINDEX: Final = "robotstxt/tags/noindex"
 TAGS_TOO_MANY: Final = "robotstxt/tags/too_many"
 TAGS_UNREADABLE: Final = "robotstxt/tags/unreadable"
 USAGE_COUNT: Final = "robotstxt/usage_count/{purpose}/{result}"
+USAGE_DISALLOWED: Final = "robotstxt/usage_disallowed"
 USAGE_ITEMS_DROPPED: Final = "robotstxt/usage_items_dropped"
 LICENSE_REQUIRED: Final = "robotstxt/license_required_count/{status}"
 TDMREP_COUNT: Final = "robotstxt/tdmrep_count/{kind}"
@@ -61,6 +62,11 @@ EVIDENCE_WRITTEN: Final = "robotstxt/evidence/written"
 EVIDENCE_LOST: Final = "robotstxt/evidence/lost"
 SUBRESOURCE_FORBIDDEN: Final = "robotstxt/subresource/forbidden"
 SUBRESOURCE_UNKNOWN: Final = "robotstxt/subresource/unknown"
+
+
+def value(crawler: Crawler, name: str) -> int:
+    """Return the value of the stat ``name`` of a crawl; 0 if it was not counted."""
+    return 0 if crawler.stats is None else int(crawler.stats.get_value(name, 0))
 
 
 def count(crawler: Crawler, name: str, by: int = 1) -> None:

@@ -94,6 +94,8 @@ class UsageJudge:
 
     def count(self, request: Request, judgement: Judgement) -> None:
         """Count the final judgement of a page in the stats, and send ``robotstxt_usage``."""
+        if judgement.refused:
+            stats.count(self._crawler, stats.USAGE_DISALLOWED)
         for purpose, result in judgement.results.items():
             stats.count(self._crawler, stats.USAGE_COUNT.format(purpose=purpose, result=result))
         self._announcer.send_usage(request, judgement.usage, judgement.results, judgement.refused)

@@ -133,7 +133,7 @@ class CrawlParts:
         self._watch.start()
         if not self.admission.has_queue:
             self._crawler.signals.connect(_store_scheduler_source, signals.request_scheduled)
-        log_start(self._crawler, self._options, self.decider.tokens.default())
+        log_start(self._crawler, self._options, self.decider)
         if self.admission.cannot_defer:
             log_cannot_defer(self._crawler)
         if self._wire is not None:

@@ -122,7 +122,7 @@ class RobotsTxtMiddleware:
             note = DIRECT if ticket is None else read_and_restore(request, ticket)
             if meta.get("dont_obey_robotstxt"):
                 if TRANSFER_KEY not in meta:
-                    self._drops.count_exempt()
+                    stats.count(self._crawler, stats.EXEMPT)
                     store_grant(request, request.url, None)
                 return self._let_pass_undecided(request)
             decision = self.decider.known_decision(request)

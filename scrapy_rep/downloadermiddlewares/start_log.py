@@ -11,6 +11,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
+from scrapy_rep.decision.decider import Decider
 from scrapy_rep.downloadermiddlewares.robotstxt_fetch import RobotsTxtFetchMiddleware
 from scrapy_rep.downloadermiddlewares.robotstxt_response import RobotsTxtResponseMiddleware
 from scrapy_rep.exceptions import SettingsError
@@ -50,8 +51,9 @@ def read_overrides(options: Options, clock: Clock) -> Overrides:
         raise SettingsError(f"REP_OVERRIDES names a file that can't be read: {error}") from None
 
 
-def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> None:
+def log_start(crawler: Crawler, options: Options, decider: Decider) -> None:
     """Log how robots.txt is obeyed, in one line, and warn of settings that look like mistakes."""
+    tokens = decider.tokens.default()
     extra = {"spider": crawler.spider}
     changed = {k: v for k, v in options.non_default().items() if k not in _SHOWN_ANYWAY}
     logger.info(
@@ -69,6 +71,13 @@ def log_start(crawler: Crawler, options: Options, tokens: tuple[str, ...]) -> No
             extra=extra,
         )
     _log_tokens(options, tokens, extra)
+    if crawler.settings.get("REP_USAGE_ACTION") and not decider.usage.purposes:
+        logger.warning(
+            "REP_USAGE_ACTION is %a, but no purposes are declared: it affects only requests with "
+            "purposes in their meta. Set REP_PURPOSES",
+            options.usage_action,
+            extra=extra,
+        )
     if options.max_size < limits.MAX_BODY_BYTES:
         logger.warning(
             "REP_MAX_SIZE is %d: RFC 9309 §2.5 asks for at least 500 KiB (%d)",

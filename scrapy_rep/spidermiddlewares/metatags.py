@@ -9,16 +9,13 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
-from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.drops import Drops
 from scrapy_rep.protocol.meta_tags import TOO_MANY, UNREADABLE, Tags, of_page
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.settings import Options
-from scrapy_rep.spidermiddlewares.elements import meta_elements
-from scrapy_rep.spidermiddlewares.items import set_item_field
+from scrapy_rep.spidermiddlewares.page import PageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
 from scrapy_rep.utils.text import printable_request, printable_url
 
@@ -31,17 +28,14 @@ ITEM_FIELD: Final = "robots_noindex"
 _NOFOLLOW: Final = Verdict(allowed=False, reason=Reason.NOFOLLOW)
 
 
-class RobotsTagsMiddleware(BaseSpiderMiddleware):
+class RobotsTagsMiddleware(PageMiddleware):
     """Drops links of pages with ``nofollow``; drops or marks items of pages with ``noindex``."""
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        options = Options.of(crawler)
-        if options.meta_tags is False or not crawler.settings.getbool("ROBOTSTXT_OBEY"):
+        if self._options.meta_tags is False:
             raise NotConfigured
-        self._drops_items = options.meta_tags == "drop"
-        self._dry_run = options.dry_run
-        self._tokens = ProductTokens.of_crawl(crawler, options)
+        self._tokens = ProductTokens.of_crawl(crawler, self._options)
 
     def process_spider_input(self, response: Response) -> None:
         """Write the tags of the page to ``response.meta`` before its callback is called."""
@@ -73,29 +67,19 @@ class RobotsTagsMiddleware(BaseSpiderMiddleware):
             logger.debug("Ignoring link (nofollow): %s", printable_request(request))
         else:
             drops.log(request, _NOFOLLOW, response.url)
-        return request if self._dry_run else None
+        return request if self._options.dry_run else None
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Drop or mark ``item`` if its page has ``noindex``; a dry run drops no items."""
         if not _has_directive(response, "noindex"):
             return item
         stats.count(self.crawler, stats.TAGS_NOINDEX)
-        page = printable_url(response)
-        if self._drops_items:
-            if self._dry_run:
-                logger.info(
-                    "Dry run, would drop item (noindex): %s",
-                    page,
-                    extra={"spider": self.crawler.spider},
-                )
-                return item
-            logger.debug("Dropped item (noindex): %s", page)
-            return None
-        set_item_field(item, ITEM_FIELD, True, response, self.crawler.spider)
-        return item
+        if self._options.meta_tags == "drop":
+            return self._drop_item(item, response, "noindex")
+        return self._mark_item(item, response, ITEM_FIELD, True)
 
     def _tags(self, response: Response, tokens: tuple[str, ...]) -> Tags:
-        elements = meta_elements(response, self.crawler)
+        elements = self._meta_elements(response)
         if elements is None:
             return UNREADABLE
         headers = (value.decode("latin-1") for value in response.headers.getlist(b"X-Robots-Tag"))

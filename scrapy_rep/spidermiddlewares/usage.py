@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any, Final
 
 from scrapy.crawler import Crawler
-from scrapy.exceptions import NotConfigured
 from scrapy.http import Response
-from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep import stats
 from scrapy_rep.decision.usage import UsageJudge, store_judgement, stored_judgement
+from scrapy_rep.exceptions import describe_results
 from scrapy_rep.protocol.usage.usage import HEADERS, UNREADABLE_ELEMENTS, Usage
-from scrapy_rep.settings import Options
-from scrapy_rep.spidermiddlewares.elements import meta_elements
-from scrapy_rep.spidermiddlewares.items import set_item_field
+from scrapy_rep.spidermiddlewares.page import PageMiddleware
 from scrapy_rep.utils.log import LimitedLogger
-from scrapy_rep.utils.text import printable_url
+from scrapy_rep.utils.text import printable_request
 
 logger: Final = LimitedLogger(__name__)
 
@@ -24,7 +21,7 @@ ITEM_FIELD: Final = "robots_usage"
 """Field of items that is set to the results for their page, by purpose."""
 
 
-class RobotsUsageMiddleware(BaseSpiderMiddleware):
+class RobotsUsageMiddleware(PageMiddleware):
     """Drops or marks items by the usage preferences for their page.
 
     The preferences are in robots.txt, tdmrep.json, headers and meta elements.
@@ -32,11 +29,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
-        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
-            raise NotConfigured
-        options = Options.of(crawler)
-        self._dry_run = options.dry_run
-        self._judge = UsageJudge.of_crawl(crawler, options)
+        self._judge = UsageJudge.of_crawl(crawler, self._options)
 
     def process_spider_input(self, response: Response) -> None:
         """Judge the preferences in the page, together with those in robots.txt and tdmrep.json.
@@ -51,7 +44,7 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         usage = Usage.from_dict(values)
         for name in HEADERS:
             usage = usage.with_header(name, response.headers.getlist(name))
-        elements = meta_elements(response, self.crawler)
+        elements = self._meta_elements(response)
         if elements is None:
             usage = usage.with_statements(UNREADABLE_ELEMENTS)
         else:
@@ -59,23 +52,23 @@ class RobotsUsageMiddleware(BaseSpiderMiddleware):
         judgement = self._judge.judge(usage, values["results"])
         store_judgement(request, judgement)
         self._judge.count(request, judgement)
+        if judgement.refused and not self._judge.drops_items:
+            logger.info(
+                "Usage preferences disallow a declared use (%s): %s",
+                describe_results(judgement.results),
+                printable_request(request),
+                extra={"spider": self.crawler.spider},
+            )
 
     def get_processed_item(self, item: Any, response: Response | None) -> Any:
         """Drop or mark ``item`` by the judgement of its page, if any; a dry run drops no items."""
         values = stored_judgement(None if response is None else response.request)
         if values is None:
             return item
-        if self._judge.drops_items and self._judge.refuses(values["results"]):
-            page = printable_url(response)
-            if self._dry_run:
-                logger.info(
-                    "Dry run, would drop item (usage preferences): %s",
-                    page,
-                    extra={"spider": self.crawler.spider},
-                )
-                return item
-            stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
-            logger.debug("Dropped item (usage preferences): %s", page)
-            return None
-        set_item_field(item, ITEM_FIELD, dict(values["results"]), response, self.crawler.spider)
-        return item
+        results = values["results"]
+        if self._judge.drops_items and self._judge.refuses(results):
+            why = f"usage preferences, {describe_results(results)}"
+            if not self._options.dry_run:
+                stats.count(self.crawler, stats.USAGE_ITEMS_DROPPED)
+            return self._drop_item(item, response, why)
+        return self._mark_item(item, response, ITEM_FIELD, dict(results))

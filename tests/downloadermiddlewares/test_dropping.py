@@ -198,6 +198,7 @@ async def test_one_info_line_at_the_start(web):
             {"REP_STOR": "memory://"},
             "REP_STOR is not a setting of this version of scrapy-rep; did you mean REP_STORE?",
         ),
+        ({"REP_USAGE_ACTION": "drop"}, "REP_USAGE_ACTION is 'drop', but no purposes are declared"),
         ({"REP_FOO": 5}, "REP_FOO is not a setting of this version of scrapy-rep$"),
     ],
 )

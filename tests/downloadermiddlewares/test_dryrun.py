@@ -79,16 +79,7 @@ async def test_a_dry_run_logs_a_rule_once_and_sums_up(web, tmp_path):
     ]
     assert len([line for line in lines if line.startswith("Dry run, would defer ")]) == 1
     assert len([line for line in lines if line.startswith("Dry run, Scrapy's built-in would")]) == 1
-    assert (
-        len(
-            [
-                line
-                for line in lines
-                if line.endswith("(crawl-delay: 60, line 2): the delay would be 60 s")
-            ]
-        )
-        == 2
-    )
+    assert len([line for line in lines if "line 2): the delay would be 60 s" in line]) == 2
     (summary,) = [line for line in lines if line.startswith("Dry run: ") and "would have" in line]
     begin, *rows = summary.splitlines()
     assert begin.startswith(
@@ -185,7 +176,7 @@ async def test_a_dry_run_does_not_take_what_it_would_defer_for_dropped(web, cloc
         f"Dry run, would defer <GET {urls[0]}>: robots.txt is unreachable: status 503, next try at "
     )
     assert [text for text in result.messages(logging.INFO) if text.startswith(begin)]
-    (warning,) = [text for text in result.messages(logging.WARNING) if "503" in text]
+    (_, warning) = [text for text in result.messages(logging.WARNING) if "503" in text]
     assert "its pages are disallowed" in warning
 
 
@@ -236,7 +227,7 @@ async def test_a_dry_run_compares_no_override_with_a_robotstxt_that_it_does_not_
     assert site.robots_requests == []
     assert result.stats.get("robotstxt/dry_run/forbidden", 0) == 2 * would_drop
     assert "robotstxt/dry_run/differs_from_builtin" not in result.stats
-    assert not [text for text in result.messages() if "built-in" in text]
+    assert not [text for text in result.messages() if "Scrapy's built-in" in text]
 
 
 @pytest_twisted.ensureDeferred

@@ -154,9 +154,12 @@ async def test_a_dry_run_tells_of_a_link_as_of_all_that_would_be_dropped(web):
 @pytest.mark.spec("R-1")
 @pytest_twisted.ensureDeferred
 async def test_items_are_dropped_where_that_is_asked_for(web):
-    _, indexed, marked, _ = await tagged(web, *ALL, settings={"REP_META_TAGS": "drop"})
+    _, indexed, marked, result = await tagged(web, *ALL, settings={"REP_META_TAGS": "drop"})
     assert indexed == set(ALL) - NOINDEX
     assert marked == set()
+    lines = result.messages(logging.INFO)
+    assert len([line for line in lines if line.startswith("Dropped item (noindex): ")]) == 10
+    assert f"Items of pages with noindex: {2 * len(NOINDEX)}" in lines
 
 
 @pytest_twisted.ensureDeferred

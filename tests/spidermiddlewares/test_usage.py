@@ -170,9 +170,31 @@ async def test_a_dry_run_drops_no_item_and_tells_which_it_would(web):
     result = await crawl(site.url("/page"), settings=settings, spidercls=ItemSpider)
     assert result.stats["item_scraped_count"] == 2
     assert "robotstxt/usage_items_dropped" not in result.stats
-    line = f"Dry run, would drop item (usage preferences): {site.url('/page')!r}"
+    line = f"Dry run, would drop item (usage preferences, ai-training: disallow): {site.url('/page')!r}"
     assert result.messages(logging.INFO).count(line) == 2
     assert not [text for text in result.messages() if text.startswith("Dropped item")]
+
+
+@pytest.mark.parametrize(
+    ("action", "begin", "of"),
+    [
+        ("record", "Usage preferences disallow a declared use (ai-training: disallow): <GET ", 12),
+        ("drop-items", "Dropped item (usage preferences, ai-training: disallow): ", 24),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_the_first_ten_are_logged_and_their_number_at_the_end(web, action, begin, of):
+    site = web.site(usage("Content-Usage: train-ai=n"), paths={"*": page()})
+    urls = [site.url(f"/{number}") for number in range(12)]
+    settings = {"REP_USAGE_ACTION": action, **TRAINING}
+    result = await crawl(*urls, settings=settings, spidercls=ItemSpider)
+    lines = result.messages(logging.INFO)
+    assert len([line for line in lines if line.startswith(begin)]) == 10
+    assert len([line for line in result.messages() if line.startswith(begin)]) == of
+    assert "Pages of which usage preferences disallow a declared use: 12" in lines
+    dropped = "Items dropped because of usage preferences: 24"
+    assert (dropped in lines) is (action == "drop-items")
+    assert result.stats["robotstxt/usage_disallowed"] == 12
 
 
 @pytest.mark.parametrize("queue", [{}, SCRAPYS_QUEUE])
