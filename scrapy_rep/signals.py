@@ -47,6 +47,9 @@ robotstxt_back_off: Final = object()
 requests for ``seconds``."""
 robotstxt_usage: Final = object()
 """``(request, usage, results, refused)``: the usage preferences of a page were judged."""
+robotstxt_refused: Final = object()
+"""``(request, origin, cause)``: a site refused a request that its robots.txt allows. ``cause`` is
+the status of the response, with the headers that say why, as text."""
 robotstxt_tdmrep: Final = object()
 """``(origin, record, source, request)``: a tdmrep.json was fetched, or found in the store."""
 robotstxt_followed: Final = object()
@@ -162,6 +165,10 @@ class Announcer:
         ``status`` is the status with which the host refused a request: 429 or 503.
         """
         self._send(robotstxt_back_off, origin=origin, status=status, seconds=seconds)
+
+    def send_refused(self, request: Request, origin: Origin, cause: str) -> None:
+        """Send the signal that ``origin`` refused ``request``, which robots.txt allows."""
+        self._send(robotstxt_refused, request=request, origin=origin, cause=cause)
 
     def send_usage(
         self, request: Request, usage: Usage, results: Mapping[str, Value], refused: bool

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.stats import DownloaderStats
 from scrapy.exceptions import NotConfigured
@@ -22,8 +22,8 @@ from scrapy.utils.url import url_is_from_any_domain
 
 from scrapy_rep.admission.ticket import TICKET_KEY, store_grant
 from scrapy_rep.downloadermiddlewares.decide_again import DecideAgain, drop_response
-from scrapy_rep.downloadermiddlewares.licenses import STATUSES, Licenses
 from scrapy_rep.downloadermiddlewares.playwright import pop_refused_redirect
+from scrapy_rep.downloadermiddlewares.refusals import STATUSES, Refusals
 from scrapy_rep.downloadermiddlewares.wire import GivenBackError, Wire
 from scrapy_rep.fetch.transfer import TRANSFER_KEY, InterferenceError, Received, Transfer, answer_of
 from scrapy_rep.utils.per_crawl import get_part
@@ -61,7 +61,8 @@ class RobotsTxtFetchMiddleware:
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             raise NotConfigured
         self._crawler = crawler
-        self._licenses = Licenses(crawler)
+        self._refusals = Refusals(crawler)
+        crawler.signals.connect(self._refusals.log_summary, signals.spider_closed)
         self._found: Wire | None = None
 
     @classmethod
@@ -89,7 +90,7 @@ class RobotsTxtFetchMiddleware:
     ) -> Response | Awaitable[Request | Response]:
         """Raise the response to a request for robots.txt as ``Received``, which the fetcher gets.
 
-        Count any other response if it requires a license, and check it if its URL is not that of
+        Count any other response if it refuses the request, and check it if its URL is not that of
         the request. Raises RobotsTxtDisallowed if the URL is disallowed.
         """
         meta = request.meta
@@ -104,7 +105,7 @@ class RobotsTxtFetchMiddleware:
         meta.pop(TICKET_KEY, None)  # still in the meta if a middleware has made the response
         if response.status in STATUSES:
             decider = None if wire is None else wire.again.decider
-            self._licenses.count_if_required(request, response, decider)
+            self._refusals.count(request, response, decider)
         if response.url == request.url or wire is None:
             return response
         return self._check_redirect(wire.again, request, response)

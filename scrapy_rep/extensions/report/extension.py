@@ -60,6 +60,7 @@ class RobotsReport:
             (self._robotstxt_differs, signals.robotstxt_differs),
             (self._robotstxt_crawl_delay, signals.robotstxt_crawl_delay),
             (self._robotstxt_back_off, signals.robotstxt_back_off),
+            (self._robotstxt_refused, signals.robotstxt_refused),
             (self._robotstxt_usage, signals.robotstxt_usage),
             (self._request_reached_downloader, scrapy_signals.request_reached_downloader),
             (self._spider_opened, scrapy_signals.spider_opened),
@@ -121,6 +122,11 @@ class RobotsReport:
 
     def _robotstxt_back_off(self, origin: Origin, seconds: float) -> None:
         self._counts.count_back_off(str(origin), seconds)
+
+    def _robotstxt_refused(self, origin: Origin, cause: str) -> None:
+        row = self._counts.row(str(origin))
+        row.refused += 1
+        row.refusal = cause
 
     def _robotstxt_usage(
         self, request: Request, usage: Usage, results: Mapping[str, str], refused: bool

@@ -48,7 +48,7 @@ def render(report: dict[str, Any]) -> str:
         shown_drops=drops[:MAX_DROPS],
         unreachable=[row for row in origins if row["unreachable_since"]][:MAX_ROWS],
         delays=[row for row in origins if row["crawl_delay"]][:MAX_ROWS],
-        refusing=[row for row in origins if row["back_offs"]][:MAX_ROWS],
+        refusing=[row for row in origins if row["refused"] or row["back_offs"]][:MAX_ROWS],
         shown_texts=shown_texts,
         texts_left_out=len(hashes) - len(shown_texts),
         script=Markup(script),  # noqa: S704 - our own file

@@ -98,6 +98,10 @@ class OriginRow:
     """Number of pauses after 429 or 503."""
     back_off_seconds: float = 0.0
     """Total duration of the pauses after 429 or 503, in seconds."""
+    refused: int = 0
+    """Number of responses with which the site refused requests that robots.txt allows."""
+    refusal: str | None = None
+    """The status of the last of these responses, and the headers that say why."""
 
 
 @dataclass(slots=True)
