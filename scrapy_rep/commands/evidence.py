@@ -28,7 +28,6 @@ from scrapy_rep.extensions.evidence.reading import DAMAGE, Found, find_lines
 from scrapy_rep.utils.text import counted, describe_duration, printable, without_credentials
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
-_WORDS = {"allow": "allowed", "disallow": "disallowed"}
 _SOURCES = {
     "cache": "from the HTTP cache, nothing was sent",
     "component": "from another component, nothing was sent",
@@ -69,7 +68,7 @@ def evidence(args: list[str], opts: argparse.Namespace, _: CoroutineRunner) -> i
     if damaged:
         return EXIT_UNKNOWN
     decisions = [each.values.get("decision") for each in found if each.values["kind"] != "usage"]
-    return EXIT_NO if decisions[-1:] == ["disallow"] else EXIT_OK
+    return EXIT_NO if decisions[-1:] == ["disallowed"] else EXIT_OK
 
 
 def _format(found: Found, *, as_json: bool) -> str | None:
@@ -93,8 +92,8 @@ def _as_text(found: Found) -> list[str]:
             f"after the response: {url}",
             f"  {values['time']}, use: {_printable_json(values['usage'])}",
         ]
-    word = _WORDS.get(values["decision"], "not judged")
-    lines = [f"{coloured(word if word in _WORDS.values() else 'unavailable', word)}: {url}"]
+    decision = values["decision"]
+    lines = [f"{coloured(decision or 'unavailable', decision or 'not judged')}: {url}"]
     lines += [f"  redirected from {printable(hop)}" for hop in values["hops"]]
     lines.append(
         f"  {values['decided']} {printable(values['method'])}, {_describe_sending(values)}"

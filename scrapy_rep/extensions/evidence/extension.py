@@ -54,7 +54,7 @@ _NO_MATTER: Final = ("REP_EVIDENCE", "REP_REPORT")
 _AFTER: Final = (HEADER, META)
 """Places of usage preferences that are read from the response."""
 _SENT: Final = ("download", "handler")
-_WORDS: Final = {True: "allow", False: "disallow"}
+_WORDS: Final = {True: "allowed", False: "disallowed"}
 
 
 class _Pending:

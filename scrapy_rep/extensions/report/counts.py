@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import chain
 from typing import Any, Final
 
 from scrapy_rep.extensions.report.rows import (
@@ -16,8 +15,6 @@ from scrapy_rep.extensions.report.rows import (
     OriginRow,
     OverrideRow,
     RequestsRow,
-    check_type,
-    read_rows,
 )
 from scrapy_rep.extensions.report.texts import Texts
 from scrapy_rep.extensions.report.usage import UsageCounts
@@ -215,38 +212,3 @@ class Counts:
             "usage": self.usage.as_dict(),
             "texts": self.texts.as_dict(),
         }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Counts:
-        """Return the counts from values of ``as_dict``.
-
-        Raises LookupError, TypeError or ValueError if ``values`` have another form.
-        """
-        origins = read_rows(OriginRow, values["origins"])
-        drops = read_rows(DropRow, values["drops"])
-        overrides = read_rows(OverrideRow, values["overrides"])
-        (exempt,) = read_rows(RequestsRow, [values["exempt"]])
-        reasons, differing = values["reasons"], values["differing"]
-        for number in (
-            differing["requests"],
-            *chain(*(each.values() for each in reasons.values())),
-        ):
-            check_type(number, int)
-        sampled: list[DropRow | OverrideRow | RequestsRow] = [*drops, *overrides, exempt]
-        return cls(
-            origins={row.origin: row for row in origins},
-            allowed=Counter(reasons["allowed"]),
-            dropped=Counter(reasons["dropped"]),
-            would_drop=Counter(reasons["would_drop"]),
-            drops={
-                (row.robotstxt_url, row.reason, row.rule, row.line, row.dropped): row
-                for row in drops
-            },
-            overrides={row.host: row for row in overrides},
-            exempt=exempt,
-            differing=differing["requests"],
-            differing_urls=read_rows(DiffersRow, differing["urls"]),
-            usage=UsageCounts.from_dict(values["usage"]),
-            texts=Texts.from_dict(values["texts"]),
-            urls=sum(len(row.urls) for row in sampled),
-        )

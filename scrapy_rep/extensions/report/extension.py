@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from platform import python_version
 from time import time
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request, Spider
 from scrapy import signals as scrapy_signals
 from scrapy.crawler import Crawler
-from scrapy.utils.job import job_dir
 
-from scrapy_rep import signals
+from scrapy_rep import signals, stats
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge, stored_judgement
 from scrapy_rep.extensions.paths import claim, path_of_setting, release
 from scrapy_rep.extensions.report.counts import Counts
-from scrapy_rep.extensions.report.runs import Runs, versions_and_settings
 from scrapy_rep.extensions.report.writers import open_replacement, renderer_of
 from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
@@ -36,6 +37,22 @@ if TYPE_CHECKING:
 
 logger: Final = LimitedLogger(__name__)
 
+_FIGURES: Final = {
+    "fetches": stats.REQUEST_COUNT,
+    "responses": "response_received_count",
+    "deferred": stats.DEFERRED,
+    "would_defer": stats.DRY_RUN_DEFERRED,
+    "hosts_with_delay": stats.DRY_RUN_HOSTS_WITH_DELAY,
+    "seconds_with_delays": stats.DRY_RUN_SECONDS,
+    "nofollow": stats.TAGS_NOFOLLOW,
+    "noindex": stats.TAGS_NOINDEX,
+    "too_many_tags": stats.TAGS_TOO_MANY,
+    "subresources_forbidden": stats.SUBRESOURCE_FORBIDDEN,
+    "subresources_unknown": stats.SUBRESOURCE_UNKNOWN,
+    **{f"license_required_{n}": stats.LICENSE_REQUIRED.format(status=n) for n in (401, 402, 403)},
+}
+"""Names in the report, and the stats that they show."""
+
 
 class RobotsReport:
     """Writes the report of a crawl to REP_REPORT. Errors are logged, and do not stop the crawl."""
@@ -48,7 +65,6 @@ class RobotsReport:
         self._policy = options.policy
         self._counts = Counts()
         self._render = renderer_of(self._path)
-        self._runs = Runs(job_dir(crawler.settings))
         self._started = iso_time(time())
         for receiver, signal in (
             (self._robotstxt_verdict, signals.robotstxt_verdict),
@@ -76,7 +92,7 @@ class RobotsReport:
         """
         return cls(crawler)
 
-    async def _spider_opened(self, spider: Spider) -> None:
+    def _spider_opened(self, spider: Spider) -> None:
         wanted, self._path = self._path, claim(self._path)
         if self._path != wanted:
             logger.warning(
@@ -86,7 +102,6 @@ class RobotsReport:
                 self._path,
                 extra={"spider": spider},
             )
-        self._counts = await in_thread(self._runs.read)
         # Connected only now: ``spider_closed`` is also sent if a crawl fails before this signal,
         # and then there must be no report.
         self._crawler.signals.connect(self._spider_closed, scrapy_signals.spider_closed)
@@ -151,16 +166,14 @@ class RobotsReport:
             release(self._path)
 
     def _write_report(self, crawl: dict[str, Any], counts: Counts) -> None:
-        made = versions_and_settings(self._crawler, self._options)
-        report = {"crawl": crawl, **made, **counts.as_dict()}
-        self._runs.write(report)
+        report = {"crawl": crawl, **self._versions_and_settings(), **counts.as_dict()}
         with open_replacement(self._path) as file:
             file.write(self._render(report))
 
     def _crawl_values(self, spider: Spider, reason: str, counts: Counts) -> dict[str, Any]:
-        crawl_stats = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
         return {
             "spider": spider.name,
+            "started": self._started,
             "finished": iso_time(time()),
             "finish_reason": reason,
             "dry_run": self._options.dry_run,
@@ -169,8 +182,18 @@ class RobotsReport:
             "allowed": counts.allowed.total(),
             "dropped": counts.dropped.total(),
             "would_drop": counts.would_drop.total(),
-            **self._runs.sum_figures(self._started, crawl_stats),
+            **{name: stats.value(self._crawler, stat) for name, stat in _FIGURES.items()},
         }
+
+    def _versions_and_settings(self) -> dict[str, Any]:
+        settings = {
+            **self._options.non_default(),
+            "USER_AGENT": self._crawler.settings["USER_AGENT"],
+        }
+        if self._options.overrides:
+            settings["REP_OVERRIDES"] = [asdict(override) for override in self._options.overrides]
+        versions = {name: version(name) for name in ("scrapy-rep", "Scrapy")}
+        return {"versions": versions | {"Python": python_version()}, "settings": settings}
 
 
 def _origin_text(url: str) -> str:

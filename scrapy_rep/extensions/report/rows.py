@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import UnionType
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple
 
 from scrapy_rep.exceptions import usage_decision_of
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.utils.text import short
-
-T = TypeVar("T")
 
 
 class DecidedBy(NamedTuple):
@@ -154,33 +151,3 @@ class DiffersRow:
     reason: str
     rule: str | None
     line: int | None
-
-
-def read_rows(cls: type[T], rows: Iterable[dict[str, Any]]) -> list[T]:
-    """Return rows of an earlier report as objects. Raises TypeError if a value has a wrong type."""
-    types = _types_of(cls)
-    found = []
-    for row in rows:
-        if (delay := row.get("crawl_delay")) is not None:
-            row["crawl_delay"] = read_rows(DelayRow, [delay])[0]
-        for name, value in row.items():
-            check_type(value, *types.get(name, ()))
-        found.append(cls(**row))
-    return found
-
-
-def check_type(value: object, *types: type) -> None:
-    """Raise TypeError if ``value``, from an earlier report, is not of one of ``types``."""
-    if not isinstance(value, types):
-        raise TypeError(f"{value!a:.100} is not {' or '.join(each.__name__ for each in types)}")
-
-
-def _types_of(cls: type) -> dict[str, tuple[type, ...]]:
-    """Return the types of the fields of a row class. The types of list elements are left out."""
-    types = {}
-    for name, hint in get_type_hints(cls).items():
-        members = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-        types[name] = tuple(get_origin(each) or each for each in members)
-        if float in types[name]:
-            types[name] += (int,)
-    return types

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, Final
 
-from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.utils.lru import BoundedCache
 
 MAX_TEXT: Final = 64 * 1024
@@ -42,14 +41,3 @@ class Texts:
             name: {"text": text.decode("utf-8", "backslashreplace"), "left_out": left_out}
             for name, (text, left_out) in zip(self._texts, self._texts.values(), strict=True)
         }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Texts:
-        """Return the texts from values of ``as_dict``. Raises errors like ``Counts.from_dict``."""
-        texts = cls()
-        for name, value in values.items():
-            check_type(value["text"], str)
-            check_type(value["left_out"], int)
-            text = value["text"].encode()
-            texts._texts.put(name, (text, value["left_out"]), len(text))
-        return texts

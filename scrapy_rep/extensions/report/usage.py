@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scrapy_rep.extensions.report.rows import check_type
 from scrapy_rep.protocol.usage.statement import LICENSE
 from scrapy_rep.protocol.usage.usage import Usage
 from scrapy_rep.utils.text import without_credentials
@@ -61,21 +60,6 @@ class UsageCounts:
                 for (origin, uri), pages in self.licenses.most_common()
             ],
         }
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> UsageCounts:
-        """Return the counts from values of ``as_dict``. Raises errors like ``Counts.from_dict``."""
-        rows = [row for name in ("results", "statements", "licenses") for row in values[name]]
-        for number in (values["refused"], *(row["pages"] for row in rows)):
-            check_type(number, int)
-        counts = cls(refused=values["refused"])
-        for row in values["results"]:
-            counts.results[row["purpose"], row["result"]] = row["pages"]
-        for row in values["statements"]:
-            counts.statements[row["source"], row["label"], row["value"]] = row["pages"]
-        for row in values["licenses"]:
-            counts.licenses[row["origin"], row["uri"]] = row["pages"]
-        return counts
 
 
 def _count_up_to_limit(counts: Counter[Any], key: Any, beyond: Any) -> None:

@@ -52,10 +52,10 @@ async def test_a_page_and_a_drop_have_a_line_with_all_that_decided(web, path):
     result = await crawl(site.url("/private"), site.url("/private/open"), settings=settings)
     (drop,) = of(path, site.url("/private"))
     (page,) = of(path, site.url("/private/open"))
-    assert (drop["kind"], drop["decision"], drop["reason"]) == ("drop", "disallow", "rule")
+    assert (drop["kind"], drop["decision"], drop["reason"]) == ("drop", "disallowed", "rule")
     assert (drop["rule"], drop["line"], drop["source"]) == ("Disallow: /private", 2, None)
     assert (drop["status"], drop["user_agent"]) == (None, None)
-    assert (page["kind"], page["decision"], page["source"]) == ("page", "allow", "download")
+    assert (page["kind"], page["decision"], page["source"]) == ("page", "allowed", "download")
     assert (page["rule"], page["line"]) == ("Allow: /private/open", 3)
     assert (page["status"], page["user_agent"], page["method"]) == (200, "testbot/1.0", "GET")
     for line in drop, page:
@@ -129,7 +129,7 @@ async def test_where_a_handler_went_by_itself_is_told(web, path):
     settings = {"REP_EVIDENCE": path, "DOWNLOAD_HANDLERS": {"http": Follows}}
     await crawl(site.url("/a"), site.url("/c"), settings=settings)
     (hop,) = of(path, site.url("/b"))
-    assert (hop["kind"], hop["decision"], hop["hops"]) == ("page", "allow", [site.url("/a")])
+    assert (hop["kind"], hop["decision"], hop["hops"]) == ("page", "allowed", [site.url("/a")])
     (dropped,) = of(path, site.url("/private"))
     assert (dropped["kind"], dropped["line"]) == ("drop", 2)
     assert dropped["hops"] == [site.url("/c")]
@@ -150,7 +150,7 @@ async def test_what_was_not_sent_is_told(web, path, tmp_path):
     first, second = of(path, site.url("/"))
     assert (first["source"], first["user_agent"]) == ("download", "testbot/1.0")
     assert (second["source"], second["user_agent"]) == ("cache", None)
-    assert second["decision"] == "allow"
+    assert second["decision"] == "allowed"
     assert {line["source"] for line in of(path, site.url("/mine"))} == {"component"}
     assert site.targets == ["/"]
 
@@ -212,10 +212,10 @@ async def test_exemptions_overrides_and_dry_runs_are_told(web, path, tmp_path):
     }
     assert told["ignore"]["override"]["reason"] == "agreed"
     assert {policy: line["decision"] for policy, line in told.items()} == {
-        "ignore": "allow",
-        "disallow": "disallow",
-        "file": "disallow",
-        "agent": "allow",
+        "ignore": "allowed",
+        "disallow": "disallowed",
+        "file": "disallowed",
+        "agent": "allowed",
     }
     file = told["file"]["robotstxt"]
     assert (file["outcome"], told["file"]["line"]) == ("override", 2)
@@ -225,7 +225,7 @@ async def test_exemptions_overrides_and_dry_runs_are_told(web, path, tmp_path):
 
     await crawl(site.url("/private/x"), settings={"REP_EVIDENCE": path, "REP_DRY_RUN": True})
     (line,) = of(path, site.url("/private/x"))
-    assert (line["kind"], line["decision"], line["dry_run"]) == ("page", "disallow", True)
+    assert (line["kind"], line["decision"], line["dry_run"]) == ("page", "disallowed", True)
 
 
 @pytest_twisted.ensureDeferred
@@ -238,7 +238,7 @@ async def test_the_file_of_an_override_is_told_as_it_was_decided_by(web, path, t
     settings = {"REP_EVIDENCE": path, "REP_OVERRIDES": [override]}
     await crawl(site.url("/mine"), settings=settings, opened=lambda _: rules.write_text(""))
     (line,) = of(path, site.url("/mine"))
-    assert (line["decision"], line["robotstxt"]["sha256"]) == ("disallow", digest)
+    assert (line["decision"], line["robotstxt"]["sha256"]) == ("disallowed", digest)
 
 
 @pytest_twisted.ensureDeferred

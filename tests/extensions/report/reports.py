@@ -7,7 +7,7 @@ CRAWL = {
     "dry_run": False, "tokens": ["testbot"], "purposes": [], "allowed": 4, "dropped": 3,
     "would_drop": 0, "deferred": 0, "would_defer": 0, "hosts_with_delay": 0,
     "seconds_with_delays": 0,
-    "started": "2026-11-22T08:10:27.182Z", "runs": 1, "fetches": 5, "responses": 7, "nofollow": 0,
+    "started": "2026-11-22T08:10:27.182Z", "fetches": 5, "responses": 7, "nofollow": 0,
     "noindex": 0, "too_many_tags": 0, "license_required_401": 0, "license_required_402": 0,
     "license_required_403": 0, "subresources_forbidden": 0, "subresources_unknown": 0,
 }  # fmt: skip

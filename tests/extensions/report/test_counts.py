@@ -1,23 +1,16 @@
-"""What a report is made of: bounded, whatever a site does, and the same after a look at a file."""
+"""What a report is made of is bounded, whatever a site does."""
 
 from __future__ import annotations
 
-import json
 import os
 import tracemalloc
-from copy import deepcopy
-from functools import reduce
-from itertools import product
-from operator import getitem
 
 import pytest
 
 from scrapy_rep.extensions.report import counts as counts_module
 from scrapy_rep.extensions.report import page, texts, usage
 from scrapy_rep.extensions.report.counts import Counts
-from scrapy_rep.overrides import overrides_of
 from scrapy_rep.protocol import RobotsTxt
-from scrapy_rep.protocol.crawl_delay import delay_in
 from scrapy_rep.protocol.outcome import Available, Evidence, Unreachable
 from scrapy_rep.protocol.policy import Policy
 from scrapy_rep.protocol.record import Record
@@ -26,7 +19,6 @@ from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from tests.extensions.report.reports import report_of
 
 RULES = b"User-agent: *\nDisallow: /\nCrawl-delay: 7\n"
-UNREACHABLE = Verdict(allowed=False, reason=Reason.UNREACHABLE)
 NOW = 1e9
 
 
@@ -140,69 +132,6 @@ def test_the_text_whose_rules_hold_is_told_with_its_own_time():
     early = Record(SiteFile.from_key("http://a"), Unreachable(last), copy, NOW, 0.0, 1, NOW + 60)
     row = learn(counts, early, NOW + 1)
     assert (row.fetched, row.sha256) == (None, None)
-
-
-def full():
-    """One of everything."""
-    counts = Counts()
-    robots = RobotsTxt.parse(RULES)
-    learn(counts, available("http://a", RULES + b"\xff\xed\xa0\x80"))
-    counts.count_allowed("http://a", robots.verdict("/robots.txt"))
-    counts.count_forbidden("http://a/b", "http://a", verdict("http://a"))
-    counts.count_forbidden("http://b/c", "http://b", UNREACHABLE)
-    (override,) = overrides_of([{"host": "c", "policy": "ignore", "reason": "so"}])
-    counts.count_override("http://c/d", override)
-    counts.count_request(counts.exempt, "http://d/e")
-    counts.count_differing("http://a/b", verdict("http://a"))
-    delay = delay_in(robots.fields_for("x", names=("crawl-delay",)))
-    counts.set_crawl_delay("http://a", delay, 7.0)
-    said = RobotsTxt.parse(b"License: /l\nUser-agent: *\nContent-Usage: search=n\n")
-    usage = said.usage("http://a/b", "x")
-    counts.usage.add("http://a", usage, {"search": "disallow"}, refused=True)
-    return counts
-
-
-def test_what_was_collected_is_gone_on_with():
-    kept = full().as_dict()
-    again = Counts.from_dict(json.loads(json.dumps(kept)))
-    assert again.as_dict() == kept
-    assert again.urls == full().urls == 4
-    again.count_forbidden("http://a/z", "http://a", verdict("http://a"))
-    (row,) = [row for row in again.as_dict()["drops"] if row["rule"]]
-    assert (row["requests"], row["urls"]) == (2, ["http://a/b", "http://a/z"])
-
-
-def leaves(values, path=()):
-    """Yield the path of each value, those of dicts and lists included."""
-    yield path
-    if isinstance(values, list):
-        values = dict(enumerate(values))
-    for key, value in values.items() if isinstance(values, dict) else ():
-        yield from leaves(value, (*path, key))
-
-
-def test_a_report_with_other_types_is_not_gone_on_with():
-    """What is read can be counted on, and shown."""
-    kept = json.loads(json.dumps(full().as_dict()))
-    refused = 0
-    for path, wrong in product([*leaves(kept)][1:], (None, "x", 5, {"x": "x"}, [{}])):
-        report = deepcopy(kept)
-        *above, last = path
-        reduce(getitem, above, report)[last] = wrong
-        try:
-            counts = Counts.from_dict(report)
-        except (LookupError, TypeError, ValueError, AttributeError):
-            refused += 1
-            continue
-        learn(counts, available("http://a", RULES))
-        for each in (verdict("http://a"), UNREACHABLE):
-            counts.count_forbidden("http://a/z", "http://a", each)
-            counts.count_allowed("http://a", each)
-            counts.count_differing("http://a/z", each)
-        counts.count_request(counts.exempt, "http://d/z")
-        page.render(report_of(counts))
-        json.dumps(report_of(counts))
-    assert refused > 300
 
 
 def test_nothing_grows_beyond_its_bounds_whatever_a_site_does(monkeypatch):
