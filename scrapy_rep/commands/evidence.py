@@ -24,7 +24,7 @@ from scrapy_rep.commands.terminal import (
     coloured,
     scheme_hint,
 )
-from scrapy_rep.extensions.evidence.reading import DAMAGE, Found, find_lines
+from scrapy_rep.extensions.evidence.reader import DAMAGE, Found, find_lines
 from scrapy_rep.utils.text import counted, describe_duration, printable, without_credentials
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")

@@ -10,7 +10,7 @@ import pytest
 import pytest_twisted
 from scrapy import Request
 
-from scrapy_rep.extensions.evidence.reading import find_lines
+from scrapy_rep.extensions.evidence.reader import find_lines
 from scrapy_rep.utils.text import describe_duration
 from tests.crawling.crawl import crawl
 from tests.crawling.web import answer, redirect, robots

@@ -19,10 +19,10 @@ from scrapy_rep.admission.ticket import TICKET_KEY
 from scrapy_rep.cache.entry import Entry, fingerprint_of
 from scrapy_rep.decision.decider import SCHEMES, Decision
 from scrapy_rep.decision.usage import as_dict
-from scrapy_rep.extensions.evidence.forms import common_members, make_evidence_writer
-from scrapy_rep.extensions.evidence.lines import Line
-from scrapy_rep.extensions.evidence.writing import WriterThread
-from scrapy_rep.extensions.paths import path_of_setting
+from scrapy_rep.extensions.evidence.formats import common_members, make_evidence_writer
+from scrapy_rep.extensions.evidence.line import Line
+from scrapy_rep.extensions.evidence.writer_thread import WriterThread
+from scrapy_rep.extensions.output_paths import path_of_setting
 from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from scrapy_rep.extensions.report.rows import (
+from scrapy_rep.extensions.report.robots_texts import Texts
+from scrapy_rep.extensions.report.row_types import (
     DecidedBy,
     DelayRow,
     DiffersRow,
@@ -16,8 +17,7 @@ from scrapy_rep.extensions.report.rows import (
     OverrideRow,
     RequestsRow,
 )
-from scrapy_rep.extensions.report.texts import Texts
-from scrapy_rep.extensions.report.usage import UsageCounts
+from scrapy_rep.extensions.report.usage_counts import UsageCounts
 from scrapy_rep.extensions.robots_file import RobotsFile, iso_time
 from scrapy_rep.overrides import Override
 from scrapy_rep.protocol.crawl_delay import Delay

@@ -17,9 +17,9 @@ from scrapy_rep import signals, stats
 from scrapy_rep.decision.decider import Decision
 from scrapy_rep.decision.product_tokens import ProductTokens
 from scrapy_rep.decision.usage import UsageJudge, stored_judgement
-from scrapy_rep.extensions.paths import claim, path_of_setting, release
+from scrapy_rep.extensions.output_paths import claim, path_of_setting, release
 from scrapy_rep.extensions.report.counts import Counts
-from scrapy_rep.extensions.report.writers import open_replacement, renderer_of
+from scrapy_rep.extensions.report.report_file import open_replacement, renderer_of
 from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.fetch.transfer import TRANSFER_KEY
 from scrapy_rep.overrides import Override

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from scrapy_rep.exceptions import SettingsError
 from scrapy_rep.extensions.evidence.jsonl import JsonLines
-from scrapy_rep.extensions.evidence.writing import EvidenceWriter
+from scrapy_rep.extensions.evidence.writer_thread import EvidenceWriter
 from scrapy_rep.extensions.robots_file import as_json
 
 WARC: Final = ".warc.gz"

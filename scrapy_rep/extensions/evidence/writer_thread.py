@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 from time import time
 from typing import Final, Protocol
 
-from scrapy_rep.extensions.evidence.lines import Line
+from scrapy_rep.extensions.evidence.line import Line
 from scrapy_rep.extensions.robots_file import iso_time
 from scrapy_rep.utils.concurrency import in_thread
 from scrapy_rep.utils.log import LimitedLogger

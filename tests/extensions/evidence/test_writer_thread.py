@@ -14,9 +14,9 @@ import pytest_twisted
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep import SettingsError
-from scrapy_rep.extensions.evidence import parts, writing
+from scrapy_rep.extensions.evidence import part_files, writer_thread
 from scrapy_rep.extensions.evidence.jsonl import end_of_lines
-from scrapy_rep.extensions.evidence.lines import Line
+from scrapy_rep.extensions.evidence.line import Line
 from tests.crawling.crawl import crawl
 from tests.crawling.process import CrawlProcess
 from tests.crawling.web import HANGS, robots
@@ -109,8 +109,8 @@ async def test_a_warc_that_is_damaged_is_left_as_it_is(web, tmp_path, damaged):
 
 @pytest_twisted.ensureDeferred
 async def test_parts_are_rotated_by_size(web, path, monkeypatch):
-    monkeypatch.setattr(parts, "MAX_BYTES", 3_000)
-    monkeypatch.setattr(writing, "_BATCH", 1)  # else all lines that wait are in one part
+    monkeypatch.setattr(part_files, "MAX_BYTES", 3_000)
+    monkeypatch.setattr(writer_thread, "_BATCH", 1)  # else all lines that wait are in one part
     site = web.site(robots(RULES))
     urls = [site.url(f"/{number}") for number in range(12)]
     await crawl(*urls, settings={"REP_EVIDENCE": path})
@@ -130,7 +130,7 @@ async def test_a_part_that_another_writes_to_is_left_alone(web, path):
     part = part_of(path)
     part.parent.mkdir(exist_ok=True)
     names = {1: part, 2: part.with_name(part.name + "-2")}
-    other = parts.Parts(names.get, end_of_lines)
+    other = part_files.Parts(names.get, end_of_lines)
     other.append(b"of another\n")
     await crawl(site.url("/"), settings={"REP_EVIDENCE": path})
     assert part.read_bytes() == b"of another\n"
@@ -232,7 +232,7 @@ async def test_when_it_can_be_written_again_it_says_what_is_lost(web, tmp_path):
 
 @pytest_twisted.ensureDeferred
 async def test_where_the_disk_is_too_slow_memory_is_bounded(web, tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_MAX_LINES", 0)
+    monkeypatch.setattr(writer_thread, "_MAX_LINES", 0)
     site = web.site(robots(RULES))
     path = tmp_path / "evidence"
     result = await crawl(site.url("/"), site.url("/private"), settings={"REP_EVIDENCE": path})
@@ -259,9 +259,9 @@ class Slow:
 
 @pytest_twisted.ensureDeferred
 async def test_many_lines_that_wait_are_all_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(writing, "_BATCH", 3)
+    monkeypatch.setattr(writer_thread, "_BATCH", 3)
     form = Slow()
-    lines_of = writing.WriterThread(form, "Evidence", tmp_path)
+    lines_of = writer_thread.WriterThread(form, "Evidence", tmp_path)
     for number in range(20):
         lines_of.put(Line({"kind": "page", "number": number}))
     form.may.set()
@@ -285,4 +285,4 @@ def test_ends_are_found_anywhere(tmp_path):
     ):
         path.write_bytes(member + rest)
         with path.open("rb") as file:
-            assert parts.end_of_members(file) == ends * len(member)
+            assert part_files.end_of_members(file) == ends * len(member)

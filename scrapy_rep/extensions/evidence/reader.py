@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from scrapy_rep.extensions.evidence import jsonl
-from scrapy_rep.extensions.evidence.forms import WARC
-from scrapy_rep.extensions.evidence.parts import is_damaged
+from scrapy_rep.extensions.evidence.formats import WARC
+from scrapy_rep.extensions.evidence.part_files import is_damaged
 from scrapy_rep.extensions.robots_file import as_json
 
 _OF_URLS: Final = {"page", "failed", "drop", "usage"}
