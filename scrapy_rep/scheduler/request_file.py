@@ -75,6 +75,12 @@ _INSERT: Final = "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, 0, ?)"
 _NEXT: Final = """SELECT priority, start, position FROM requests
     WHERE NOT unreadable AND slot = ? AND origin = ? AND (priority, start, position) > (?, ?, ?)
     ORDER BY priority, start, position"""
+_OF_SPIDER: Final = (
+    "CREATE TABLE IF NOT EXISTS spider (name TEXT NOT NULL)",
+    "DELETE FROM spider WHERE NOT EXISTS (SELECT * FROM requests)",
+    "INSERT INTO spider SELECT ? WHERE NOT EXISTS (SELECT * FROM spider)",
+)
+"""Statements that store the name of the spider, unless the file has requests of another one."""
 _SIZES: Final = "SELECT * FROM lanes WHERE slot {} ? ORDER BY slot, origin LIMIT ?"
 _BEFORE_TEXT: Final = 0
 """A number, which SQLite sorts before all text, also before the empty one."""
@@ -96,12 +102,14 @@ class RequestFile:
     this ends when the file is opened again.
     """
 
-    def __init__(self, folder: str, state: Any) -> None:
-        """``state`` is what Scrapy's scheduler has read from ``folder``.
+    def __init__(self, folder: str, state: Any, spider: str) -> None:
+        """``state`` is what Scrapy's scheduler has read from ``folder``, ``spider`` a name.
 
         Raises SettingsError if the file can't be used, or if another queue has written the state.
         """
         self._folder = Path(folder)
+        self.spider: str = spider
+        """The name of the spider whose requests these are."""
         self.path: Path = self._folder / _NAME
         _reject_state_of_another_queue(folder, state)
         try:
@@ -118,6 +126,9 @@ class RequestFile:
     def _prepare(self, connection: sqlite3.Connection) -> None:
         for statement in _AT_OPENING:
             connection.execute(statement)
+        for statement in _OF_SPIDER:
+            connection.execute(statement, (self.spider,) if "?" in statement else ())
+        self.spider = connection.execute("SELECT name FROM spider").fetchone()[0]
         newest = connection.execute("SELECT max(number) FROM requests").fetchone()[0]
         self.number: int = newest or 0
         """The number of the newest row."""

@@ -54,7 +54,17 @@ class RequestsOnDisk:
     """
 
     def __init__(self, crawler: Crawler, folder: str, state: Any, *, marshals: bool) -> None:
-        self._file = RequestFile(folder, state)
+        spider = crawler.spider
+        name = "" if spider is None else spider.name
+        self._file = RequestFile(folder, state, name)
+        if self._file.spider != name:
+            logger.warning(
+                "JOBDIR has the requests of the spider %a, and this is %a: those whose callbacks "
+                "it lacks can't be read. Use a JOBDIR for each spider",
+                self._file.spider,
+                name,
+                extra={"spider": spider},
+            )
         self._extra = {"spider": crawler.spider}
         self._crawler = crawler
         self._dumps = marshal.dumps if marshals else partial(pickle.dumps, protocol=4)

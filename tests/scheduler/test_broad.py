@@ -428,6 +428,46 @@ async def test_a_request_on_disk_whose_callback_is_gone_holds_up_no_other(web, t
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_jobdir_of_another_spider_is_told_with_both_names(web, tmp_path):
+    site = web.site(robots(""))
+    settings = {"JOBDIR": str(tmp_path)}
+
+    class Other(StoredSpider):
+        name = "other"
+
+        def gone(self, response):
+            pass
+
+        def prepare(self, request):
+            return super().prepare(request).replace(callback=self.gone)
+
+    async def meanwhile(crawler):
+        await until(lambda: stat(crawler, "scheduler/enqueued/disk") == 13)
+        close(crawler)
+
+    first = await crawl(
+        *(site.url(f"/{n}") for n in range(13)),
+        settings=settings,
+        spidercls=Other,
+        opened=lambda crawler: crawler.engine.pause(),
+        meanwhile=meanwhile,
+    )
+    second = await crawl(settings=settings, spidercls=StoredSpider)
+    third = await crawl(settings=settings, spidercls=Other)
+    assert first.messages(logging.WARNING) == third.messages(logging.WARNING) == []
+    warning, *errors = second.messages(logging.WARNING)
+    assert warning == (
+        "JOBDIR has the requests of the spider 'other', and this is 'stored': those whose "
+        "callbacks it lacks can't be read. Use a JOBDIR for each spider"
+    )
+    assert len(errors) == 10
+    assert all(line.startswith("Unable to read request: ") for line in errors)
+    assert second.stats["robotstxt/queue/unreadable"] == 13
+    assert "       3  Unable to read request: … - reason: …" in second.messages(logging.INFO)[-1]
+    assert len(site.targets) == 13
+
+
+@pytest_twisted.ensureDeferred
 async def test_memory_for_one_origin_still_obeys_and_ends(web):
     sites = [web.site(robots(RULES)) for _ in range(3)]
     failing = web.site(answer(503))
