@@ -6,9 +6,6 @@ from typing import Final
 
 from scrapy.crawler import Crawler
 
-PREFIX: Final = "robotstxt/"
-"""The begin of the names of all stats."""
-
 # Stats that Scrapy's built-in middleware has, too.
 FORBIDDEN: Final = "robotstxt/forbidden"
 REQUEST_COUNT: Final = "robotstxt/request_count"

@@ -114,6 +114,13 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
     reserved = web.site(robots("User-agent: *\nContent-Usage: train-ai=n\n"))
     tagged = web.site(paths={"/page": [answer(headers={"X-Robots-Tag": "none"})]})
 
+    slow_sites = [
+        web.site(robots("User-agent: *\nCrawl-delay: 60\n"), host=f"127.0.0.{n}")
+        for n in range(2, 14)
+    ]
+    edge = web.site(paths={"*": [answer(403, headers={"cf-mitigated": "challenge"})]})
+    priced = web.site(paths={"*": [answer(402, headers={"crawler-price": "USD 0.01"})]})
+
     class FollowingSpider(ListSpider):
         def parse(self, response):
             yield Request(response.urljoin("/next"))
@@ -148,6 +155,13 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
             settings={"REP_DRY_RUN": True, "REP_UNREACHABLE_ACTION": "defer"},
         ),
         await crawl(calm.url("/"), settings={"USER_AGENT": default_settings.USER_AGENT}),
+        await crawl(
+            *private,
+            *(site.url(f"/{n}") for site in slow_sites[:2] for n in range(4)),
+            settings={"REP_DRY_RUN": True},
+        ),
+        await crawl(*(site.url("/") for site in slow_sites)),
+        await crawl(edge.url("/"), priced.url("/")),
         await crawl(differing.url("/"), settings={"REP_DRY_RUN": True}),
         await crawl(tagged.url("/page"), spidercls=FollowingSpider),
         await crawl(
@@ -159,6 +173,14 @@ async def test_log_lines_of_the_docs_are_logged(web, tmp_path, monkeypatch):
             reserved.url("/diary"),
             settings={"REP_PURPOSES": "ai-training", "REP_USAGE_ACTION": "drop"},
         ),
+        *[
+            await crawl(
+                reserved.url("/diary"),
+                spidercls=FollowingSpider,
+                settings={"REP_PURPOSES": "ai-training", "REP_USAGE_ACTION": action},
+            )
+            for action in ("record", "drop-items")
+        ],
         await crawl(Request(calm.url("/"), meta={"proxy": proxy.url("")})),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),
         await crawl(failing.url("/"), settings={**defaults, "REP_UNREACHABLE_ACTION": "drop"}),

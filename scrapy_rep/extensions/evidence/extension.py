@@ -303,7 +303,7 @@ class RobotsEvidence:
         try:
             await within(_CLOSING_TIME, self._background.finish())
             counts = {} if self._crawler.stats is None else self._crawler.stats.get_stats()
-            ours = {name: n for name, n in counts.items() if name.startswith(stats.PREFIX)}
+            ours = {name: n for name, n in counts.items() if name.startswith("robotstxt/")}
             self._write_line("end", {"finish_reason": reason, "lost": writing.lost, "stats": ours})
             await within(_CLOSING_TIME, writing.stop())
         except TimeoutError:
